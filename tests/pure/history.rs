@@ -384,10 +384,34 @@ fn a_second_effect_or_one_on_another_record_is_wrong() {
     story.others("n", None);
     story.done(0, "n", Some(item));
     story.is_wrong("carried out twice");
-
     let (mut story, _) = created_once();
     story.done(0, "q", Some(foreign("q", None, &[])));
     story.is_wrong("changed");
+}
+
+/// After a lost answer nothing tells a function that another client has deleted what it made. What the API deletes
+/// leaves `DELETED`, which tells.
+#[test]
+fn a_creation_may_have_a_second_effect_only_where_another_client_has_deleted_the_first() {
+    for by_api in [false, true] {
+        let mut story = Story::new();
+        story.others("p", Some(parent()));
+        let call = story.call(create("n", "one"), plain);
+        let item = made(0, None, foreign("n", Some("p"), &[("name", "one")]));
+        story.done(call, "n", Some(item.clone()));
+        if by_api {
+            let deletion = story.call(delete("n", Children::Restrict, ""), plain);
+            story.done(deletion, "n", None);
+            story.ends(deletion, Outcome::Deleted);
+        } else {
+            story.others("n", None);
+        }
+        story.done(call, "n", Some(item.clone()));
+        story.ends(call, created("n", &item));
+        story.is_wrong("carried out twice");
+        story.history.lost(call);
+        if by_api { story.is_wrong("carried out twice") } else { story.is_right() }
+    }
 }
 
 #[test]

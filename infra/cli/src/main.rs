@@ -19,10 +19,12 @@ mod replace;
 mod say;
 mod sdk;
 mod shell;
+mod stream;
 #[cfg(test)]
 mod tests;
 mod transfer;
 mod tree;
+mod watch;
 
 use std::process::ExitCode;
 
@@ -63,6 +65,7 @@ enum Command {
     Links(node::LinksArguments),
     Inherited(node::InheritedArguments),
     Granted(node::GrantedArguments),
+    Watch(watch::Arguments),
     Backfill(backfill::Arguments),
     Verify(audit::VerifyArguments),
     Repair(audit::RepairArguments),
@@ -93,6 +96,7 @@ async fn main() -> ExitCode {
         Command::Copy(arguments) => Exit::of(node::copy(arguments).await),
         Command::Rm(arguments) => Exit::of(node::rm(arguments).await),
         Command::Trash(arguments) => Exit::of(node::trash(arguments).await),
+        Command::Watch(arguments) => Exit::of(watch::run(arguments).await),
         Command::Backfill(arguments) => Exit::of(backfill::run(arguments).await),
         Command::Verify(arguments) => Exit::of(audit::verify(arguments).await),
         Command::Repair(arguments) => Exit::of(audit::repair(arguments).await),

@@ -1,12 +1,12 @@
 //! Errors of `sapwood redrive`.
 
-use sapwood_import::failed_records::NoKey;
 use sapwood_import::work::WorkError;
 use sapwood_table::{TableError, lacks_credentials};
 
 use crate::connect::ConnectError;
 use crate::exit::Failure;
 use crate::sdk::{ProvideErrorMetadata, SdkError, said};
+use crate::stream::StreamRefusal;
 
 /// Why records can't be redriven. The message says what to do.
 #[derive(Debug, thiserror::Error)]
@@ -129,42 +129,4 @@ impl Refusal {
             },
         }
     }
-}
-
-/// Why a stream gives no records, and what to do.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StreamRefusal {
-    /// The caller may not read it.
-    #[error(
-        "access is denied. docs/policies/redrive.json has what is needed: dynamodb:DescribeStream, dynamodb:GetShardIterator and dynamodb:GetRecords on the stream"
-    )]
-    Denied,
-    /// The stream isn't there.
-    #[error(
-        "there is no such stream in the region that was asked. TableStreamArn, an output of the stack, is its name, and --region names the region; a stream that was switched off can be read for 24 hours"
-    )]
-    NoStream,
-    /// There are no credentials.
-    #[error("{0}")]
-    NoCredentials(String),
-    /// DynamoDB doesn't take the credentials.
-    #[error("DynamoDB refuses the credentials ({0}). Log in again, or name another profile")]
-    Credentials(String),
-    /// Too many read the stream.
-    #[error(
-        "it is read too often ({0}). A shard takes two readers, and the handler is one: stop others, and run the same command again"
-    )]
-    Busy(String),
-    /// The place in a shard was lost each time.
-    #[error("{0} again and again. Run the same command again")]
-    Unplaced(&'static str),
-    /// A record names no item of the table.
-    #[error(transparent)]
-    Key(#[from] NoKey),
-    /// No answer came.
-    #[error("no whole answer came ({0}). Run the same command again")]
-    Unanswered(String),
-    /// DynamoDB answers something else.
-    #[error("DynamoDB says {0}")]
-    Other(String),
 }

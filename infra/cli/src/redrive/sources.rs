@@ -9,11 +9,12 @@ use indicatif::ProgressBar;
 use sapwood_core::keys::Schema;
 use sapwood_import::failed_records::{LostError, LostKeys, read};
 
-use super::error::{RedriveError, Refusal, StreamRefusal};
+use super::error::{RedriveError, Refusal};
 use super::table_stream::{StreamArn, TableStream, shown};
 use crate::connect::Connection;
 use crate::printable;
 use crate::sdk::causes;
+use crate::stream::StreamRefusal;
 
 /// Objects that are read at a time. Each is held in memory as a whole, which is 12 MB at most.
 const OBJECTS_IN_FLIGHT_MAX: usize = 8;

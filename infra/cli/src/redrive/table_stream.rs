@@ -12,7 +12,6 @@ use std::collections::BTreeSet;
 use std::time::Duration;
 
 use aws_sdk_dynamodbstreams::Client;
-use aws_sdk_dynamodbstreams::config::retry::RetryConfig;
 use aws_sdk_dynamodbstreams::operation::get_records::GetRecordsOutput;
 use aws_sdk_dynamodbstreams::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_dynamodbstreams::types::{AttributeValue, ShardIteratorType};
@@ -20,12 +19,11 @@ use futures::{Stream, StreamExt, stream};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::padded;
 use sapwood_import::failed_records::key_of;
-use sapwood_table::{RetryPolicy, lacks_credentials};
 
-use super::error::{RedriveError, StreamRefusal};
+use super::error::RedriveError;
 use crate::clock;
-use crate::connect::{Connection, Patient};
-use crate::sdk::{ProvideErrorMetadata, SdkError, said};
+use crate::connect::Connection;
+use crate::stream::{Failed, StreamRefusal, client, patiently};
 
 /// Shards that are read at a time. One page of each is held in memory, which has at most 1,000 records or 1 MB.
 const SHARDS_IN_FLIGHT_MAX: usize = 8;
@@ -98,14 +96,8 @@ impl<'a> TableStream<'a> {
         arn: &'a StreamArn,
         schema: &'a Schema,
     ) -> Result<Self, RedriveError> {
-        let config = match connection.endpoint() {
-            Some(url) => connection.config_at(url),
-            None => connection.config().await?,
-        };
-        // `patiently` tries again.
-        let config = aws_sdk_dynamodbstreams::config::Builder::from(&config).retry_config(RetryConfig::disabled());
         Ok(Self {
-            client: Client::from_conf(config.build()),
+            client: client(connection).await?,
             arn: &arn.0,
             schema,
             young: i64::try_from(clock::seconds()).unwrap_or(i64::MAX).saturating_add(CLOCK_SLOW_MAX),
@@ -264,77 +256,4 @@ impl Reading<'_> {
 /// A time for people.
 pub(super) fn shown(time: DateTime) -> String {
     time.fmt(DateTimeFormat::DateTime).unwrap_or_default()
-}
-
-/// Sends a request, and again while it is throttled or not answered: DescribeStream takes ten calls a second, and a
-/// shard two readers.
-async fn patiently<T, E, F>(send: impl Fn() -> F) -> Result<T, Failed>
-where
-    E: ProvideErrorMetadata + std::error::Error + 'static,
-    F: Future<Output = Result<T, SdkError<E>>>,
-{
-    let mut attempt = 0;
-    loop {
-        match send().await.map_err(|error| Failed::of(&error)) {
-            Err(Failed::ForNow(_)) if Patient.wait(attempt).await => attempt += 1,
-            answered => return answered,
-        }
-    }
-}
-
-/// What a failed request means.
-enum Failed {
-    /// The iterator is too old.
-    Expired,
-    /// The stream no longer has the record.
-    Trimmed,
-    /// The stream or the shard isn't there.
-    Gone,
-    /// The same request may be answered later.
-    ForNow(StreamRefusal),
-    /// Nothing helps.
-    Refused(StreamRefusal),
-}
-
-impl Failed {
-    fn of<E: ProvideErrorMetadata + std::error::Error + 'static>(error: &SdkError<E>) -> Self {
-        let is_theirs = error.raw_response().is_some_and(|response| response.status().is_server_error());
-        match error.as_service_error().and_then(ProvideErrorMetadata::code) {
-            Some("ExpiredIteratorException") => Self::Expired,
-            Some("TrimmedDataAccessException") => Self::Trimmed,
-            Some("ResourceNotFoundException") => Self::Gone,
-            Some(
-                code @ ("LimitExceededException"
-                | "ProvisionedThroughputExceededException"
-                | "RequestLimitExceeded"
-                | "ThrottlingException"),
-            ) => Self::ForNow(StreamRefusal::Busy(code.to_owned())),
-            Some("AccessDeniedException") => Self::Refused(StreamRefusal::Denied),
-            Some(
-                code @ ("ExpiredTokenException"
-                | "IncompleteSignatureException"
-                | "InvalidSignatureException"
-                | "MissingAuthenticationTokenException"
-                | "UnrecognizedClientException"),
-            ) => Self::Refused(StreamRefusal::Credentials(code.to_owned())),
-            _ if is_theirs => Self::ForNow(StreamRefusal::Other(said(error))),
-            Some(_) => Self::Refused(StreamRefusal::Other(said(error))),
-            None => match (lacks_credentials(error), error.raw_response()) {
-                (Some(words), _) => Self::Refused(StreamRefusal::NoCredentials(words)),
-                (None, Some(_)) => Self::Refused(StreamRefusal::Other(said(error))),
-                (None, None) => Self::ForNow(StreamRefusal::Unanswered(said(error))),
-            },
-        }
-    }
-}
-
-impl From<Failed> for StreamRefusal {
-    fn from(failed: Failed) -> Self {
-        match failed {
-            Failed::Expired => Self::Unplaced("an iterator expires"),
-            Failed::Trimmed => Self::Unplaced("the oldest record goes before it is read"),
-            Failed::Gone => Self::NoStream,
-            Failed::ForNow(refusal) | Failed::Refused(refusal) => refusal,
-        }
-    }
 }

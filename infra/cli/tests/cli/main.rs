@@ -27,3 +27,4 @@ mod stack;
 mod throttled;
 mod transfer;
 mod under;
+mod watch;

@@ -16,8 +16,9 @@ use crate::doctor::{Alarms, Services, doctor, verdicts};
 use crate::redrive::{Bucket, SLICE, lose_a_record_of_every_kind, redrive};
 use crate::running::words;
 use crate::stack::{chance, ends_with, revision, tree};
+use crate::watch::Watching;
 
-/// What the commands on a table need, but `doctor` and `redrive`.
+/// What the commands on a table need, but `doctor`, `redrive` and `watch`.
 const POLICY: &str = include_str!("../../../../docs/policies/repair.json");
 
 /// What a policy allows: each action, with its resource.
@@ -87,6 +88,23 @@ async fn doctor_calls_what_its_policy_allows_and_nothing_else() {
         }
     }
     assert_eq!(needed, allowed(include_str!("../../../../docs/policies/doctor.json")));
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn watch_calls_what_its_policy_allows_and_nothing_else() {
+    let running = Running::start(&[]).await;
+    let proxy = running.another_proxy().await;
+    let needed = record(&proxy);
+    let services = Services::new(false, Alarms::There);
+    let watching = Watching::start(&proxy.url(), &["V", "--services-endpoint", &services.serve().await]);
+    put_all(&running.client, TABLE, tree(2, 1)).await;
+    running.settle().await;
+    while !proxy.seen().iter().any(|seen| seen.operation == "GetRecords") {
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    drop(watching);
+    let needed = &*needed.lock().unwrap() | &services.actions();
+    assert_eq!(needed, allowed(include_str!("../../../../docs/policies/watch.json")));
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -86,6 +86,8 @@ struct Call {
 struct Change {
     at: usize,
     item: Option<Item>,
+    /// True if another client has deleted the record, and nothing else with it.
+    is_traceless: bool,
 }
 
 /// The calls, and the changes of base records.
@@ -200,7 +202,8 @@ impl History {
             self.together.push(first);
             let new = (&record.key.pk, &record.key.sk, record.new.as_ref().map(digests::of_item));
             self.changes_digest = digests::chained(self.changes_digest, digests::of(&new));
-            let change = Change { at: self.now, item: record.new.clone() };
+            let is_traceless = record.new.is_none() && by.is_none() && records.len() == 1;
+            let change = Change { at: self.now, item: record.new.clone(), is_traceless };
             self.changes.entry(record.key.clone()).or_default().push(change);
             if let Some(call) = by {
                 self.calls[call].effects.push((record.key.clone(), self.now));
@@ -306,8 +309,9 @@ impl History {
     }
 
     /// The change that a call made of its own record. It makes no second one, unless a write got no answer and the
-    /// record has come back to what it was before: then no condition can tell that the write was done. Siblings may get
-    /// other places.
+    /// record has come back to what it was before: then no condition can tell that the write was done. Nor can one
+    /// where another client has deleted what was created (docs/protocol.md: what remains). Siblings may get other
+    /// places.
     fn effect<'a>(&self, call: &'a Call) -> Result<Option<(&'a ItemKey, usize)>, String> {
         let mut own = None;
         for (key, at) in &call.effects {
@@ -317,7 +321,9 @@ impl History {
                 let state = |at| self.state(key, at);
                 if let Some((first, done)) = own.replace((key, *at)) {
                     let is_write = first == key && state(done).is_some();
-                    if !(call.is_lost && is_write && sequential::is_back(state(done - 1), state(at - 1))) {
+                    let is_back = sequential::is_back(state(done - 1), state(at - 1))
+                        || state(done - 1).is_none() && self.is_traceless(key, at - 1);
+                    if !(call.is_lost && is_write && is_back) {
                         return Err("carried out twice".to_owned());
                     }
                 }
@@ -439,6 +445,12 @@ impl History {
     fn state(&self, key: &ItemKey, at: usize) -> Option<&Item> {
         let changes = self.changes.get(key)?;
         changes[..changes.partition_point(|change| change.at <= at)].last()?.item.as_ref()
+    }
+
+    /// True if a record isn't there at this time, because another client has deleted it.
+    fn is_traceless(&self, key: &ItemKey, at: usize) -> bool {
+        let changes = self.changes.get(key).map_or(&[][..], Vec::as_slice);
+        changes[..changes.partition_point(|change| change.at <= at)].last().is_some_and(|change| change.is_traceless)
     }
 
     /// What a record was from one time to another.

@@ -1,0 +1,214 @@
+//! What a record of the table's stream says of the nodes below one, or of its newest revisions.
+
+use std::collections::BTreeSet;
+use std::fmt::Write;
+
+use sapwood_core::keys::{ItemKey, NodeRef, Schema, SortKey};
+use sapwood_core::model::{Item, is_truncated, row_parent};
+use sapwood_json::Attributes;
+use serde::Serialize;
+
+use crate::printable::shown;
+
+/// What is watched.
+pub(super) struct Watched<'a> {
+    pub(super) node: &'a NodeRef,
+    pub(super) schema: &'a Schema,
+    /// The most levels below the node.
+    pub(super) depth_max: usize,
+    /// True if the node's newest revisions are watched, and not what is below it.
+    pub(super) revisions: bool,
+}
+
+/// What became of a node or a copy.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(super) enum Kind {
+    Came,
+    Changed,
+    Went,
+}
+
+/// A change, in the words of the command's JSON.
+#[derive(Debug, PartialEq, Serialize)]
+pub(super) struct Change {
+    pub(super) kind: Kind,
+    #[serde(flatten)]
+    of: Of,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    before: Option<Seen>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    after: Option<Seen>,
+}
+
+/// What has changed.
+#[derive(Debug, PartialEq, Serialize)]
+#[serde(untagged)]
+enum Of {
+    Node { id: String, depth: usize },
+    Topic { id: String, topic: String },
+}
+
+/// What was seen of it before or after.
+#[derive(Debug, PartialEq, Serialize)]
+struct Seen {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    parent: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<usize>,
+    attributes: Attributes,
+    /// True if the row had no room for the attributes.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    truncated: bool,
+}
+
+impl Watched<'_> {
+    /// Returns what a record says. `None` for one of something else, and for one that changes nothing of what is seen.
+    pub(super) fn change(&self, key: &ItemKey, old: Option<&Item>, new: Option<&Item>) -> Option<Change> {
+        if key.pk != self.schema.partition(self.node) {
+            return None;
+        }
+        let of = match self.schema.parse_sort_key(&key.sk)? {
+            SortKey::Ancestor { depth, id } if !self.revisions && depth <= self.depth_max => {
+                Of::Node { id: id.to_string(), depth }
+            }
+            SortKey::Latest { topic } if self.revisions => Of::Topic { id: self.node.id.to_string(), topic },
+            _ => return None,
+        };
+        let seen = |item: &Item| self.seen(item);
+        let (before, after) = (old.map(seen), new.map(seen));
+        let kind = match (&before, &after) {
+            (None, None) => return None,
+            (None, Some(_)) => Kind::Came,
+            (Some(_), None) => Kind::Went,
+            (Some(before), Some(after)) if before == after => return None,
+            (Some(_), Some(_)) => Kind::Changed,
+        };
+        Some(Change { kind, of, before, after })
+    }
+
+    fn seen(&self, item: &Item) -> Seen {
+        let truncated = is_truncated(item);
+        if self.revisions {
+            let version = latest_version(item);
+            return Seen { parent: None, version, attributes: Attributes::of_revision(item, self.schema), truncated };
+        }
+        let attributes = Attributes::of_node(item, self.schema);
+        Seen { parent: row_parent(item).map(|id| id.to_string()), version: None, attributes, truncated }
+    }
+}
+
+fn latest_version(copy: &Item) -> Option<usize> {
+    match copy.get(sapwood_core::model::VERSION)? {
+        sapwood_core::model::AttributeValue::N(digits) => digits.parse().ok(),
+        _ => None,
+    }
+}
+
+impl Change {
+    /// A line for people.
+    pub(super) fn line(&self) -> String {
+        let kind = match self.kind {
+            Kind::Came => "came",
+            Kind::Changed => "changed",
+            Kind::Went => "went",
+        };
+        let last = self.after.as_ref().or(self.before.as_ref());
+        let parent = last.and_then(|seen| seen.parent.as_ref());
+        let mut line = match &self.of {
+            Of::Node { id, depth } => format!("{kind:<8} {}  {depth} below", shown(id)),
+            Of::Topic { topic, .. } => format!("{kind:<8} {}", shown(topic)),
+        };
+        // Writing into a string can't fail.
+        if let Some(parent) = parent {
+            let _ = write!(line, ", under {}", shown(parent));
+        }
+        if let Some(version) = last.and_then(|seen| seen.version) {
+            let _ = write!(line, "  version {version}");
+        }
+        if let (Some(before), Some(after)) = (&self.before, &self.after) {
+            if let Some(was) = before.parent.as_ref().filter(|_| before.parent != after.parent) {
+                let _ = write!(line, " (was under {})", shown(was));
+            }
+            if let Some(was) = before.version.filter(|_| before.version != after.version) {
+                let _ = write!(line, " (was {was})");
+            }
+        }
+        for (name, before, after) in self.attributes() {
+            let name = shown(name);
+            let _ = match (self.kind, before, after) {
+                (Kind::Changed, before, after) => write!(line, "  {name}: {} → {}", text(before), text(after)),
+                (_, before, after) => write!(line, "  {name}={}", text(after.or(before))),
+            };
+        }
+        line
+    }
+
+    /// The attributes that differ, each with what it was and what it is.
+    fn attributes(&self) -> Vec<(&str, Option<String>, Option<String>)> {
+        let items = [&self.before, &self.after].map(|seen| seen.as_ref().map(|seen| &seen.attributes.0));
+        let [before, after] = items;
+        let names: BTreeSet<&String> = items.into_iter().flatten().flat_map(|item| item.keys()).collect();
+        let value = |item: Option<&Item>, name: &String| {
+            let value = item?.get(name)?.clone();
+            // As text: a value of serde_json's would have fewer digits.
+            let json = serde_json::to_string(&Attributes([(String::new(), value)].into())).ok()?;
+            Some(json.strip_prefix("{\"\":")?.strip_suffix('}')?.to_owned())
+        };
+        let values = names.into_iter().map(|name| (name.as_str(), value(before, name), value(after, name)));
+        values.filter(|(_, before, after)| before != after).collect()
+    }
+}
+
+fn text(value: Option<String>) -> String {
+    value.map_or_else(|| "nothing".to_owned(), |json| shown(&json).into_owned())
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use sapwood_core::keys::Id;
+    use sapwood_core::model::{number, text as value};
+
+    fn row(parent: &str, attributes: &[(&str, usize)]) -> Item {
+        let own = attributes.iter().map(|(name, at)| ((*name).to_owned(), number(*at)));
+        [("_parent".to_owned(), value(parent))].into_iter().chain(own).collect()
+    }
+
+    fn line(sk: &str, old: Option<&Item>, new: Option<&Item>, revisions: bool) -> Option<String> {
+        let (node, schema) = (Id::new("V").unwrap().into(), Schema::default());
+        let watched = Watched { node: &node, schema: &schema, depth_max: 2, revisions };
+        watched.change(&ItemKey::new("V", sk), old, new).map(|change| change.line())
+    }
+
+    #[test]
+    fn a_row_says_what_came_changed_and_went() {
+        let (old, new) = (row("d", &[("size", 3), ("gone", 1)]), row("e", &[("size", 4)]));
+        let said = |old, new| line("NODE#0002#i", old, new, false).unwrap();
+        assert_eq!(said(None, Some(&new)), "came     i  2 below, under e  size=4");
+        assert_eq!(said(Some(&old), None), "went     i  2 below, under d  gone=1  size=3");
+        let changed = "changed  i  2 below, under e (was under d)  gone: 1 → nothing  size: 3 → 4";
+        assert_eq!(said(Some(&old), Some(&new)), changed);
+    }
+
+    #[test]
+    fn what_is_not_asked_for_or_changes_nothing_is_not_said() {
+        let row = row("d", &[]);
+        for sk in ["NODE", "NODE#0003#i", "PATH#d#i", "LINEAGE", "v0_Audit", "v001_Audit", "CHILD#n1#i"] {
+            assert_eq!(line(sk, None, Some(&row), false), None, "{sk}");
+        }
+        assert_eq!(line("NODE#0001#i", Some(&row), Some(&row), false), None);
+        let (node, schema) = (Id::new("V").unwrap().into(), Schema::default());
+        let watched = Watched { node: &node, schema: &schema, depth_max: 2, revisions: false };
+        assert_eq!(watched.change(&ItemKey::new("W", "NODE#0001#i"), None, Some(&row)), None);
+    }
+
+    #[test]
+    fn a_copy_says_which_version_is_the_newest() {
+        let copy = |version, at| Item::from([("_version".to_owned(), number(version)), ("of".to_owned(), number(at))]);
+        let said = line("v0_Audit", Some(&copy(1, 7)), Some(&copy(2, 7)), true).unwrap();
+        assert_eq!(said, "changed  Audit  version 2 (was 1)");
+        assert_eq!(line("NODE#0001#i", None, Some(&copy(1, 7)), true), None);
+    }
+}

@@ -1,0 +1,154 @@
+//! `sapwood watch`: what is below a node, as it changes.
+
+mod change;
+mod error;
+mod follow;
+
+use std::collections::HashMap;
+
+use aws_sdk_dynamodb::types::StreamViewType;
+use aws_sdk_dynamodbstreams::primitives::{DateTime, DateTimeFormat};
+use aws_sdk_dynamodbstreams::types::{AttributeValue, Record};
+use clap::Args;
+use sapwood_core::keys::DEPTH_MAX;
+use sapwood_core::model::{Item, key_of, sort_sets};
+use serde::Serialize;
+
+use self::change::{Change, Watched};
+use self::error::WatchError;
+use self::follow::{Follower, time};
+use crate::arguments::node;
+use crate::connect::Connection;
+use crate::printable::shown_json;
+use crate::say::say;
+use crate::sdk::said;
+use crate::stream::client;
+
+/// Readers that a shard of a stream has room for ([AWS: streams][aws]), and of a global table.
+///
+/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.Lambda.html
+const READERS_MAX: usize = 2;
+const READERS_MAX_GLOBAL: usize = 1;
+
+/// Print what comes, changes and goes below a node, as its rows do, from now on.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood watch V --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood watch V --table sapwood --profile prod --depth 1 --json
+  sapwood watch turbine-7 --table sapwood --profile prod --revisions
+
+It reads the table's stream beside the handler, until it is stopped. A shard has room for two readers, on a global table for one: where the handler \
+and another function read it, the command refuses to be the third. It ends with 1 if it refuses, with 2 for wrong arguments, and with 4 if the \
+stream can't be read. docs/watching.md says how a function of yours watches.")]
+pub(crate) struct Arguments {
+    /// The node's id.
+    id: String,
+    #[command(flatten)]
+    connection: Connection,
+    /// The node's tenant, in a table with tenants.
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+    /// How many levels below the node are watched. By default all are.
+    #[arg(long, value_name = "LEVELS", default_value_t = DEPTH_MAX, hide_default_value = true)]
+    depth: usize,
+    /// Watch the node's own topics instead: their newest revisions.
+    #[arg(long, conflicts_with = "depth")]
+    revisions: bool,
+    /// Read the stream even if it has as many readers as it has room for, or if nobody says how many it has.
+    #[arg(long)]
+    third_reader: bool,
+    /// Another endpoint of Lambda than the region's own, such as an emulator's. It checks no credentials.
+    #[arg(long, value_name = "URL")]
+    services_endpoint: Option<String>,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), WatchError> {
+    let Arguments { id, connection, tenant, depth, revisions, third_reader, services_endpoint, json } = arguments;
+    let (_, settings) = connection.open().await?;
+    let schema = &settings.schema;
+    let node = node(&id, tenant.as_ref(), schema)?;
+    let (arn, is_global) = stream(&connection).await?;
+    if !third_reader {
+        check_readers(&connection, services_endpoint.as_deref(), &arn, is_global).await?;
+    }
+    let client = client(&connection).await?;
+    let mut follower = Follower::begin(&client, &arn).await?;
+    eprintln!("watching, as one more reader of {arn}");
+    let watched = Watched { node: &node, schema, depth_max: depth, revisions };
+    let mut has_missed = false;
+    loop {
+        for record in follower.round().await? {
+            let at = time(&record);
+            let Some(change) = read(&watched, record) else { continue };
+            let at = DateTime::from_secs(at).fmt(DateTimeFormat::DateTime).unwrap_or_default();
+            if json {
+                say!("{}", shown_json(serde_json::to_string(&Line { time: &at, change: &change })?));
+            } else {
+                say!("{at}  {}", change.line());
+            }
+        }
+        if follower.has_missed && !has_missed {
+            has_missed = true;
+            eprintln!("records were over 24 hours old before they were read, and are missing");
+        }
+    }
+}
+
+/// A line of JSON.
+#[derive(Serialize)]
+struct Line<'a> {
+    time: &'a str,
+    #[serde(flatten)]
+    change: &'a Change,
+}
+
+fn read(watched: &Watched<'_>, record: Record) -> Option<Change> {
+    let change = record.dynamodb?;
+    let key = key_of(&item(change.keys?), watched.schema)?;
+    watched.change(&key, change.old_image.map(item).as_ref(), change.new_image.map(item).as_ref())
+}
+
+fn item(attributes: HashMap<String, AttributeValue>) -> Item {
+    let mut item: Item = attributes.into_iter().map(|(name, value)| (name, value.into())).collect();
+    item.values_mut().for_each(sort_sets);
+    item
+}
+
+/// The name of the table's stream, and true if the table has replicas.
+async fn stream(connection: &Connection) -> Result<(String, bool), WatchError> {
+    let config = match connection.endpoint() {
+        Some(url) => connection.config_at(url),
+        None => connection.config().await?,
+    };
+    let request = aws_sdk_dynamodb::Client::new(&config).describe_table().table_name(&connection.table);
+    let table = request.send().await.map_err(|error| WatchError::Table(said(&error)))?.table;
+    let table = table.ok_or(WatchError::NoStream)?;
+    let has_images = table.stream_specification().is_some_and(|stream| {
+        stream.stream_enabled() && stream.stream_view_type() == Some(&StreamViewType::NewAndOldImages)
+    });
+    let arn = table.latest_stream_arn().filter(|_| has_images).ok_or(WatchError::NoStream)?;
+    Ok((arn.to_owned(), !table.replicas().is_empty()))
+}
+
+/// Checks that the stream has room for one more reader. An endpoint of DynamoDB alone has no functions.
+async fn check_readers(
+    connection: &Connection,
+    services: Option<&str>,
+    arn: &str,
+    is_global: bool,
+) -> Result<(), WatchError> {
+    let config = match (services, connection.endpoint()) {
+        (Some(url), _) => connection.config_at(url),
+        (None, Some(_)) => return Ok(()),
+        (None, None) => connection.config().await?,
+    };
+    let request = aws_sdk_lambda::Client::new(&config).list_event_source_mappings().event_source_arn(arn);
+    let mappings: Result<Vec<_>, _> = request.into_paginator().items().send().collect().await;
+    let mappings = mappings.map_err(|error| WatchError::Readers(said(&error)))?;
+    let functions = mappings.iter().filter(|mapping| mapping.state() != Some("Disabled")).count();
+    let most = if is_global { READERS_MAX_GLOBAL } else { READERS_MAX };
+    if functions < most { Ok(()) } else { Err(WatchError::Crowded { functions, most }) }
+}
