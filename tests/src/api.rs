@@ -8,7 +8,7 @@ use axum::Router;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
 use sapwood_http::caller::Claims;
-use sapwood_http::serve::{Lambda, Options, answer, lambda_service, serve_local};
+use sapwood_http::serve::{Front, Lambda, Options, answer, lambda_service, serve_local};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};
 use tokio::net::{TcpListener, TcpStream};
@@ -115,7 +115,7 @@ impl Api {
         let shutdown = async {
             let _ = stopped.await;
         };
-        tokio::spawn(serve_local(listener, reader.merge(writer), options, claims, None, shutdown));
+        tokio::spawn(serve_local(listener, reader.merge(writer), options, claims, Front::default(), shutdown));
         Self::Http { address, _stop: stop }
     }
 

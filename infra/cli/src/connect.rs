@@ -233,6 +233,16 @@ impl Connection {
             .build()
     }
 
+    /// The region that is named.
+    pub(crate) fn region(&self) -> Option<&str> {
+        self.region.as_deref()
+    }
+
+    /// The profile that is named.
+    pub(crate) fn profile(&self) -> Option<&str> {
+        self.profile.as_deref()
+    }
+
     /// The endpoint that takes the place of the region's own.
     pub(crate) fn endpoint(&self) -> Option<&str> {
         self.endpoint.as_deref()

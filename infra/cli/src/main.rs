@@ -9,6 +9,8 @@ mod connect;
 mod dev;
 mod doctor;
 mod exit;
+mod explore;
+mod explorer;
 mod node;
 mod placed;
 mod printable;
@@ -51,6 +53,7 @@ struct Arguments {
 enum Command {
     /// Run DynamoDB, its stream and the stream handler in this process, as template.yaml configures them.
     Dev(dev::Arguments),
+    Explore(explore::Arguments),
     Import(transfer::ImportArguments),
     Export(transfer::ExportArguments),
     Tree(tree::Arguments),
@@ -82,6 +85,7 @@ const TEMPLATE: &str = include_str!("../../../template.yaml");
 async fn main() -> ExitCode {
     let exit = match Arguments::parse().command {
         Command::Dev(arguments) => Exit::of(dev::run(arguments).await),
+        Command::Explore(arguments) => Exit::of(explore::run(arguments).await),
         Command::Import(arguments) => Exit::of(transfer::import(arguments).await),
         Command::Export(arguments) => Exit::of(transfer::export(arguments).await),
         Command::Tree(arguments) => Exit::of(tree::run(arguments).await),

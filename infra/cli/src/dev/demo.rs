@@ -14,7 +14,7 @@ use sapwood_table::{Condition, DynamoTable, Query, ReadOptions, Table};
 use super::error::DevError;
 
 /// The tree of the seed `hierarchy-path-and-replication`: the id, parent and name of each folder.
-const FOLDERS: [(&str, Option<&str>, &str); 15] = [
+pub(super) const FOLDERS: [(&str, Option<&str>, &str); 15] = [
     ("C", None, "Drive C"),
     ("I", Some("C"), "Folder I"),
     ("II", Some("C"), "Folder II"),
@@ -33,7 +33,7 @@ const FOLDERS: [(&str, Option<&str>, &str); 15] = [
 ];
 
 /// The shop of the seed `customer-order-item`: the id, parent and name of each node, and the product of an item.
-const SHOP: [(&str, Option<&str>, &str, Option<&str>); 8] = [
+pub(super) const SHOP: [(&str, Option<&str>, &str, Option<&str>); 8] = [
     ("CUSTOMER#12345", None, "Ada", None),
     ("ORDER#98765", Some("CUSTOMER#12345"), "Order of 27 October", None),
     ("ITEM#ABC", Some("ORDER#98765"), "Wireless Mouse", Some(MOUSE)),
@@ -44,7 +44,7 @@ const SHOP: [(&str, Option<&str>, &str, Option<&str>); 8] = [
     ("CUSTOMER#24680", None, "Edith", None),
 ];
 const MOUSE: &str = "PRODUCT#MOUSE";
-const PRODUCT: &str = "product";
+pub(super) const PRODUCT: &str = "product";
 
 /// The parameters of the template that the demo shows.
 pub(super) const PARAMETERS: [(&str, &str); 2] = [("OrderAttribute", NAME), ("LinkAttributes", PRODUCT)];

@@ -2,33 +2,130 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
+use sapwood_core::keys::Schema;
+use sapwood_engine::fanout::Report;
 use sapwood_local::mapping::Function;
+use serde_json::{Value, json};
 use stream_handler::{Handler, response};
 
+use super::mortal::Way;
 use super::output::Output;
+use crate::explorer::{Feed, Trial, Trials};
 
 pub(super) struct HandlerFunction {
     handler: Handler,
     output: Arc<Output>,
     invocations: AtomicU64,
+    watched: Option<Watched>,
 }
 
+/// What the explorer sees of the handler, and can do to it.
+pub(super) struct Watched {
+    pub(super) feed: Feed,
+    pub(super) trials: Arc<Trials>,
+    /// A handler on a way on which it can die.
+    pub(super) mortal: Handler,
+    pub(super) way: Way,
+    pub(super) schema: Schema,
+}
+
+/// Most items of a batch that an event names.
+const NAMED_MAX: usize = 100;
+
 impl HandlerFunction {
-    pub(super) fn new(handler: Handler, output: Arc<Output>) -> Self {
-        Self { handler, output, invocations: AtomicU64::new(0) }
+    pub(super) fn new(handler: Handler, output: Arc<Output>, watched: Option<Watched>) -> Self {
+        Self { handler, output, invocations: AtomicU64::new(0), watched }
+    }
+
+    /// Runs a handler on a batch, and says what it did.
+    #[allow(clippy::disallowed_methods, reason = "this stands in for Lambda, which knows the remaining time")]
+    async fn run(&self, handler: &Handler, event: &str, deadline: Instant, again: bool) -> Result<Report, String> {
+        let begun = Instant::now();
+        let request_id = format!("local-{}", self.invocations.fetch_add(1, Ordering::Relaxed) + 1);
+        self.tell(event, || json!({"type": "begun"}));
+        let report = handler.run(event, &request_id, deadline.saturating_duration_since(begun)).await;
+        let report = report.map_err(|error| error.to_string())?;
+        let took = begun.elapsed();
+        self.output.fan_out(event, &report, took);
+        self.tell(event, || handled(&report, took, again));
+        Ok(report)
+    }
+
+    /// Tells the pages that watch what happens to a batch.
+    fn tell(&self, event: &str, make: impl FnOnce() -> Value) {
+        let Some(Watched { feed, schema, .. }) = &self.watched else { return };
+        feed.send(|| {
+            let (mut told, (items, count)) = (make(), keys(event, schema));
+            (told["items"], told["count"]) = (json!(items), json!(count));
+            told
+        });
+    }
+
+    /// Runs the handler on a way on which it dies.
+    async fn killed(&self, watched: &Watched, event: &str, deadline: Instant, writes: u32) -> Result<Value, String> {
+        let run = self.run(&watched.mortal, event, deadline, false);
+        match watched.way.until(writes, run).await {
+            // It needed fewer writes than that.
+            Some(ended) => answer(&ended?),
+            None => {
+                watched.trials.died();
+                self.tell(event, || json!({"type": "killed", "writes": writes}));
+                Err(format!("killed after {writes} writes, because the explorer asked for it"))
+            }
+        }
     }
 }
 
 impl Function for HandlerFunction {
-    #[allow(clippy::disallowed_methods, reason = "this stands in for Lambda, which knows the remaining time")]
-    async fn invoke(&self, event: String, deadline: Instant) -> Result<serde_json::Value, String> {
-        let begun = Instant::now();
-        let request_id = format!("local-{}", self.invocations.fetch_add(1, Ordering::Relaxed) + 1);
-        let report = self.handler.run(&event, &request_id, deadline.saturating_duration_since(begun)).await;
-        let report = report.map_err(|error| error.to_string())?;
-        self.output.fan_out(&event, &report, begun.elapsed());
-        serde_json::to_value(response(&report)).map_err(|error| error.to_string())
+    async fn invoke(&self, event: String, deadline: Instant) -> Result<Value, String> {
+        let trial = self.watched.as_ref().map(|watched| watched.trials.next()).unwrap_or_default();
+        let Trial { dies_after, twice, late_by } = trial;
+        if !late_by.is_zero() {
+            self.tell(&event, || json!({"type": "held", "milliseconds": milliseconds(late_by)}));
+            tokio::time::sleep(late_by).await;
+        }
+        if let (Some(writes), Some(watched)) = (dies_after, &self.watched) {
+            return self.killed(watched, &event, deadline, writes).await;
+        }
+        let report = self.run(&self.handler, &event, deadline, false).await?;
+        if twice {
+            return answer(&self.run(&self.handler, &event, deadline, true).await?);
+        }
+        answer(&report)
     }
+}
+
+fn answer(report: &Report) -> Result<Value, String> {
+    serde_json::to_value(response(report)).map_err(|error| error.to_string())
+}
+
+fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// What a batch came to.
+fn handled(report: &Report, took: Duration, again: bool) -> Value {
+    let (usage, tally) = (report.counts.usage, report.counts.tally);
+    json!({
+        "type": "handled", "again": again, "failed": report.failed.len(),
+        "problems": report.problems.iter().map(|one| json!({"pk": one.key.pk, "sk": one.key.sk, "reason": one.reason})).collect::<Vec<_>>(),
+        "requests": usage.requests, "read_units": usage.read_units, "write_units": usage.write_units,
+        "rows_put": tally.rows_put, "rows_deleted": tally.rows_deleted, "touches": tally.touches, "copies": tally.copies,
+        "child_actions": tally.child_actions, "nodes_deleted": tally.nodes_deleted, "nodes_copied": tally.nodes_copied,
+        "milliseconds": milliseconds(took),
+    })
+}
+
+/// The first keys of a batch's records, and how many records there are.
+fn keys(event: &str, schema: &Schema) -> (Vec<[String; 2]>, usize) {
+    let event: Value = serde_json::from_str(event).unwrap_or_default();
+    let records = event["Records"].as_array().map(Vec::as_slice).unwrap_or_default();
+    let names = [&schema.names().partition_key, &schema.names().sort_key];
+    let key = |record: &Value| {
+        let keys = &record["dynamodb"]["Keys"];
+        names.map(|name| keys[name]["S"].as_str().unwrap_or_default().to_owned())
+    };
+    (records.iter().take(NAMED_MAX).map(key).collect(), records.len())
 }

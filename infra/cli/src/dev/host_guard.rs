@@ -52,12 +52,16 @@ struct Proxy {
 /// Starts the engine where no scan finds it soon: on one address of millions, and, where a system has no other loopback
 /// address than the usual, on that one. The port is any free one.
 pub(super) fn start_hidden(data: &Data) -> Result<Engine, EngineError> {
-    let number = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0_u8).to_be_bytes();
-    let one_of_millions = Ipv4Addr::new(127, number[0] | 1, number[1], number[2] | 1);
-    match Engine::start((one_of_millions, 0).into(), data) {
+    match Engine::start((one_of_millions(), 0).into(), data) {
         Err(EngineError::Listen { .. }) => Engine::start((Ipv4Addr::LOCALHOST, 0).into(), data),
         started => started,
     }
+}
+
+/// A loopback address that no scan finds soon.
+pub(super) fn one_of_millions() -> Ipv4Addr {
+    let number = std::hash::BuildHasher::hash_one(&std::hash::RandomState::new(), 0_u8).to_be_bytes();
+    Ipv4Addr::new(127, number[0] | 1, number[1], number[2] | 1)
 }
 
 impl Front {
@@ -93,7 +97,7 @@ impl Served {
     }
 }
 
-async fn pass_on(State(proxy): State<Proxy>, mut request: Request) -> Result<Response, Infallible> {
+async fn pass_on(State(proxy): State<Proxy>, request: Request) -> Result<Response, Infallible> {
     if let Err(refusal) = proxy.guard.check(request.headers()) {
         return Ok(error(
             StatusCode::FORBIDDEN,
@@ -101,9 +105,14 @@ async fn pass_on(State(proxy): State<Proxy>, mut request: Request) -> Result<Res
             &refusal.to_string(),
         ));
     }
+    Ok(forward(&proxy.client, &proxy.engine, request).await)
+}
+
+/// Passes a request on to the engine at this URL.
+pub(super) async fn forward(client: &Client<HttpConnector, Body>, engine: &str, mut request: Request) -> Response {
     let target = request.uri().path_and_query().map_or("/", PathAndQuery::as_str);
-    *request.uri_mut() = format!("{}{target}", proxy.engine).parse().unwrap_or_default();
-    Ok(match proxy.client.request(request).await {
+    *request.uri_mut() = format!("{engine}{target}").parse().unwrap_or_default();
+    match client.request(request).await {
         Ok(response) => response.map(Body::new),
         // The engine has stopped.
         Err(failed) => error(
@@ -111,7 +120,7 @@ async fn pass_on(State(proxy): State<Proxy>, mut request: Request) -> Result<Res
             "com.amazonaws.dynamodb.v20120810#InternalServerError",
             &failed.to_string(),
         ),
-    })
+    }
 }
 
 fn error(status: StatusCode, kind: &str, message: &str) -> Response {

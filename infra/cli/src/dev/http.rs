@@ -3,8 +3,9 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use sapwood_core::keys::Tenant;
 use sapwood_http::caller::Claims;
-use sapwood_http::serve::{Guard, serve_local};
+use sapwood_http::serve::{Front, Guard, Options, serve_local};
 use sapwood_local::template::Template;
 use sapwood_table::DynamoTable;
 use tokio::net::TcpListener;
@@ -12,6 +13,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use super::error::DevError;
+use crate::explorer::{Explorer, Feed, Rights};
 
 /// The logical ids of the functions in the template.
 const READER: &str = "ApiReader";
@@ -25,22 +27,32 @@ const CURSOR_KEY: &str = "sapwood dev: no secret";
 pub(super) struct Http {
     /// The API's URL.
     pub(super) url: String,
+    feed: Option<Feed>,
     stop: oneshot::Sender<()>,
     served: JoinHandle<std::io::Result<()>>,
 }
 
+/// The port of the API.
+pub(super) struct Port {
+    pub(super) address: SocketAddr,
+    /// Names under which the port is reached besides.
+    pub(super) hosts: Vec<String>,
+    /// True if the port may have another number where it is reached.
+    pub(super) in_container: bool,
+}
+
 impl Http {
-    /// Serves the API of a table. Every caller has these claims, since there is no authorizer. `hosts` are names under
-    /// which the port is reached, and a container's port may have another number there.
+    /// Serves the API of a table, and the explorer, if there is one. Every caller has these claims, since there is no
+    /// authorizer.
     pub(super) async fn start(
-        address: SocketAddr,
+        port: Port,
         template: &Template,
         table: &DynamoTable,
         table_name: &str,
         claims: Claims,
-        hosts: Vec<String>,
-        in_container: bool,
+        explorer: Option<Explorer>,
     ) -> Result<Self, DevError> {
+        let Port { address, hosts, in_container } = port;
         let given = BTreeMap::from([("CURSOR_KEY".to_owned(), CURSOR_KEY.to_owned())]);
         let of_reader = template.environment_of(READER, table_name, &given)?;
         let of_writer = template.environment_of(WRITER, table_name, &given)?;
@@ -61,24 +73,41 @@ impl Http {
             waits: source.waits(),
             source,
         };
+        let trash = writes.trash;
         let writes = api_writer::State::new(tables(table), writes);
         let router = api_reader::router(reads).merge(api_writer::router(writes));
         let failed = |source| DevError::Http { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let url = format!("http://{bound}");
+        // Pages of other origins may use the API where a parameter says so, and never the explorer.
+        let explorers = Guard::new(bound, hosts.clone(), Vec::new()).mapped(in_container);
         let guard = Guard::new(bound, hosts, reader.options.cors_origins.clone()).mapped(in_container);
         let (stop, stopped) = oneshot::channel();
         let shutdown = async {
             let _ = stopped.await;
         };
-        let served = tokio::spawn(serve_local(listener, router, reader.options, claims, Some(guard), shutdown));
-        Ok(Self { url, stop, served })
+        let feed = explorer.as_ref().and_then(|explorer| explorer.live.clone());
+        let tenant = tenant(&reader.options, &claims);
+        let rights = Rights { writes: true, trash };
+        let explorer = explorer.map(|explorer| Explorer { tenant, rights, ..explorer });
+        let front = Front { guard: Some(guard), gate: None, pages: explorer.map(|explorer| explorer.pages(explorers)) };
+        let served = tokio::spawn(serve_local(listener, router, reader.options, claims, front, shutdown));
+        Ok(Self { url, feed, stop, served })
     }
 
     /// Stops the API when it has answered the running requests.
     pub(super) async fn stop(self) {
+        // Or their pages would be answered for ever.
+        if let Some(feed) = self.feed {
+            feed.close();
+        }
         let _ = self.stop.send(());
         let _ = self.served.await;
     }
+}
+
+/// The tenant of the API's callers.
+fn tenant(options: &Options, claims: &Claims) -> Option<Tenant> {
+    options.authority.caller(claims, "local").ok()?.tenant
 }

@@ -3,9 +3,11 @@
 mod audit;
 mod demo;
 mod error;
+mod example;
 mod function;
 mod host_guard;
 mod http;
+mod mortal;
 mod output;
 
 use std::collections::BTreeMap;
@@ -25,11 +27,14 @@ use stream_handler::{Config, Handler};
 
 use crate::TEMPLATE;
 use crate::arguments::parameter;
+use crate::explorer::{self, Explorer, Feed, Place, Rights, Trials};
 use audit::Audit;
 use error::DevError;
-use function::HandlerFunction;
+use example::Example;
+use function::{HandlerFunction, Watched};
 use host_guard::{Front, Served};
-use http::Http;
+use http::{Http, Port};
+use mortal::Way;
 use output::Output;
 
 /// The options of `sapwood dev`.
@@ -38,6 +43,7 @@ use output::Output;
 #[command(after_help = "Examples:
   sapwood dev --demo
   sapwood dev --http 127.0.0.1:3000
+  sapwood dev --example folders --open
   sapwood dev --data ./data --parameter PathRows=off --json
   sapwood dev --container --allow-host sapwood
 
@@ -46,11 +52,11 @@ pub(crate) struct Arguments {
     /// Serve DynamoDB on this loopback address. Port 0 is any free port.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "endpoint")]
     dynamodb: Option<SocketAddr>,
-    /// Serve the HTTP API on this loopback address, for example 127.0.0.1:3000. It has no authorizer: whoever reaches
-    /// it can do everything.
+    /// Serve the HTTP API on this loopback address, for example 127.0.0.1:3000, and the explorer at /explorer. It has
+    /// no authorizer: whoever reaches it can do everything.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
-    /// Serve the HTTP API on an address that other machines can reach, too.
+    /// Serve the HTTP API on an address that other machines can reach, too. The explorer isn't served there.
     #[arg(long, requires = "http")]
     allow_remote: bool,
     /// Run in a container: serve DynamoDB on 0.0.0.0:8000 and the HTTP API on 0.0.0.0:3000, for requests that name any
@@ -91,6 +97,13 @@ pub(crate) struct Arguments {
     /// Show how rows follow the changes of a folder tree and an audit log, then exit.
     #[arg(long)]
     demo: bool,
+    /// Fill the table with the tree of an example, and serve the explorer, on 127.0.0.1:3000 unless --http names another
+    /// address. What is there already stays.
+    #[arg(long, value_name = "EXAMPLE", conflicts_with = "demo")]
+    example: Option<Example>,
+    /// Open the explorer in a browser. It is served on 127.0.0.1:3000 unless --http names another address.
+    #[arg(long, conflicts_with_all = ["demo", "allow_remote"])]
+    open: bool,
     /// Print one JSON object a line.
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
@@ -104,8 +117,13 @@ const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net:
 /// The addresses of a container, which its ports are mapped to.
 const DYNAMODB_OF_CONTAINER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 8000);
 const HTTP_OF_CONTAINER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 3000);
+/// The address of the API where the explorer is wanted, and no address is named.
+const USUAL_HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 3000);
 /// The address of DynamoDB in a demo: any free port.
 const ANY_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+
+/// The region that the greeting names. The engine asks for none.
+const REGION: &str = "us-east-1";
 
 /// The parameter that names the claim of a caller's tenant.
 const TENANT_CLAIM: &str = "TenantClaim";
@@ -133,7 +151,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
             stopped = stop_signal() => stopped,
         }
     } else {
+        if let Some(example) = arguments.example {
+            example.fill(&stack.table, arguments.tenant(&stack.schema).as_ref()).await?;
+        }
         output.listening(&stack, &arguments);
+        if let Some(page) = stack.page().filter(|_| arguments.open) {
+            explorer::open_browser(&page);
+        }
         stop_signal().await
     };
     stack.stop().await?;
@@ -152,20 +176,33 @@ struct Stack {
     table: DynamoTable,
     schema: Schema,
     url: String,
+    /// True if the explorer is served.
+    has_page: bool,
 }
 
 impl Stack {
+    /// The address of the explorer.
+    fn page(&self) -> Option<String> {
+        let http = self.http.as_ref().filter(|_| self.has_page)?;
+        Some(format!("{}{}", output::reached(&http.url), explorer::PATH))
+    }
+
     async fn start(arguments: &Arguments, output: &Arc<Output>) -> Result<Self, DevError> {
-        let http = arguments.http.or(arguments.container.then_some(HTTP_OF_CONTAINER));
+        let wants_page = arguments.open || arguments.example.is_some();
+        let usual = if arguments.container { Some(HTTP_OF_CONTAINER) } else { wants_page.then_some(USUAL_HTTP) };
+        let http = arguments.http.or(usual);
         let is_open = arguments.allow_remote || arguments.container;
         if let Some(address) = http.filter(|address| !address.ip().is_loopback() && !is_open) {
             return Err(DevError::Remote { address });
         }
         let mut parameters: BTreeMap<String, String> = arguments.parameters.iter().cloned().collect();
-        if arguments.demo {
-            for (name, value) in demo::PARAMETERS {
-                parameters.entry(name.to_owned()).or_insert(value.to_owned());
-            }
+        let shown: &[(&str, &str)] = match (arguments.demo, arguments.example) {
+            (true, _) => &demo::PARAMETERS,
+            (false, Some(_)) => &example::PARAMETERS,
+            (false, None) => &[],
+        };
+        for (name, value) in shown {
+            parameters.entry((*name).to_owned()).or_insert((*value).to_owned());
         }
         let mut template = Template::parse_with(TEMPLATE, &parameters)?;
         for (name, value) in &arguments.mapping {
@@ -196,8 +233,8 @@ impl Stack {
         let stream = endpoint.ensure_table(&config.table_name, template.table()).await?;
         let schema = config.settings.schema.clone();
         let table = DynamoTable::local(&own_url, config.table_name, schema.clone());
-        let handler =
-            Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table.clone()).announcing();
+        let fanout = Fanout { settings: config.settings.clone(), ..Fanout::default() };
+        let handler = Handler::new(fanout.clone(), table.clone()).announcing();
         if !arguments.no_handler {
             // Before the first batch: whoever fills a new table isn't told that it has no handler.
             handler.announce().await;
@@ -210,7 +247,22 @@ impl Stack {
         }
         settings.position_file = data.position_file();
         settings.failures_file = data.failures_file();
-        let function = HandlerFunction::new(handler, Arc::clone(output));
+        // Other machines don't get to a page that kills handlers. A container's port is published on one machine.
+        let has_page = http.is_some_and(|address| address.ip().is_loopback() || arguments.container);
+        let (feed, trials) = (Feed::new(), Arc::new(Trials::default()));
+        let is_watched = has_page && !arguments.no_handler;
+        let watched = match is_watched {
+            true => {
+                settings.watcher = Some(feed.watcher(schema.clone()));
+                let way = Way::open(&own_url)?;
+                let table = DynamoTable::local(&way.url, arguments.table.clone(), schema.clone());
+                let mortal = Handler::new(fanout, table);
+                let (feed, trials, schema) = (feed.clone(), Arc::clone(&trials), schema.clone());
+                Some(Watched { feed, trials, mortal, way, schema })
+            }
+            false => None,
+        };
+        let function = HandlerFunction::new(handler, Arc::clone(output), watched);
         let mapping = if arguments.no_handler { None } else { Some(Mapping::start(settings, function)?) };
         let auditor = match arguments.audit || arguments.demo {
             true => Some(audit::handler(&template, &arguments.table, &table, arguments.demo)?),
@@ -222,11 +274,26 @@ impl Stack {
             Some(address) => {
                 let claims = arguments.claims.iter().cloned().collect();
                 let (hosts, in_container) = (arguments.allow_hosts.clone(), arguments.container);
-                Some(Http::start(address, &template, &table, &arguments.table, claims, hosts, in_container).await?)
+                let explorer = has_page.then(|| Explorer {
+                    table: table.clone(),
+                    settings: config.settings,
+                    tenant: None,
+                    place: Place {
+                        table: arguments.table.clone(),
+                        endpoint: Some(output::reached(&url)),
+                        region: Some(REGION.to_owned()),
+                        profile: None,
+                    },
+                    rights: Rights { writes: true, trash: false },
+                    live: is_watched.then(|| feed.clone()),
+                    trials: is_watched.then(|| Arc::clone(&trials)),
+                });
+                let port = Port { address, hosts, in_container };
+                Some(Http::start(port, &template, &table, &arguments.table, claims, explorer).await?)
             }
             None => None,
         };
-        Ok(Self { engine, mapping, http, auditor, audit, table, schema, url })
+        Ok(Self { engine, mapping, http, auditor, audit, table, schema, url, has_page })
     }
 
     async fn stop(self) -> Result<(), DevError> {

@@ -50,6 +50,9 @@ impl Output {
                 if let Some(http) = http {
                     listening["http"] = json!(http);
                 }
+                if let Some(page) = stack.page() {
+                    listening["explorer"] = json!(page);
+                }
                 print_json(&listening);
             }
             Self::Text => {
@@ -70,7 +73,8 @@ impl Output {
                 };
                 let tenant = arguments.tenant(&stack.schema);
                 let (url, http) = (reached(url), http.map(|url| reached(url)));
-                print(&greeting(&url, http.as_deref(), table, &kept, &stack.schema, tenant));
+                let http = http.map(|url| api_and_page(&url, stack.page().as_deref())).unwrap_or_default();
+                print(&greeting(&url, &http, table, &kept, &stack.schema, tenant));
             }
         }
     }
@@ -186,12 +190,18 @@ impl Output {
 }
 
 /// Returns a port's URL as this machine reaches it, where it is open to all.
-fn reached(url: &str) -> String {
+pub(super) fn reached(url: &str) -> String {
     url.replace("//0.0.0.0:", "//127.0.0.1:").replace("//[::]:", "//[::1]:")
 }
 
+/// Says where the API is, and the page that shows the table.
+fn api_and_page(url: &str, page: Option<&str>) -> String {
+    let page = page.map(|page| format!("  explorer  {page}\n")).unwrap_or_default();
+    format!("{page}  HTTP API  {url}, its reference is {url}/docs\n")
+}
+
 /// Returns the greeting: what runs, and how to write and read a first record.
-fn greeting(url: &str, http: Option<&str>, table: &str, kept: &str, schema: &Schema, tenant: Option<Tenant>) -> String {
+fn greeting(url: &str, http: &str, table: &str, kept: &str, schema: &Schema, tenant: Option<Tenant>) -> String {
     let Names { partition_key, sort_key, parent, node, .. } = schema.names();
     let SortRange { from, to } = schema.depth_range(1, DEPTH_MAX);
     let text = |text: &str| json!({ "S": text });
@@ -209,7 +219,6 @@ fn greeting(url: &str, http: Option<&str>, table: &str, kept: &str, schema: &Sch
     let (first, second) = (folder("V", None, "Folder V"), folder("d", Some("V"), "Folder d"));
     let values = json!({ ":v": text(&pk("V")), ":from": text(&from), ":to": text(&to) });
     let aws = |call: &str| format!("aws dynamodb {call} --endpoint-url {url} --table-name {table}");
-    let http = http.map(|url| format!("  HTTP API  {url}, its reference is {url}/docs\n")).unwrap_or_default();
     format!(
         "Sapwood is running. Ctrl-C ends it.\n\
          \n  DynamoDB  {url}\n  table     {table}, {kept}\n{http}\

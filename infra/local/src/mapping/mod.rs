@@ -44,9 +44,9 @@ use crate::filter::{Filter, FilterError};
 use crate::stream::Stream;
 
 pub use self::function::Function;
-pub use self::observation::{DiscardReason, Observation, Outcome};
+pub use self::observation::{DiscardReason, Observation, Outcome, Seen};
 pub use self::progress::Stopped;
-pub use self::settings::{Observer, Pace, Settings};
+pub use self::settings::{Observer, Pace, Settings, Watcher};
 
 use self::context::Context;
 use self::destination::Destination;

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use serde_json::Value;
+
 /// An event in the life of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
 #[non_exhaustive]
@@ -33,6 +35,17 @@ pub enum Observation {
         /// The error.
         reason: String,
     },
+}
+
+/// A record that a mapping has read, whether the filter lets it through or not.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Seen {
+    /// What happened to the item: `INSERT`, `MODIFY` or `REMOVE`.
+    pub event: String,
+    /// The item's key attributes: `{"PK": {"S": "a"}, …}`.
+    pub keys: Value,
+    /// True if the function gets the record.
+    pub is_wanted: bool,
 }
 
 /// The outcome of an invocation.

@@ -139,6 +139,11 @@ impl<F: Function> Reader<F> {
         self.from = From::After(last.sequence_number.clone());
         let context = &self.context;
         let wanted: Vec<bool> = records.iter().map(|record| is_wanted(&context.filter, record)).collect();
+        if let Some(watcher) = &context.settings.watcher {
+            // What a read has without a change is the engine's own doing.
+            let changes = records.iter().zip(&wanted).filter(|(record, _)| !record.changes_nothing());
+            watcher(&mut changes.map(|(record, &is_wanted)| record.seen(is_wanted)));
+        }
         let read = records.iter().zip(&wanted).map(|(record, &wanted)| (record.sequence_number.clone(), wanted));
         let numbers = context.progress.admit(&self.shard, read.collect());
 

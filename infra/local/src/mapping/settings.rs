@@ -8,7 +8,7 @@ use std::time::Duration;
 use crate::endpoint::{Endpoint, TableStream};
 use crate::template::{EventSource, Template};
 
-use super::Observation;
+use super::{Observation, Seen};
 
 /// The number of idle reads after which their pause grows by [`Pace::idle_poll`].
 const IDLE_READS_PER_STEP: u32 = 25;
@@ -31,12 +31,18 @@ pub struct Settings {
     pub failures_file: Option<PathBuf>,
     /// The observer of what the mapping does.
     pub observer: Option<Observer>,
+    /// The watcher of the records that the mapping reads.
+    pub watcher: Option<Watcher>,
     /// The mapping's pauses and limits.
     pub pace: Pace,
 }
 
 /// A callback for what a mapping does. Several tasks call it at the same time. It must neither block nor panic.
 pub type Observer = Arc<dyn Fn(&Observation) + Send + Sync>;
+
+/// A callback for the records of a read, those that the filter rejects included. What it doesn't take from the iterator
+/// isn't made, so a watcher that nobody listens to costs nothing. It must neither block nor panic.
+pub type Watcher = Arc<dyn Fn(&mut dyn Iterator<Item = Seen>) + Send + Sync>;
 
 /// The pauses and limits of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -68,6 +74,7 @@ impl Settings {
             position_file: None,
             failures_file: None,
             observer: None,
+            watcher: None,
             pace: Pace::default(),
         }
     }

@@ -20,7 +20,7 @@ use hyper::server::conn::http1;
 use hyper_util::rt::{TokioIo, TokioTimer};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::watch;
-use tower::Service;
+use tower::{Service, ServiceExt};
 
 use super::answer::{Api, RequestId, service};
 use super::{Guard, Options};
@@ -34,8 +34,37 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 /// left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
+/// What stands before the API on a port of this machine.
+#[derive(Clone, Default)]
+pub struct Front {
+    /// Whom the port answers; without it everybody.
+    pub guard: Option<Guard>,
+    /// Says which of these requests are carried out, pages included; without it all.
+    pub gate: Option<Gate>,
+    /// Pages beside the API, which aren't part of the contract.
+    pub pages: Option<Pages>,
+}
+
+/// A function that lets a request through, or says why not.
+pub type Gate = Arc<dyn Fn(&Request) -> Result<(), Problem> + Send + Sync>;
+
+/// Pages beside the API. Their answers may take as long as they like.
+#[derive(Clone, Debug)]
+pub struct Pages {
+    /// The first segment of their paths, such as `/explorer`. No call of the API has it.
+    pub prefix: &'static str,
+    /// What answers.
+    pub router: Router,
+}
+
+impl Pages {
+    fn have(&self, path: &str) -> bool {
+        path.strip_prefix(self.prefix).is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+}
+
 /// Serves requests until `shutdown` completes and the requests in progress are answered. Every caller has these claims.
-/// What the guard doesn't let through is refused.
+/// What the front doesn't let through is refused.
 ///
 /// # Errors
 /// None: errors of single connections end those connections only.
@@ -44,11 +73,11 @@ pub async fn serve_local(
     router: Router,
     options: Options,
     claims: Claims,
-    guard: Option<Guard>,
+    front: Front,
     shutdown: impl Future<Output = ()> + Send,
 ) -> io::Result<()> {
     let local = Local {
-        guard: guard.map(Arc::new),
+        front: Arc::new(front),
         known: Known(options.authority.caller(&claims, "local")),
         api: service(router, options),
         count: Arc::default(),
@@ -78,7 +107,7 @@ pub async fn serve_local(
 #[derive(Clone)]
 struct Local {
     api: Api,
-    guard: Option<Arc<Guard>>,
+    front: Arc<Front>,
     known: Known,
     count: Arc<AtomicU64>,
 }
@@ -100,10 +129,17 @@ impl Local {
     }
 
     async fn answer(mut self, request: hyper::Request<Incoming>) -> Result<Response, Infallible> {
-        if let Some(Err(refusal)) = self.guard.as_ref().map(|guard| guard.check(request.headers())) {
+        let Front { guard, gate, pages } = &*self.front;
+        if let Some(Err(refusal)) = guard.as_ref().map(|guard| guard.check(request.headers())) {
             return Ok(Problem::new(Kind::Forbidden, refusal.to_string()).into_response());
         }
         let mut request: Request = request.map(Body::new);
+        if let Some(Err(refusal)) = gate.as_ref().map(|gate| gate(&request)) {
+            return Ok(refusal.into_response());
+        }
+        if let Some(pages) = pages.as_ref().filter(|pages| pages.have(request.uri().path())) {
+            return pages.router.clone().oneshot(request).await;
+        }
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;
         request.extensions_mut().insert(RequestId(format!("local-{number}")));
         request.extensions_mut().insert(self.known.clone());

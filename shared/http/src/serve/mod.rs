@@ -22,5 +22,5 @@ mod tests;
 pub use answer::{Api, REQUEST_TIME_MAX, service};
 pub use guard::{Guard, Refusal};
 pub use lambda::{Lambda, NoRequest, answer, lambda_service, run_lambda};
-pub use local::serve_local;
+pub use local::{Front, Gate, Pages, serve_local};
 pub use options::Options;

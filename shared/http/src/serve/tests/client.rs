@@ -11,7 +11,7 @@ use serde_json::{Value, json};
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use super::super::{Options, answer, lambda_service, serve_local};
+use super::super::{Front, Options, answer, lambda_service, serve_local};
 use super::router;
 use crate::caller::Claims;
 
@@ -133,7 +133,7 @@ impl Server {
         let at = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let shutdown = async { drop(stopped.await) };
-        let served = tokio::spawn(serve_local(listener, router(), options, claims, None, shutdown));
+        let served = tokio::spawn(serve_local(listener, router(), options, claims, Front::default(), shutdown));
         Self { at, stop, served }
     }
 

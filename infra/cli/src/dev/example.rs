@@ -1,0 +1,142 @@
+//! `sapwood dev --example`: the trees of the documents that the product comes from, as base records of any client.
+
+use clap::ValueEnum;
+use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Tenant, Version};
+use sapwood_core::model::{AttributeValue, Item, number, text, with_key};
+use sapwood_table::{Condition, DynamoTable, Table};
+
+use super::demo::{FOLDERS, PRODUCT, SHOP};
+use super::error::DevError;
+
+/// The parameters of the template that the examples show.
+pub(super) const PARAMETERS: [(&str, &str); 3] =
+    [("OrderAttribute", NAME), ("LinkAttributes", PRODUCT), ("Trash", "on")];
+
+/// A tree to begin with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum Example {
+    /// Two drives with folders.
+    Folders,
+    /// Shops by country, state, city and zip code.
+    Locations,
+    /// Customers, their orders, and the products of these.
+    Orders,
+    /// Equipment, and its audits.
+    Audits,
+}
+
+/// The shops of the seed `composite-sort-key-locations`: the country, state, city and zip code of each, its address and
+/// its square feet.
+const SHOPS: [([&str; 4], &str, usize); 4] = [
+    (["USA", "NE", "OMAHA", "68118"], "100 St Andrews Lane", 921),
+    (["USA", "NY", "NEWYORKCITY", "10001"], "675 6th Ave", 1211),
+    (["USA", "NY", "NEWYORKCITY", "10019"], "1500 Broadway", 1924),
+    (["FRANCE", "ILE-DE-FRANCE", "PARIS", "75001"], "26 Avenue de l'Opéra", 2102),
+];
+
+/// The equipment of the seed `sort-keys-version-control`: the id, parent and name of each.
+const EQUIPMENT: [(&str, Option<&str>, &str); 4] = [
+    ("Plant_1", None, "Plant 1"),
+    ("Equipment_1", Some("Plant_1"), "Equipment 1"),
+    ("Part_1", Some("Equipment_1"), "Wheel"),
+    ("Equipment_2", Some("Plant_1"), "Equipment 2"),
+];
+
+/// Its audits: of what, the topic, the version, who, and the result.
+const AUDITS: [(&str, &str, u64, &str, &str); 6] = [
+    ("Equipment_1", "Audit", 1, "Rick", "failed"),
+    ("Equipment_1", "Audit", 2, "Padma", "passed"),
+    ("Equipment_1", "Audit", 3, "Lin", "passed"),
+    ("Equipment_1", "Audit_Part_1", 1, "Padma", "failed"),
+    ("Equipment_1", "Audit_Part_1", 2, "Lin", "passed"),
+    ("Equipment_2", "Audit", 1, "Rick", "passed"),
+];
+
+const NAME: &str = "name";
+
+impl Example {
+    /// Writes the records that aren't there.
+    pub(super) async fn fill(self, table: &DynamoTable, tenant: Option<&Tenant>) -> Result<(), DevError> {
+        let filling = Filling { table, tenant, schema: table.schema() };
+        match self {
+            Self::Folders => filling.nodes(FOLDERS.map(|(id, parent, name)| (id, parent, name, None))).await,
+            Self::Orders => filling.nodes(SHOP).await,
+            Self::Locations => filling.locations().await,
+            Self::Audits => {
+                filling.nodes(EQUIPMENT.map(|(id, parent, name)| (id, parent, name, None))).await?;
+                filling.audits().await
+            }
+        }
+    }
+}
+
+struct Filling<'a> {
+    table: &'a DynamoTable,
+    tenant: Option<&'a Tenant>,
+    schema: &'a Schema,
+}
+
+impl Filling<'_> {
+    async fn nodes<'n>(
+        &self,
+        nodes: impl IntoIterator<Item = (&'n str, Option<&'n str>, &'n str, Option<&'n str>)>,
+    ) -> Result<(), DevError> {
+        for (id, parent, name, product) in nodes {
+            let product = product.map(|product| (PRODUCT.to_owned(), text(product)));
+            self.node(id, parent, name, product).await?;
+        }
+        Ok(())
+    }
+
+    /// A node for each part of an address that isn't there yet: its id is the address so far, as the seed's sort keys
+    /// are.
+    async fn locations(&self) -> Result<(), DevError> {
+        for (parts, street, feet) in SHOPS {
+            let mut parent: Option<String> = None;
+            for (depth, part) in parts.into_iter().enumerate() {
+                let id = parent.as_ref().map_or_else(|| part.to_owned(), |above| format!("{above}#{part}"));
+                let is_shop = depth + 1 == parts.len();
+                let own = [("street".to_owned(), text(street)), ("square_feet".to_owned(), number(feet))];
+                let name = if is_shop { format!("{part}, {street}") } else { part.to_owned() };
+                let own = own.into_iter().filter(|_| is_shop);
+                self.node(&id, parent.as_deref(), &name, own).await?;
+                parent = Some(id);
+            }
+        }
+        Ok(())
+    }
+
+    async fn audits(&self) -> Result<(), DevError> {
+        for (id, topic, version, auditor, result) in AUDITS {
+            let key = SortKey::Revision { version: Version::new(version)?, topic: topic.to_owned() };
+            let own = [("auditor".to_owned(), text(auditor)), ("result".to_owned(), text(result))];
+            self.put(id, &key, own).await?;
+        }
+        Ok(())
+    }
+
+    async fn node(
+        &self,
+        id: &str,
+        parent: Option<&str>,
+        name: &str,
+        own: impl IntoIterator<Item = (String, AttributeValue)>,
+    ) -> Result<(), DevError> {
+        let parent = parent.map(|parent| (self.schema.names().parent.clone(), text(parent)));
+        let name = (NAME.to_owned(), text(name));
+        self.put(id, &SortKey::Node, own.into_iter().chain(parent).chain([name])).await
+    }
+
+    async fn put(
+        &self,
+        id: &str,
+        key: &SortKey,
+        own: impl IntoIterator<Item = (String, AttributeValue)>,
+    ) -> Result<(), DevError> {
+        let node = NodeRef { tenant: self.tenant.cloned(), id: Id::new(id)? };
+        let mut item: Item = with_key(&self.schema.item_key(&node, key)?, self.schema);
+        item.extend(own);
+        self.table.put(&item, &Condition::Absent).await?;
+        Ok(())
+    }
+}

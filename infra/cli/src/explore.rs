@@ -1,0 +1,163 @@
+//! `sapwood explore`: the explorer for any table, with the API's code in this process.
+
+use std::collections::BTreeMap;
+use std::net::{Ipv4Addr, SocketAddr};
+
+use clap::Args;
+use sapwood_core::keys::Tenant;
+use sapwood_http::caller::{Authority, Claims};
+use sapwood_http::cursor::{CursorKey, ShortSecret};
+use sapwood_http::serve::{Front, Guard, Options, serve_local};
+use sapwood_local::engine::{EngineError, listen};
+use tokio::net::TcpListener;
+use tokio::sync::oneshot;
+
+use crate::connect::{ConnectError, Connection, Whose};
+use crate::exit::{Exit, Failure};
+use crate::explorer::{Explorer, PATH, Place, Rights, gate, new_token, open_browser};
+use crate::recognised::{Unrecognised, check_keys};
+use crate::say::say;
+
+/// The claim that has the tenant. Nobody else sends claims here.
+const TENANT: &str = "tenant";
+
+/// Show a table in a browser: its trees, the items behind each node, and the Query for each question.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood explore --table sapwood --profile prod --open
+  sapwood explore --table sapwood --endpoint http://127.0.0.1:8000 --write
+  sapwood explore --table sapwood --profile prod --tenant acme
+
+The page is served on a loopback address, with your own credentials, and only to who has its whole address: the token in it is new each time.
+It reads only, unless --write is set. Then it changes nodes as the HTTP API does.
+
+It ends with 0 after Ctrl-C, with 2 for wrong arguments, and with 4 if the table can't be reached.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    connection: Connection,
+    /// Whose nodes are shown, in a table with tenants.
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+    /// Serve the page on this loopback address. By default its port is any free one.
+    #[arg(long, value_name = "ADDRESS", default_value_t = SocketAddr::new(Ipv4Addr::LOCALHOST.into(), 0))]
+    http: SocketAddr,
+    /// Let the page create, change, move and delete nodes.
+    #[arg(long)]
+    write: bool,
+    /// Open the page in a browser.
+    #[arg(long)]
+    open: bool,
+    /// Who writes: `_updated_by` and `_created_by` of the records.
+    #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "sapwood")]
+    by: String,
+}
+
+/// Why the explorer can't be served. The message says what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum ExploreError {
+    /// The table can't be reached.
+    #[error(transparent)]
+    Connect(#[from] ConnectError),
+    /// The table's keys have other names.
+    #[error(transparent)]
+    Keys(#[from] Unrecognised),
+    /// A tenant is named where there are none, or none where there are.
+    #[error("{0}")]
+    Tenant(&'static str),
+    /// The name of a tenant is wrong.
+    #[error(transparent)]
+    Name(#[from] sapwood_core::keys::KeyError),
+    /// The address can't be served.
+    #[error(transparent)]
+    Listen(#[from] EngineError),
+    /// The system doesn't give a port.
+    #[error("the page can't be served: {0}")]
+    Serve(#[from] std::io::Error),
+    /// The secret is too short.
+    #[error(transparent)]
+    Secret(#[from] ShortSecret),
+}
+
+impl Failure for ExploreError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Tenant(_) | Self::Name(_) => Exit::Usage,
+            _ => Exit::Failed,
+        }
+    }
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
+    let Arguments { connection, tenant, http, write, open, by } = arguments;
+    // The address comes first: a wrong one is known without a request.
+    let listener = listen(http)?;
+    let (table, settings, whose) = match write {
+        true => connection.open_and_tell().await?,
+        false => connection.open_quietly().await?,
+    };
+    check_keys(&table).await?;
+    let tenant = tenant.map(Tenant::new).transpose()?;
+    match (&tenant, settings.schema.has_tenants()) {
+        (None, true) => return Err(ExploreError::Tenant("this table has tenants: name one with --tenant")),
+        (Some(_), false) => return Err(ExploreError::Tenant("this table has no tenants: leave --tenant out")),
+        _ => {}
+    }
+    if write && whose == Whose::Defaults {
+        eprintln!(
+            "no stream handler has left its settings in this table: the template's defaults count; give --parameter if your stack has others"
+        );
+    }
+    let tables = || {
+        let table = table.clone();
+        move |deadline| table.until(deadline)
+    };
+    let token = new_token();
+    let cursors = CursorKey::new(token.as_bytes())?;
+    let waits = api_reader::waits();
+    let reads = api_reader::State::new(tables(), api_reader::Shared { settings: settings.clone(), cursors, waits });
+    let source = api_writer::Source::system();
+    let waits = source.waits();
+    // `sapwood rm --trash` doesn't ask the stack either.
+    let shared =
+        api_writer::Shared { settings: settings.clone(), revisions_mutable: false, trash: write, waits, source };
+    let router = api_reader::router(reads).merge(api_writer::router(api_writer::State::new(tables(), shared)));
+    let listener = TcpListener::from_std(listener)?;
+    let address = listener.local_addr()?;
+    let guard = Guard::new(address, Vec::new(), Vec::new());
+    let rights = Rights { writes: write, trash: write };
+    let authority = Authority { tenant_claim: tenant.is_some().then(|| TENANT.to_owned()), ..Authority::default() };
+    let claims: Claims = [("sub".to_owned(), by)]
+        .into_iter()
+        .chain(tenant.iter().map(|tenant| (TENANT.to_owned(), tenant.as_str().to_owned())))
+        .collect::<BTreeMap<_, _>>();
+    let explorer = Explorer { table, settings, tenant, place: connection.place(), rights, live: None, trials: None };
+    let pages = Some(explorer.pages(guard.clone()));
+    let front = Front { guard: Some(guard), gate: Some(gate(token.clone(), write)), pages };
+    let (stop, stopped) = oneshot::channel::<()>();
+    let options = Options { authority, ..Options::default() };
+    let served = tokio::spawn(serve_local(listener, router, options, claims, front, async { drop(stopped.await) }));
+    let page = format!("http://{address}{PATH}#token={token}");
+    say!(
+        "{}\n\n  {page}\n\nCtrl-C ends it.",
+        if write { "The explorer reads and writes:" } else { "The explorer reads:" }
+    );
+    if open {
+        open_browser(&page);
+    }
+    let _ = tokio::signal::ctrl_c().await;
+    let _ = stop.send(());
+    let _ = served.await;
+    Ok(())
+}
+
+impl Connection {
+    /// Where the table is, for the code that the page shows.
+    fn place(&self) -> Place {
+        Place {
+            table: self.table.clone(),
+            endpoint: self.endpoint().map(str::to_owned),
+            region: self.region().map(str::to_owned),
+            profile: self.profile().map(str::to_owned),
+        }
+    }
+}

@@ -1,0 +1,89 @@
+//! The files of the page, which are in the binary as they are in the repository.
+
+use axum::body::Body;
+use axum::http::header::{
+    CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE, REFERRER_POLICY, X_CONTENT_TYPE_OPTIONS,
+};
+use axum::http::{HeaderValue, Response};
+use axum::response::IntoResponse;
+use sapwood_http::problem::{Kind, Problem};
+
+struct Asset {
+    name: &'static str,
+    media_type: &'static str,
+    bytes: &'static [u8],
+}
+
+const SCRIPT: &str = "text/javascript; charset=utf-8";
+
+const ASSETS: [Asset; 11] = [
+    Asset { name: "index.html", media_type: "text/html; charset=utf-8", bytes: include_bytes!("page/index.html") },
+    Asset { name: "style.css", media_type: "text/css; charset=utf-8", bytes: include_bytes!("page/style.css") },
+    Asset { name: "icon.svg", media_type: "image/svg+xml", bytes: include_bytes!("page/icon.svg") },
+    Asset { name: "app.js", media_type: SCRIPT, bytes: include_bytes!("page/app.js") },
+    Asset { name: "base.js", media_type: SCRIPT, bytes: include_bytes!("page/base.js") },
+    Asset { name: "tree.js", media_type: SCRIPT, bytes: include_bytes!("page/tree.js") },
+    Asset { name: "node.js", media_type: SCRIPT, bytes: include_bytes!("page/node.js") },
+    Asset { name: "change.js", media_type: SCRIPT, bytes: include_bytes!("page/change.js") },
+    Asset { name: "live.js", media_type: SCRIPT, bytes: include_bytes!("page/live.js") },
+    Asset { name: "ask.js", media_type: SCRIPT, bytes: include_bytes!("page/ask.js") },
+    Asset { name: "code.js", media_type: SCRIPT, bytes: include_bytes!("page/code.js") },
+];
+
+/// Nothing but the page's own files, no text that becomes HTML or script, and no page around it.
+const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; \
+                      require-trusted-types-for 'script'; trusted-types 'none'";
+
+/// Answers with a file of the page.
+pub(super) fn answer(name: &str) -> Response<Body> {
+    let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
+        return Problem::new(Kind::NotFound, "the explorer has no such file").into_response();
+    };
+    finished(asset.bytes.into(), asset.media_type)
+}
+
+/// Answers with JSON.
+pub(super) fn data(body: Vec<u8>) -> Response<Body> {
+    finished(body.into(), "application/json")
+}
+
+/// Answers with a stream of events.
+pub(super) fn events(body: Body) -> Response<Body> {
+    finished(body, "text/event-stream")
+}
+
+fn finished(body: Body, media_type: &'static str) -> Response<Body> {
+    let mut response = Response::new(body);
+    let headers = response.headers_mut();
+    headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));
+    headers.insert(CONTENT_SECURITY_POLICY, HeaderValue::from_static(POLICY));
+    headers.insert(X_CONTENT_TYPE_OPTIONS, HeaderValue::from_static("nosniff"));
+    headers.insert(REFERRER_POLICY, HeaderValue::from_static("no-referrer"));
+    headers.insert(CACHE_CONTROL, HeaderValue::from_static("no-store"));
+    response
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The most bytes of the page in all.
+    const BYTES_MAX: usize = 150_000;
+
+    #[test]
+    fn the_page_is_small() {
+        let bytes: usize = ASSETS.iter().map(|asset| asset.bytes.len()).sum();
+        println!("the explorer's files have {bytes} bytes");
+        assert!(bytes < BYTES_MAX, "{bytes}");
+    }
+
+    #[test]
+    fn no_script_makes_html_of_text() {
+        for asset in ASSETS.iter().filter(|asset| asset.media_type == SCRIPT) {
+            let text = String::from_utf8_lossy(asset.bytes);
+            for word in ["innerHTML", "outerHTML", "insertAdjacentHTML", "document.write", "eval(", "new Function"] {
+                assert!(!text.contains(word), "{} has {word}", asset.name);
+            }
+        }
+    }
+}

@@ -1,0 +1,263 @@
+//! The calls of the page, under `/explorer/data`.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use axum::body::to_bytes;
+use axum::extract::{Query as Parameters, Request, State as Shared};
+use axum::http::Uri;
+use axum::response::Response;
+use axum::routing::{get, post};
+use axum::{Router, response::IntoResponse};
+use sapwood_core::keys::{Id, NodeRef, OrderedList, SortRange};
+use sapwood_core::model::{Item, own_id, row_parent};
+use sapwood_http::problem::{Kind, Problem};
+use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
+use serde::{Deserialize, Serialize};
+use serde_json::json;
+
+use super::node::{label, whole};
+use super::question::Question;
+use super::state::{State, states};
+use super::trials::{Order, damage};
+use super::verify::{compared, mended};
+use super::{Answer, Explorer, assets, failed};
+
+/// Most nodes of a level that a page of it has.
+const LEVEL_ITEMS_MAX: usize = 100;
+/// Most rows that are read to see which nodes of a level have children. Where there are more, some aren't known.
+const GRANDCHILDREN_MAX: usize = 500;
+/// Most nodes whose states are asked for at once.
+const STATES_MAX: usize = 200;
+/// Most bytes of a body.
+const BODY_BYTES_MAX: usize = 300_000;
+
+type Page = Shared<Arc<Explorer>>;
+
+/// Makes the router of all calls.
+pub(super) fn router(explorer: Arc<Explorer>) -> Router {
+    Router::new()
+        .route("/start", get(start))
+        .route("/level", get(level))
+        .route("/states", post(states_of))
+        .route("/node", get(node))
+        .route("/ask", get(ask))
+        .route("/verify", get(verify))
+        .route("/mend", post(mend))
+        .route("/live", get(live))
+        .route("/trial", post(trial))
+        .with_state(explorer)
+}
+
+/// Reads the parameters of a request, and names the one at fault.
+fn parameters<T: serde::de::DeserializeOwned>(uri: &Uri) -> Result<T, Problem> {
+    let read = Parameters::<T>::try_from_uri(uri);
+    read.map(|Parameters(read)| read).map_err(|error| Problem::new(Kind::BadParameter, error.body_text()))
+}
+
+async fn body<T: serde::de::DeserializeOwned>(request: Request) -> Result<T, Problem> {
+    let is_json =
+        request.headers().get(axum::http::header::CONTENT_TYPE).is_some_and(|kind| kind == "application/json");
+    if !is_json {
+        return Err(Problem::new(Kind::UnsupportedMediaType, "send application/json"));
+    }
+    let bytes = to_bytes(request.into_body(), BODY_BYTES_MAX).await;
+    let bytes = bytes.map_err(|_| Problem::new(Kind::BodyTooLarge, "the body is too large"))?;
+    serde_json::from_slice(&bytes).map_err(|error| Problem::new(Kind::BadJson, error.to_string()))
+}
+
+/// A node of a level of the tree.
+#[derive(Serialize)]
+struct Entry {
+    id: String,
+    label: String,
+    state: State,
+    /// Whether the node has children: `None` if that isn't known.
+    has_children: Option<bool>,
+}
+
+/// A page of a level of the tree.
+#[derive(Serialize)]
+struct Level {
+    items: Vec<Entry>,
+    /// After which sort key the next page begins.
+    next: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Wanted {
+    /// The node whose children are wanted; without it the roots.
+    id: Option<String>,
+    after: Option<String>,
+}
+
+async fn start(Shared(explorer): Page) -> Result<Response, Problem> {
+    #[derive(Serialize)]
+    struct Start {
+        about: serde_json::Value,
+        roots: Level,
+    }
+    let roots = page_of_level(&explorer, None, None).await?;
+    Ok(Answer(Start { about: explorer.about(), roots }).into_response())
+}
+
+async fn level(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+    let Wanted { id, after } = parameters(&uri)?;
+    let parent = id.as_deref().map(|id| explorer.node(id)).transpose()?;
+    Ok(Answer(page_of_level(&explorer, parent.as_ref(), after).await?).into_response())
+}
+
+async fn page_of_level(explorer: &Explorer, parent: Option<&NodeRef>, after: Option<String>) -> Result<Level, Problem> {
+    let (table, settings) = (explorer.table(), &explorer.settings);
+    let (client, schema) = (explorer.client(&table), &settings.schema);
+    let ordered = |list| schema.ordered_range(list, None, None);
+    let is_ordered = settings.order.is_some();
+    let (pk, range) = match parent {
+        Some(parent) if is_ordered => (schema.partition(parent), ordered(OrderedList::Children)),
+        Some(parent) => (schema.partition(parent), schema.depth_range(1, 1)),
+        None if is_ordered => (schema.roots_partition(explorer.tenant.as_ref()), ordered(OrderedList::Roots)),
+        None => (schema.roots_partition(explorer.tenant.as_ref()), schema.root_range()),
+    };
+    // A key of another range would be a page of something else.
+    if after.as_ref().is_some_and(|after| !range.contains(after)) {
+        return Err(Problem::new(Kind::BadCursor, "the page after this key isn't one of this level").at("after"));
+    }
+    let listed = async {
+        let (limit, descending) = (LEVEL_ITEMS_MAX, false);
+        let page =
+            client.query(&Query { pk, range, after, limit, descending, reading: ReadOptions::default() }).await?;
+        let rows: Vec<(Id, Item)> = page.items.into_iter().filter_map(|row| Some((own_id(&row)?, row))).collect();
+        let tenant = &explorer.tenant;
+        let nodes: Vec<NodeRef> =
+            rows.iter().map(|(id, _)| NodeRef { tenant: tenant.clone(), id: id.clone() }).collect();
+        let states = states(&client, &nodes).await?;
+        let children = have_children(&client, parent, &nodes).await?;
+        let items = rows.iter().zip(states).zip(children).map(|(((id, row), state), has_children)| Entry {
+            id: id.as_str().to_owned(),
+            label: label(row, id, schema),
+            state,
+            has_children,
+        });
+        Ok(Level { items: items.collect(), next: page.next })
+    };
+    listed.await.map_err(|error: TableError| failed(&error))
+}
+
+/// Which of these nodes have children. Those of one parent are seen in the parent's rows of depth 2, in one Query.
+async fn have_children<T: Table, P: RetryPolicy>(
+    client: &Client<'_, T, P>,
+    parent: Option<&NodeRef>,
+    nodes: &[NodeRef],
+) -> Result<Vec<Option<bool>>, TableError> {
+    let schema = client.schema();
+    let query = |pk: String, range: SortRange, limit: usize| Query {
+        pk,
+        range,
+        after: None,
+        limit,
+        descending: false,
+        reading: ReadOptions { strong: false, attributes: Some(["_parent".to_owned()].into()) },
+    };
+    let Some(parent) = parent else {
+        let each = nodes.iter().map(|node| async {
+            let page = client.query(&query(schema.partition(node), schema.depth_range(1, 1), 1)).await?;
+            Ok(Some(!page.items.is_empty()))
+        });
+        return client.all(each.collect()).await.into_iter().collect();
+    };
+    let page = client.query(&query(schema.partition(parent), schema.depth_range(2, 2), GRANDCHILDREN_MAX)).await?;
+    let parents: BTreeSet<Id> = page.items.iter().filter_map(row_parent).collect();
+    let is_all = page.next.is_none();
+    Ok(nodes.iter().map(|node| (is_all || parents.contains(&node.id)).then(|| parents.contains(&node.id))).collect())
+}
+
+async fn states_of(Shared(explorer): Page, request: Request) -> Result<Response, Problem> {
+    #[derive(Deserialize)]
+    struct Of {
+        ids: Vec<String>,
+    }
+    let Of { ids } = body(request).await?;
+    if ids.len() > STATES_MAX {
+        return Err(Problem::new(Kind::BadJson, format!("ask for at most {STATES_MAX} nodes")).at("ids"));
+    }
+    let nodes = ids.iter().map(|id| explorer.node(id)).collect::<Result<Vec<_>, _>>()?;
+    let table = explorer.table();
+    let found = states(&explorer.client(&table), &nodes).await.map_err(|error| failed(&error))?;
+    Ok(Answer(json!({"states": found})).into_response())
+}
+
+#[derive(Deserialize)]
+struct Of {
+    id: String,
+}
+
+async fn node(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+    let Of { id } = parameters(&uri)?;
+    let (node, table) = (explorer.node(&id)?, explorer.table());
+    let found = whole(&explorer.client(&table), &explorer.settings, &node).await;
+    Ok(Answer(found.map_err(|error| failed(&error))?).into_response())
+}
+
+async fn ask(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+    let question: Question = parameters(&uri)?;
+    // Lists of all trees belong to no node, but perhaps to a tenant.
+    let id = question.id.as_deref().filter(|id| !id.is_empty());
+    let node = match (id, &explorer.tenant) {
+        (Some(id), _) => Some(explorer.node(id)?),
+        (None, Some(_)) => Some(explorer.node("-")?),
+        (None, None) => None,
+    };
+    let table = explorer.table();
+    let asked = question.asked(node.as_ref(), &explorer.settings)?;
+    Ok(Answer(asked.answered(&explorer.client(&table)).await?).into_response())
+}
+
+#[derive(Deserialize)]
+struct Top {
+    /// Without it the whole table is meant.
+    id: Option<String>,
+}
+
+async fn verify(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+    let Top { id } = parameters(&uri)?;
+    let top = id.map(|id| explorer.node(&id)).transpose()?;
+    let table = explorer.table();
+    let found = compared(&explorer.client(&table), &explorer.settings, top).await;
+    Ok(Answer(found.map_err(|error| failed(&error))?).into_response())
+}
+
+async fn mend(Shared(explorer): Page, request: Request) -> Result<Response, Problem> {
+    explorer.trials.as_ref().ok_or_else(no_trials)?;
+    let Top { id } = body(request).await?;
+    let top = id.map(|id| explorer.node(&id)).transpose()?;
+    let table = explorer.table();
+    let count = mended(&explorer.client(&table), &explorer.settings, top).await;
+    Ok(Answer(json!({"mended": count.map_err(|error| failed(&error))?})).into_response())
+}
+
+async fn live(Shared(explorer): Page) -> Result<Response, Problem> {
+    let missing = || Problem::new(Kind::NotFound, "only `sapwood dev` shows what the stream handler does");
+    let feed = explorer.live.as_ref().ok_or_else(missing)?;
+    Ok(assets::events(feed.body()))
+}
+
+async fn trial(Shared(explorer): Page, request: Request) -> Result<Response, Problem> {
+    let trials = explorer.trials.as_ref().ok_or_else(no_trials)?;
+    let order: Order = body(request).await?;
+    trials.order(&order);
+    let key = match &order {
+        Order::Damage { id, deletes } => {
+            let (node, table) = (explorer.node(id)?, explorer.table());
+            let damaged = damage(&explorer.client(&table), &explorer.settings, &node, *deletes).await;
+            let none = || Problem::new(Kind::NotFound, "the node has no row yet");
+            Some(damaged.map_err(|error| failed(&error))?.ok_or_else(none)?)
+        }
+        _ => None,
+    };
+    let key = key.map(|key| json!({"pk": key.pk, "sk": key.sk}));
+    Ok(Answer(json!({"damaged": key})).into_response())
+}
+
+fn no_trials() -> Problem {
+    Problem::new(Kind::NotFound, "only `sapwood dev` does this to its own table")
+}

@@ -1,0 +1,254 @@
+//! A node, and every item that is derived from it: what the middle of the page shows.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sapwood_core::audit::{Difference, Subject};
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
+use sapwood_core::model::{
+    AttributeValue, BaseNode, Item, Placement, Stored, held_name, item_bytes, key_of, rows, text, text_of,
+};
+use sapwood_engine::audit::Audit;
+use sapwood_json::Attributes;
+use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
+use serde::Serialize;
+
+use super::state::{State, state};
+use sapwood_core::model::Settings;
+
+/// Most bytes of an attribute that is shown whole. Of a longer one its size is shown.
+const ATTRIBUTE_BYTES_MAX: usize = 1_024;
+/// Most attributes of an item that are shown.
+const ATTRIBUTES_MAX: usize = 60;
+/// Most characters of a text that stand for a longer one.
+const BEGINNING_CHARACTERS: usize = 120;
+/// Most `v0_` copies that are shown.
+const COPIES_MAX: usize = 100;
+/// Most characters of a label.
+const LABEL_CHARACTERS_MAX: usize = 200;
+
+/// The attributes whose text names a node to people. The first that it has counts.
+const LABELS: [&str; 2] = ["name", "title"];
+
+/// A node with all that is derived from it.
+#[derive(Serialize)]
+pub(super) struct Whole {
+    id: String,
+    label: String,
+    state: State,
+    /// The parent of the base record.
+    parent: Option<String>,
+    segment: Option<String>,
+    /// The attributes of the base record that are the user's own, as far as they are shown whole.
+    attributes: Attributes,
+    /// True if some attributes aren't shown whole, so that they can't be edited here.
+    is_cut: bool,
+    /// From the root down.
+    ancestors: Vec<Ancestor>,
+    items: Vec<Shown>,
+    /// What the comparison finds about the base record, which only its owner can mend.
+    findings: Vec<&'static str>,
+    requests: u64,
+    read_units: f64,
+}
+
+#[derive(Serialize)]
+struct Ancestor {
+    id: String,
+    label: String,
+}
+
+/// An item of a node.
+#[derive(Serialize)]
+struct Shown {
+    pk: String,
+    sk: String,
+    kind: &'static str,
+    /// What the comparison with the base record says of it, as `sapwood verify` names it; `None` if it is right.
+    wrong: Option<&'static str>,
+    /// True if it is a row of an earlier place, which the handler is about to delete.
+    is_stale: bool,
+    /// `None` if it isn't there.
+    bytes: Option<usize>,
+    /// The depth of an ancestor row.
+    depth: Option<usize>,
+    item: Option<Attributes>,
+}
+
+/// Reads a node with all that is derived from it.
+pub(super) async fn whole<T: Table, P: RetryPolicy>(
+    client: &Client<'_, T, P>,
+    settings: &Settings,
+    node: &NodeRef,
+) -> Result<Whole, TableError> {
+    let schema = &settings.schema;
+    let own = [schema.node_key(node), schema.lineage_key(node), schema.cascade_key(node), schema.deleted_key(node)];
+    let mut found = client.get_many(own.iter().cloned().collect(), &ReadOptions::default()).await.all()?;
+    let stored = Stored::read(found.get(&own[1]), schema);
+    let placement = stored.lineage().map(|lineage| lineage.placement.clone()).unwrap_or_default();
+    let stale: BTreeSet<ItemKey> =
+        stored.lineage().into_iter().flat_map(|lineage| lineage.stale_rows.clone()).collect();
+    let wanted: Vec<ItemKey> = match stored.lineage() {
+        Some(_) => rows(&placement, node, schema).into_iter().map(|row| row.key).collect(),
+        None => Vec::new(),
+    };
+    let claim = held_name(node, found.get(&own[0]), settings).map(|(claim, _)| claim);
+    let above = placement.ancestors.iter().map(|id| schema.node_key(&node.sibling(id.clone())));
+    let parent = found.get(&own[0]).and_then(|record| BaseNode::parent_in(record, node, schema));
+    let of_parent = parent.iter().map(|id| schema.lineage_key(&node.sibling(id.clone())));
+    let keys = wanted.iter().chain(&stale).chain(&claim).cloned().chain(above).chain(of_parent).collect();
+    found.extend(client.get_many(keys, &ReadOptions::default()).await.all()?);
+    let copies = copies(client, schema, node).await?;
+    let subjects = [Subject::Node(node.clone()), Subject::History(node.clone())].into_iter().collect();
+    let differences = Audit::new(client, settings).look(subjects).await?;
+    let (findings, faults): (Vec<_>, Vec<_>) = differences.into_iter().partition(|one| one.kind.is_finding());
+    let wrong = by_item(&faults);
+    let mut listed: BTreeSet<ItemKey> = BTreeSet::new();
+    let mut items = Vec::new();
+    // What isn't there is shown where the comparison misses it.
+    let own = own.into_iter().filter(|key| found.contains_key(key) || wrong.contains_key(key)).collect::<Vec<_>>();
+    let claim = claim.filter(|key| found.contains_key(key));
+    let others = stale.into_iter().chain(copies.keys().cloned()).chain(wrong.keys().cloned());
+    for key in own.into_iter().chain(wanted).chain(claim).chain(others) {
+        if !listed.insert(key.clone()) {
+            continue;
+        }
+        let item = found.get(&key).or_else(|| copies.get(&key));
+        let is_stale = stored.lineage().is_some_and(|lineage| lineage.stale_rows.contains(&key));
+        items.push(shown(key.clone(), item, wrong.get(&key).copied(), is_stale, schema));
+    }
+    let record = found.get(&schema.node_key(node));
+    let own = Attributes::of_node(record.unwrap_or(&Item::new()), schema).0;
+    let brief = brief(&own);
+    let usage = client.usage();
+    Ok(Whole {
+        id: node.id.as_str().to_owned(),
+        label: record.map_or_else(|| node.id.as_str().to_owned(), |record| label(record, &node.id, schema)),
+        state: state(node, &found, schema),
+        parent: parent.map(|id| id.as_str().to_owned()),
+        segment: record.and_then(|record| text_of(record, &schema.names().segment)).map(str::to_owned),
+        is_cut: brief != own,
+        attributes: Attributes(brief),
+        ancestors: ancestors(&placement, node, &found, schema),
+        items,
+        findings: findings.iter().map(|finding| finding.kind.as_str()).collect(),
+        requests: usage.requests,
+        read_units: usage.read_units,
+    })
+}
+
+/// What people call a node.
+pub(super) fn label(item: &Item, id: &Id, schema: &Schema) -> String {
+    let named = LABELS.iter().find_map(|name| text_of(item, name)).filter(|text| !text.trim().is_empty());
+    let name = named.or_else(|| text_of(item, &schema.names().segment)).unwrap_or(id.as_str());
+    name.chars().take(LABEL_CHARACTERS_MAX).collect()
+}
+
+fn ancestors(placement: &Placement, node: &NodeRef, found: &BTreeMap<ItemKey, Item>, schema: &Schema) -> Vec<Ancestor> {
+    let named = placement.ancestors.iter().rev().map(|id| {
+        let record = found.get(&schema.node_key(&node.sibling(id.clone())));
+        let label = record.map_or_else(|| id.as_str().to_owned(), |record| label(record, id, schema));
+        Ancestor { id: id.as_str().to_owned(), label }
+    });
+    named.collect()
+}
+
+async fn copies<T: Table, P: RetryPolicy>(
+    client: &Client<'_, T, P>,
+    schema: &Schema,
+    node: &NodeRef,
+) -> Result<BTreeMap<ItemKey, Item>, TableError> {
+    // The prefix of all topics is empty, so it isn't too long.
+    let Ok(range) = schema.latest_range("") else { return Ok(BTreeMap::new()) };
+    let query = Query {
+        pk: schema.partition(node),
+        range,
+        after: None,
+        limit: COPIES_MAX,
+        descending: false,
+        reading: ReadOptions::default(),
+    };
+    let page = client.query(&query).await?;
+    Ok(page.items.into_iter().filter_map(|item| Some((key_of(&item, schema)?, item))).collect())
+}
+
+fn by_item(faults: &[Difference]) -> BTreeMap<ItemKey, &'static str> {
+    faults.iter().map(|difference| (difference.key.clone(), difference.kind.as_str())).collect()
+}
+
+fn shown(key: ItemKey, item: Option<&Item>, wrong: Option<&'static str>, is_stale: bool, schema: &Schema) -> Shown {
+    let sort_key = schema.parse_sort_key(&key.sk);
+    let depth = match &sort_key {
+        Some(SortKey::Ancestor { depth, .. }) => Some(*depth),
+        _ => None,
+    };
+    let kind = match sort_key {
+        Some(SortKey::Lineage) if item.is_some_and(|item| item.contains_key("deleted")) => "tombstone",
+        Some(sort_key) => kind(&sort_key),
+        None => "other",
+    };
+    Shown {
+        kind,
+        wrong,
+        is_stale,
+        bytes: item.map(item_bytes),
+        depth,
+        item: item.map(|item| Attributes(brief(item))),
+        pk: key.pk,
+        sk: key.sk,
+    }
+}
+
+/// The kind of an item, as the page groups them.
+pub(super) fn kind(key: &SortKey) -> &'static str {
+    match key {
+        SortKey::Node => "node",
+        SortKey::Ancestor { .. } => "ancestor",
+        SortKey::Path { .. } => "path",
+        SortKey::Root(_) => "root",
+        SortKey::Orphan(_) => "orphan",
+        SortKey::Child { .. } | SortKey::OrderedRoot { .. } => "child",
+        SortKey::Link { .. } => "link",
+        SortKey::Trash { .. } => "trash",
+        SortKey::Name(_) | SortKey::RootName(_) => "name",
+        SortKey::Lineage => "lineage",
+        SortKey::Cascade => "cursor",
+        SortKey::Deleted => "deleted",
+        SortKey::Latest { .. } => "copy",
+        SortKey::Revision { .. } => "revision",
+        SortKey::Operation(_) | SortKey::Idempotency { .. } => "other",
+    }
+}
+
+/// An item as the page shows it: a long attribute by its beginning and its size. A base record has up to 400 KB, and a
+/// hundred rows that carry as much.
+pub(super) fn brief(item: &Item) -> Item {
+    let short = item.iter().take(ATTRIBUTES_MAX).map(|(name, value)| {
+        let bytes = item_bytes(&Item::from([(name.clone(), value.clone())]));
+        let value = match value {
+            value if bytes <= ATTRIBUTE_BYTES_MAX => value.clone(),
+            AttributeValue::S(long) => {
+                let beginning: String = long.chars().take(BEGINNING_CHARACTERS).collect();
+                text(format!("{beginning}… ({bytes} bytes)"))
+            }
+            _ => text(format!("… ({bytes} bytes)")),
+        };
+        let name: String = name.chars().take(LABEL_CHARACTERS_MAX).collect();
+        (name, value)
+    });
+    short.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_long_attribute_is_shown_by_its_beginning_and_its_size() {
+        let long = "ä".repeat(200_000);
+        let item = Item::from([("long".to_owned(), text(&long)), ("short".to_owned(), text("kept"))]);
+        let brief = brief(&item);
+        assert_eq!(brief.get("short"), Some(&text("kept")));
+        let shown = text_of(&brief, "long").unwrap_or_default();
+        assert!(shown.starts_with('ä') && shown.ends_with("… (400004 bytes)"), "{shown}");
+    }
+}

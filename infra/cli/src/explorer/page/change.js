@@ -1,0 +1,539 @@
+// Changes: by menu, by dialog, by dragging and by keyboard. A refusal is said where it happens.
+import { $, about, bdi, count, data, el, get, hear, leads, Lost, node as path, Refused, say, send, tell, visible, wait } from './base.js';
+
+let tree;
+let found = null;
+const MERGE = { 'content-type': 'application/merge-patch+json' };
+
+/** Without a stream of events, an answer waits until the rows are there. */
+const patience = () => (about.live ? {} : { prefer: 'wait=5' });
+
+export function begin(of) {
+  tree = of;
+  hear('shown', (node) => {
+    found = node;
+  });
+  hear('edit', edit);
+  hear('revise', revise);
+  if (!about.writes) return;
+  $('tools').append(
+    tool('Add…', 'Insert', () => add(tree.selected)), tool('Rename', 'F2', () => rename(tree.selected)), tool('Move…', 'Ctrl+X', () => move(tree.selected)),
+    tool('Delete…', 'Delete', () => remove(tree.selected)), tool('⋯', 'Shift+F10', (event) => menu(tree.selected, event.target.getBoundingClientRect()), 'More changes'));
+  $('tree').addEventListener('contextmenu', (event) => {
+    const element = event.target.closest('[role=treeitem]');
+    if (!element?.nodeId) return;
+    event.preventDefault();
+    const box = element.getBoundingClientRect();
+    menu(element.nodeId, event.clientX ? { left: event.clientX, bottom: event.clientY } : { left: box.left + 30, bottom: box.bottom });
+  });
+  $('tree').addEventListener('keydown', keys);
+  drags();
+  trash();
+}
+
+function tool(name, shortcut, act, label) {
+  return el('button', { type: 'button', title: shortcut, 'aria-label': label, onclick: act }, name);
+}
+
+function keys(event) {
+  const id = event.target.nodeId;
+  if (id === undefined || event.target.getAttribute('role') !== 'treeitem') return;
+  const box = event.target.getBoundingClientRect();
+  const moves = { ArrowUp: -1, ArrowDown: 1 };
+  if (event.key === 'F2') rename(id);
+  else if (event.key === 'Delete') remove(id);
+  else if (event.key === 'Insert') add(id);
+  else if (event.key === 'F10' && event.shiftKey || event.key === 'ContextMenu') menu(id, { left: box.left + 30, bottom: box.bottom });
+  else if (event.key === 'x' && event.ctrlKey) move(id);
+  else if (event.altKey && event.key in moves && about.by_hand) step(id, moves[event.key]);
+  else return;
+  event.preventDefault();
+  event.stopImmediatePropagation();
+}
+
+// ---- Menu ----
+
+function menu(id, at) {
+  document.querySelector('.menu')?.remove();
+  if (id === null) return;
+  const siblings = tree.siblings(id);
+  const place = siblings.indexOf(id);
+  const choices = [
+    ['Add a child…', () => add(id)], ['Add a root…', () => add(null)], ['Rename', () => rename(id)], ['Move to…', () => move(id)],
+    about.by_hand && place > 0 && ['Move up', () => step(id, -1)], about.by_hand && place < siblings.length - 1 && ['Move down', () => step(id, 1)],
+    about.by_hand && ['Place before or after…', () => beside(id)],
+    ['Copy…', () => copy(id)], about.trash && ['Put into the trash', () => toTrash(id)], ['Delete…', () => remove(id)],
+  ].filter(Boolean);
+  const label = tree.row(id)?.label ?? id;
+  const box = el('div', { class: 'menu', role: 'menu', 'aria-label': `Change ${visible(label)}` }, choices.map(([name, act]) =>
+    el('button', { type: 'button', role: 'menuitem', tabindex: '-1', onclick: () => {
+      close();
+      act();
+    } }, name)));
+  const close = (focus = true) => {
+    box.remove();
+    removeEventListener('pointerdown', outside, true);
+    if (focus) tree.row(id)?.element.focus();
+  };
+  const outside = (event) => box.contains(event.target) || close(false);
+  document.body.append(box);
+  box.style.left = `${Math.max(4, Math.min(at.left, innerWidth - box.offsetWidth - 4))}px`;
+  box.style.top = `${Math.max(4, Math.min(at.bottom, innerHeight - box.offsetHeight - 4))}px`;
+  addEventListener('pointerdown', outside, true);
+  const items = [...box.children];
+  box.addEventListener('keydown', (event) => {
+    const now = items.indexOf(document.activeElement);
+    const to = { ArrowDown: now + 1, ArrowUp: now - 1 + items.length, Home: 0, End: items.length - 1 }[event.key];
+    if (to !== undefined) items[to % items.length].focus();
+    else if (event.key === 'Escape' || event.key === 'Tab') close();
+    else return;
+    event.preventDefault();
+  });
+  items[0].focus();
+}
+
+// ---- Dialogs ----
+
+/** Asks in a dialog. `act` gets the form; its refusal is shown in the dialog, which stays. */
+function dialog(title, fields, doing, act, kind = 'main') {
+  const wrong = el('div', { class: 'wrong', role: 'alert', hidden: true });
+  const opener = document.activeElement;
+  const button = el('button', { class: kind, type: 'submit' }, doing);
+  const form = el('form', { method: 'dialog' }, el('h2', { id: 'dialog-title' }, title), fields, wrong,
+    el('div', { class: 'ends' }, el('button', { type: 'button', onclick: () => box.close() }, 'Cancel'), button));
+  const box = el('dialog', { 'aria-labelledby': 'dialog-title' }, form);
+  form.addEventListener('submit', async (event) => {
+    event.preventDefault();
+    button.disabled = true;
+    wrong.hidden = true;
+    try {
+      await act(form.elements, event);
+      box.close();
+    } catch (error) {
+      if (!(error instanceof Refused || error instanceof Lost || error instanceof SyntaxError)) throw error;
+      wrong.hidden = false;
+      wrong.replaceChildren(...reason(error));
+    } finally {
+      button.disabled = false;
+    }
+  });
+  box.addEventListener('close', () => {
+    box.remove();
+    if (opener?.isConnected) opener.focus();
+    else tree.row(tree.selected)?.element.focus();
+  });
+  document.body.append(box);
+  box.showModal();
+  form.querySelector('input, select, textarea')?.focus();
+  return box;
+}
+
+function reason(error) {
+  if (error instanceof SyntaxError) return [`That isn't JSON: ${error.message}`];
+  const other = error.problem?.node;
+  return [visible(error.message), other ? [' ', el('button', { type: 'button', class: 'link', onclick: (event) => {
+    event.target.closest('dialog')?.close();
+    tell('go', other);
+  } }, 'Show ', bdi(other))] : ''].flat();
+}
+
+let numbers = 0;
+function field(label, name, properties = {}, wide = true) {
+  const id = `field-${numbers += 1}`;
+  const { tag = 'input', ...others } = properties;
+  return el('div', { class: wide ? 'field wide' : 'field' }, el('label', { for: id }, label), el(tag, { id, name, autocomplete: 'off', ...others }));
+}
+
+/** Where a node may go: any id, with those in view to choose from. */
+function target(label, name, value, except) {
+  const list = el('datalist', { id: 'nodes-in-view' }, tree.entries().filter((row) => row.id !== except).slice(0, 500)
+    .map((row) => el('option', { value: row.id }, row.label === row.id ? '' : visible(row.label))));
+  return [field(label, name, { list: 'nodes-in-view', value, placeholder: 'empty: a root', spellcheck: 'false' }), list];
+}
+
+const attributes = (text) => {
+  const read = JSON.parse(text || '{}');
+  if (read === null || typeof read !== 'object' || Array.isArray(read)) throw new SyntaxError('write an object, {"name": "value"}');
+  return read;
+};
+
+// ---- Each change ----
+
+function add(parent) {
+  const where = parent === null ? 'a root' : `below ${visible(tree.row(parent)?.label ?? parent)}`;
+  const box = dialog(`Add ${where}`, [
+    field('Name', 'name'), field('Id (without one the API makes one)', 'id', { spellcheck: 'false' }),
+    field(`Segment in paths${about.names === 'off' ? '' : ', which no sibling has'} (without one the id)`, 'segment', { spellcheck: 'false' }),
+    el('input', { type: 'hidden', name: 'parent', value: parent ?? '' }),
+  ], 'Add', async (form) => {
+    const body = { parent: parent ?? null, attributes: form.name.value ? { name: form.name.value } : {} };
+    if (form.id.value) body.id = form.id.value;
+    if (form.segment.value) body.segment = form.segment.value;
+    if (about.by_hand) body.place = 'last';
+    const { body: made } = await send('POST', '/nodes', body, patience());
+    tree.changed(parent);
+    say(`${made.id} is added`);
+    if (parent !== null) tree.open(parent);
+    tell('wrote', { id: made.id, what: 'added' });
+  });
+  return box;
+}
+
+/** Renames in place. The name is the segment, where there is one, and otherwise an attribute. */
+async function rename(id) {
+  const row = tree.row(id);
+  if (!row) return;
+  let known;
+  try {
+    known = await send('GET', path(id));
+  } catch (error) {
+    return tree.refuse(id, error.message);
+  }
+  const { segment, attributes: own } = known.body;
+  const name = ['name', 'title'].find((one) => typeof own?.[one] === 'string');
+  const label = row.element.querySelector('.label');
+  const input = el('input', { 'aria-label': `New name of ${visible(row.label)}`, value: name ? own[name] : segment ?? '', spellcheck: 'false' });
+  label.replaceWith(input);
+  input.focus();
+  input.select();
+  let isDone = false;
+  const end = (focus) => {
+    if (isDone) return;
+    isDone = true;
+    tree.draw(row);
+    if (focus) row.element.focus();
+  };
+  input.addEventListener('blur', () => end(false));
+  for (const kind of ['click', 'pointerdown', 'dragstart']) input.addEventListener(kind, (event) => event.stopPropagation());
+  input.addEventListener('keydown', async (event) => {
+    event.stopPropagation();
+    if (event.key === 'Escape') return end(true);
+    if (event.key !== 'Enter') return;
+    const value = input.value;
+    end(true);
+    const body = name || segment === undefined || segment === null ? { attributes: { [name ?? 'name']: value } } : { segment: value };
+    await attempt(id, () => send('PATCH', path(id), body, { ...MERGE, 'if-match': known.headers.get('etag'), ...patience() }), `renamed ${value}`);
+    tree.changed(row.parent);
+  });
+}
+
+/** Does something to a node in the tree, and says a refusal at its row, or at another. */
+async function attempt(id, act, done, at = id) {
+  tree.clearRefusals();
+  try {
+    const answer = await act();
+    say(done);
+    const row = tree.row(id);
+    if (row) {
+      row.state = 'on-its-way';
+      tree.draw(row);
+    }
+    tree.asked = new Set([...(tree.asked ?? []), id]);
+    tree.readStates();
+    tell('wrote', { id, what: done });
+    if (id === tree.selected) tell('again');
+    return answer;
+  } catch (error) {
+    tree.refuse(at, error.message);
+    return null;
+  }
+}
+
+/** Moves a node, and shows how far the move is. */
+export async function moveTo(id, parent, place, at = id) {
+  const before = tree.row(id)?.parent ?? null;
+  const body = { parent, ...(place ? { place } : {}) };
+  const answer = await attempt(id, () => send('PATCH', path(id), body, { ...MERGE, ...patience() }), `${id} is moved`, at);
+  if (!answer) return false;
+  tree.changed(before, parent);
+  progress(id);
+  return true;
+}
+
+function move(id) {
+  if (id === null) return;
+  const row = tree.row(id);
+  dialog(`Move ${visible(row?.label ?? id)}`, target('Below which node?', 'parent', row?.parent ?? '', id), 'Move', async (form) => {
+    const parent = form.parent.value || null;
+    await send('PATCH', path(id), { parent }, { ...MERGE, ...patience() });
+    tree.changed(row?.parent ?? null, parent);
+    say(`${id} is moved`);
+    tell('wrote', { id, what: 'moved' });
+    progress(id);
+  });
+}
+
+async function step(id, by) {
+  const siblings = tree.siblings(id);
+  const other = siblings[siblings.indexOf(id) + by];
+  if (other === undefined) return;
+  const place = by < 0 ? { before: other } : { after: other };
+  if (await attempt(id, () => send('PATCH', path(id), { place }, { ...MERGE, ...patience() }), `${id} is ${by < 0 ? 'before' : 'after'} ${other}`)) {
+    tree.changed(tree.row(id)?.parent ?? null);
+  }
+}
+
+function beside(id) {
+  const siblings = tree.siblings(id).filter((one) => one !== id);
+  const options = siblings.map((one) => el('option', { value: one }, visible(tree.row(one).label)));
+  const select = field('Sibling', 'other', { tag: 'select' });
+  select.querySelector('select').append(...options);
+  const how = field('Where', 'how', { tag: 'select' }, false);
+  how.querySelector('select').append(el('option', { value: 'before' }, 'before'), el('option', { value: 'after' }, 'after'), el('option', { value: 'first' }, 'before all'), el('option', { value: 'last' }, 'after all'));
+  dialog(`Place ${visible(tree.row(id)?.label ?? id)}`, el('div', { class: 'row' }, how, select), 'Place', async (form) => {
+    const where = form.how.value;
+    const place = where === 'first' || where === 'last' ? where : { [where]: form.other.value };
+    await send('PATCH', path(id), { place }, { ...MERGE, ...patience() });
+    tree.changed(tree.row(id)?.parent ?? null);
+    say(`${id} is placed`);
+  });
+}
+
+function copy(id) {
+  const row = tree.row(id);
+  dialog(`Copy ${visible(row?.label ?? id)} with all that is below it`, [target('Below which node?', 'parent', row?.parent ?? '', null),
+    field('Id of the copy, with which the ids below it begin (without one the API makes them)', 'ids', { spellcheck: 'false' }),
+    field('Its segment in paths (without one as the node’s)', 'segment', { spellcheck: 'false' })], 'Copy', async (form) => {
+    const parent = form.parent.value || null;
+    const body = { parent, ...(form.ids.value ? { ids: form.ids.value } : {}), ...(form.segment.value ? { segment: form.segment.value } : {}) };
+    const { headers } = await send('POST', path(id, '/copy'), body, patience());
+    tree.changed(parent);
+    operation(headers.get('location'), 'Copying');
+  });
+}
+
+const CHILDREN = [
+  ['delete', 'are deleted, too'], ['adopt', 'go to the node’s parent'], ['detach', 'become roots'],
+];
+
+function remove(id) {
+  if (id === null) return;
+  const row = tree.row(id);
+  const label = visible(row?.label ?? id);
+  const hasChildren = row?.has_children !== false;
+  const choices = el('fieldset', {}, el('legend', {}, hasChildren ? 'Its children, and what is below them…' : 'What becomes of it?'),
+    about.trash && el('label', { class: 'choice' }, el('input', { type: 'radio', name: 'children', value: 'trash', checked: true }), 'It goes into the trash with all that is below it, and can come back'),
+    hasChildren ? CHILDREN.map(([value, words], index) => el('label', { class: 'choice' },
+      el('input', { type: 'radio', name: 'children', value, checked: !about.trash && index === 0 }), value === 'delete' ? `Deleted for good; the children ${words}` : `Deleted for good; the children ${words}`))
+      : el('label', { class: 'choice' }, el('input', { type: 'radio', name: 'children', value: '', checked: !about.trash }), 'Deleted for good'));
+  const amount = el('p', { class: 'note' });
+  dialog(`Delete ${label}?`, [choices, amount], 'Delete', async (form) => {
+    const choice = form.children.value;
+    if (choice === 'trash') return trashed(id, await send('POST', path(id, '/trash'), undefined, patience()));
+    const { headers } = await send('DELETE', path(id, choice ? `?children=${choice}` : ''));
+    tree.changed(row?.parent ?? null, null);
+    operation(headers.get('location'), `Deleting ${label}`);
+    say(`${label} is being deleted`);
+  }, 'danger');
+  if (hasChildren) get(path(id, '/count')).then((answer) => {
+    amount.textContent = `${count(answer.count, 'node')}${answer.cursor ? ' or more' : ''} below it.`;
+  }, () => {});
+}
+
+async function toTrash(id) {
+  const answer = await attempt(id, () => send('POST', path(id, '/trash'), undefined, patience()), `${id} is in the trash`);
+  if (answer) trashed(id);
+}
+
+function trashed(id) {
+  tree.changed(tree.row(id)?.parent ?? null, null);
+  tell('trashed');
+  progress(id);
+}
+
+async function edit(node) {
+  let known;
+  try {
+    known = await send('GET', path(node.id));
+  } catch (error) {
+    return say(error.message);
+  }
+  const before = known.body.attributes ?? {};
+  const text = field('Its attributes, as JSON', 'attributes', { tag: 'textarea', spellcheck: 'false', disabled: node.is_cut });
+  text.querySelector('textarea').value = node.is_cut ? 'They are too long to be changed here.' : JSON.stringify(before, null, 2);
+  dialog(`Change ${visible(node.label)}`, [text, field('Segment in paths (empty: the id)', 'segment', { value: known.body.segment ?? '', spellcheck: 'false' })], 'Save', async (form) => {
+    const body = {};
+    if (!node.is_cut) {
+      const after = attributes(form.attributes.value);
+      // Those that stay aren't sent: their numbers may have more digits than JavaScript keeps.
+      const changed = Object.entries(after).filter(([name, value]) => JSON.stringify(value) !== JSON.stringify(before[name]));
+      const left = Object.keys(before).filter((name) => !(name in after)).map((name) => [name, null]);
+      body.attributes = Object.fromEntries([...changed, ...left]);
+    }
+    if (form.segment.value !== (known.body.segment ?? '')) body.segment = form.segment.value || null;
+    await send('PATCH', path(node.id), body, { ...MERGE, 'if-match': known.headers.get('etag'), ...patience() });
+    say('The base record is written. Its rows follow.');
+    tree.changed(tree.row(node.id)?.parent ?? null);
+    tell('wrote', { id: node.id, what: 'changed' });
+    tell('again');
+  });
+}
+
+function revise(node) {
+  const text = field('Its attributes, as JSON', 'attributes', { tag: 'textarea', spellcheck: 'false' });
+  text.querySelector('textarea').value = '{\n  "auditor": "Rick",\n  "result": "passed"\n}';
+  dialog(`Add a revision to ${visible(node.label)}`, [field('Topic', 'topic', { value: 'Audit', spellcheck: 'false' }), text], 'Add', async (form) => {
+    const topic = form.topic.value;
+    await send('POST', path(node.id, `/revisions/${path(topic).slice('/nodes/'.length)}`), { attributes: attributes(form.attributes.value) }, patience());
+    say('The revision is written. Its copy follows.');
+    tell('wrote', { id: node.id, what: 'revised' });
+    tell('revised', { id: node.id, topic });
+  });
+}
+
+// ---- How far it is ----
+
+function line(words) {
+  const bar = el('progress', { 'aria-label': words });
+  const text = el('span', {}, words);
+  const box = el('div', { class: 'note move' }, text, bar);
+  $('tree-note').after(box);
+  return { bar, say: (more) => {
+    text.textContent = more;
+  }, end: (more) => {
+    text.textContent = more;
+    bar.remove();
+    setTimeout(() => box.remove(), 6000);
+  } };
+}
+
+/** Shows how far a move is: how many of the nodes below have their rows. */
+async function progress(id) {
+  const label = visible(tree.row(id)?.label ?? id);
+  let shown = null;
+  try {
+    const total = (await get(path(id, '/count'))).count;
+    let cursor;
+    for (let look = 0; look < 2000; look += 1) {
+      const query = new URLSearchParams({ below: 'true', ...(cursor ? { cursor } : {}) });
+      const state = await get(path(id, `/fanout?${query}`));
+      const below = state.below ?? {};
+      if (below.up_to_date && state.up_to_date) {
+        shown?.end(`${label}: all ${count(below.placed, 'node')} below it have their rows.`);
+        if (shown) say(`${label} has arrived, with ${count(below.placed, 'node')}`);
+        return;
+      }
+      shown ??= line(`${label} is on its way`);
+      shown.bar.max = Math.max(total, below.placed ?? 0, 1);
+      shown.bar.value = below.placed ?? 0;
+      shown.say(`${label} is on its way: ${below.placed ?? 0} of ${total} nodes below it have their rows.`);
+      cursor = below.cursor ?? undefined;
+      await wait(600);
+    }
+  } catch (error) {
+    shown?.end(error.message);
+  }
+}
+
+/** Shows how far an operation is. */
+async function operation(location, words) {
+  if (!location) return;
+  const shown = line(words);
+  try {
+    for (let look = 0; look < 2000; look += 1) {
+      const state = await get(location);
+      if (state.status === 'done') {
+        shown.end(`${words}: done${state.copied ? `, ${count(state.copied, 'node')}` : ''}.`);
+        return tree.changed(null, ...tree.levels.keys());
+      }
+      shown.say(`${words}: ${state.status}${state.copied ? `, ${count(state.copied, 'node')}` : ''}`);
+      await wait(700);
+    }
+  } catch (error) {
+    shown.end(error.message);
+  }
+}
+
+// ---- The trash ----
+
+function trash() {
+  const list = el('div', { 'aria-live': 'polite' });
+  const box = el('details', {}, el('summary', {}, 'Trash'), list);
+  const read = async () => {
+    if (!box.open) return;
+    try {
+      const { items } = await get('/trash?limit=50');
+      list.replaceChildren(items.length ? el('ul', { class: 'items' }, items.map((one) => el('li', { class: 'row' }, leads(one.id, one.attributes?.name ?? one.id),
+        el('span', { class: 'soft' }, bdi(String(one.trashed?.at ?? one.at ?? '').replace('T', ' ').replace(/\.\d+Z/, ''))),
+        el('button', { type: 'button', 'aria-label': `Restore ${visible(one.id)}`, onclick: (event) => restore(one.id, event.target.closest('li')) }, 'Restore'),
+        el('button', { type: 'button', class: 'danger', 'aria-label': `Delete ${visible(one.id)} for good`, onclick: () => destroy(one.id) }, 'Delete for good…')))) : el('p', { class: 'note' }, 'It is empty.'));
+    } catch (error) {
+      list.replaceChildren(el('p', { class: 'wrong' }, error.message));
+    }
+  };
+  const restore = async (id, at) => {
+    try {
+      await send('POST', path(id, '/restore'), {}, patience());
+      say(`${id} is restored`);
+      tell('wrote', { id, what: 'restored' });
+      tree.changed(null, ...tree.levels.keys());
+      progress(id);
+      tell('trashed');
+      if (id === tree.selected) tell('again');
+    } catch (error) {
+      at.querySelector('.refusal')?.remove();
+      at.append(el('span', { class: 'refusal', role: 'alert' }, visible(error.message)));
+    }
+  };
+  const destroy = (id) => dialog(`Delete ${visible(id)} for good, with all that is below it?`, [], 'Delete for good', async () => {
+    const { headers } = await send('DELETE', path(id, '?children=delete'));
+    operation(headers.get('location'), `Deleting ${visible(id)}`);
+    tell('trashed');
+  }, 'danger');
+  box.addEventListener('toggle', read);
+  // The row of the trash follows its record by a moment.
+  hear('trashed', () => [150, 900, 2500].forEach((after) => setTimeout(read, after)));
+  $('trash').replaceChildren(box);
+}
+
+// ---- Dragging ----
+
+function drags() {
+  const list = $('tree');
+  let dragged = null;
+  let over = null;
+  const clear = () => {
+    over?.classList.remove('over-in', 'over-before', 'over-after');
+    over = null;
+  };
+  const zone = (event, element) => {
+    const box = element.getBoundingClientRect();
+    const part = (event.clientY - box.top) / box.height;
+    return !about.by_hand || (part > 0.28 && part < 0.72) ? 'in' : part < 0.5 ? 'before' : 'after';
+  };
+  list.addEventListener('dragstart', (event) => {
+    dragged = event.target.closest?.('[role=treeitem]')?.nodeId ?? null;
+    if (dragged === null) return;
+    event.dataTransfer.effectAllowed = 'move';
+    event.dataTransfer.setData('text/plain', dragged);
+  });
+  list.addEventListener('dragend', () => {
+    dragged = null;
+    clear();
+  });
+  list.addEventListener('dragover', (event) => {
+    if (dragged === null) return;
+    event.preventDefault();
+    const element = event.target.closest('[role=treeitem]');
+    clear();
+    if (element?.nodeId === undefined || element.nodeId === dragged) return;
+    over = element;
+    over.classList.add(`over-${zone(event, element)}`);
+  });
+  list.addEventListener('dragleave', (event) => {
+    if (!list.contains(event.relatedTarget)) clear();
+  });
+  list.addEventListener('drop', async (event) => {
+    if (dragged === null) return;
+    event.preventDefault();
+    const [id, element] = [dragged, event.target.closest('[role=treeitem]')];
+    const where = element && zone(event, element);
+    clear();
+    dragged = null;
+    if (!element?.nodeId) return moveTo(id, null);
+    if (element.nodeId === id) return;
+    const other = tree.row(element.nodeId);
+    if (where === 'in') await moveTo(id, other.id, undefined, other.id);
+    else await moveTo(id, other.parent, { [where]: other.id }, other.id);
+  });
+}

@@ -1,0 +1,259 @@
+// The node: its base record, and every item that is derived from it.
+import { $, about, badge, bdi, calmly, count, data, el, get, hear, key, leads, Lost, node as path, say, shown, tell, units, values, visible } from './base.js';
+
+/** The kinds of derived items: what each is called, and which question it answers of a node. */
+const KINDS = [
+  ['ancestor', 'Ancestor rows', (label) => `One under each node above it. They answer “what is below?”, for any window of levels, with one Query. So ${label} is found from all of them.`],
+  ['path', 'Path row', () => 'In the partition of the root. It answers “what is at this path, and below it?”'],
+  ['child', 'Child row', () => 'In the partition of the parent. It answers “which children are there, in their order?”'],
+  ['root', 'Root row', () => 'In the list of all trees. It answers “which trees are there?”'],
+  ['link', 'Link rows', () => 'In the partition of each node that this one names. They answer “who names it, and below whom is that?”'],
+  ['trash', 'Trash row', () => 'In the list of the trash. It answers “what was thrown away, when, and from where?”'],
+  ['orphan', 'Orphan', () => 'In the register of orphans. It answers “which nodes have a parent that isn’t there?”'],
+  ['copy', 'Newest revisions', () => 'A copy of the newest revision of each topic, at v0_. It answers “how do things stand now?” with one read.'],
+  ['lineage', 'Lineage', () => 'Where the node stands: it names every row that the node has. It answers “what is above it?”'],
+  ['tombstone', 'Tombstone', () => 'What a deleted node leaves in the place of its lineage, for children that come late.'],
+  ['cursor', 'Cursor', () => 'How far the stream handler is with the children of a wide node.'],
+  ['name', 'Claim of a name', () => 'No two siblings get one name: it answers “is this name taken here?”'],
+  ['deleted', 'Deleted', () => 'The API has deleted this id.'],
+  ['other', 'Others', () => 'Items that the comparison names.'],
+];
+
+/** What the comparison says of an item, in words. */
+const WRONG = {
+  'row-missing': 'missing', 'row-wrong': 'not as its record says', 'row-surplus': 'nothing asks for it', 'lineage-missing': 'not written yet',
+  'lineage-wrong': 'of an earlier place', 'lineage-rows': 'rows are on their way', 'lineage-surplus': 'its node is gone', 'copy-missing': 'not copied yet',
+  'copy-wrong': 'of an earlier revision', 'copy-surplus': 'its topic is gone',
+};
+
+let current = null;
+let isOpen = new Set();
+let topic = null;
+
+hear('seen', ({ nodes }) => {
+  if (current !== null && nodes.includes(current)) again();
+});
+hear('again', () => again());
+hear('back', () => again());
+
+const again = calmly(500, () => current !== null && show(current));
+
+/** Shows a node. */
+export async function open(id) {
+  const before = current;
+  current = id;
+  if (before !== id) {
+    isOpen = new Set();
+    topic = null;
+  }
+  if (id === null) return $('node').replaceChildren(welcome());
+  try {
+    await show(id);
+  } catch (error) {
+    if (!(error instanceof Lost)) $('node').replaceChildren(el('p', { class: 'wrong' }, error.message));
+  }
+}
+
+async function show(id) {
+  const found = await data('node', { id });
+  if (current !== id) return;
+  const focus = focused();
+  const isNew = $('node').dataset.of !== id;
+  $('node').dataset.of = id;
+  const kept = isNew ? null : $('node').querySelector('.topics');
+  const inherits = isNew ? null : $('node').querySelector('.inherits');
+  $('node').replaceChildren(...parts(found, kept, inherits));
+  if (isNew) {
+    $('pane-node').scrollTop = 0;
+    say(`${found.label} shown: ${count(derived(found).length, 'derived item')}`);
+  }
+  focus?.();
+  tell('shown', found);
+}
+
+/** Remembers which part has the focus, which a new drawing would lose. */
+function focused() {
+  const has = document.activeElement;
+  if (!$('node').contains(has)) return null;
+  const name = has.dataset.focus ?? has.closest('[data-focus]')?.dataset.focus;
+  return name && (() => [...$('node').querySelectorAll('[data-focus]')].find((one) => one.dataset.focus === name)?.focus());
+}
+
+const derived = (found) => found.items.filter((item) => item.kind !== 'node');
+
+function parts(found, topics, inherits) {
+  const { id, label, state } = found;
+  const crumbs = found.ancestors.length > 0 && el('nav', { 'aria-label': 'Above this node' }, el('ul', { class: 'crumbs' },
+    found.ancestors.map((one) => el('li', {}, leads(one.id, one.label), ' ›')), el('li', {}, bdi(label))));
+  const title = el('div', { class: 'title' }, el('h2', {}, bdi(label)), label === id ? '' : bdi(id, 'soft'), badge(state));
+  if (state === 'gone' && !found.items.length) {
+    return [title, el('p', { class: 'note' }, 'There is no such node, and nothing is left of one.')];
+  }
+  const own = found.items.find((item) => item.kind === 'node');
+  return [crumbs, title, record(found, own), rows(found), topics ?? topicsOf(found), inherits ?? inherited(found), linked(found)].filter(Boolean);
+}
+
+function record(found, own) {
+  const edit = own && about.writes && el('button', { type: 'button', 'data-focus': 'edit', onclick: () => tell('edit', found) }, 'Change…');
+  return el('section', { class: 'card base', 'aria-labelledby': 'base-title' },
+    el('div', { class: 'bar' }, el('h3', { id: 'base-title' }, 'Base record'), el('span', { class: 'badge base' }, 'you write this'), edit),
+    own?.item ? [key(own.pk, own.sk), values(own.item, [about.keys.pk, about.keys.sk, ...ours(own.item)]), keptByApi(own.item)]
+      : el('p', { class: 'question' }, 'There is none. What is left below is still to be deleted, or waits for its node.'),
+    found.findings.length > 0 && el('p', { class: 'question' }, 'What sapwood verify finds about it: ', [...new Set(found.findings)].map((one) => el('span', { class: 'badge plain' }, one))));
+}
+
+const ours = (item) => Object.keys(item).filter((name) => name.startsWith('_'));
+
+/** What the API keeps in a record about itself. Records of other clients have none of it. */
+function keptByApi(item) {
+  const names = ours(item);
+  if (!names.length) return null;
+  const others = Object.keys(item).filter((name) => !names.includes(name));
+  const inside = el('details', { open: isOpen.has('ours') }, el('summary', { 'data-focus': 'ours', class: 'question' }, `and ${count(names.length, 'attribute')} that Sapwood keeps there`), values(item, others));
+  inside.addEventListener('toggle', () => (inside.open ? isOpen.add('ours') : isOpen.delete('ours')));
+  return inside;
+}
+
+/** The kinds of rows, which follow the lineage. */
+const ROWS = ['ancestor', 'path', 'child', 'root', 'link', 'trash', 'orphan'];
+
+function rows(found) {
+  const all = derived(found);
+  // What a lineage of an earlier place names is of that place as well.
+  if (all.some((item) => item.wrong === 'lineage-wrong')) {
+    for (const item of all) if (ROWS.includes(item.kind) && !item.wrong) item.wrong = 'lineage-wrong';
+  }
+  const wrong = all.filter((item) => item.wrong || item.is_stale).length;
+  const groups = KINDS.map(([kind, name, question]) => [kind, name, question, all.filter((item) => item.kind === kind)]).filter(([, , , items]) => items.length);
+  return el('section', { class: 'card derived', 'aria-labelledby': 'rows-title' },
+    el('div', { class: 'bar' }, el('h3', { id: 'rows-title' }, count(all.length, 'derived item')), el('span', { class: 'badge right' }, 'the stream handler writes these'),
+      wrong > 0 && el('span', { class: 'badge', id: 'behind' }, `${wrong} still to follow`)),
+    groups.map(([kind, name, question, items]) => el('div', { class: 'group' },
+      el('h4', {}, name, items.length > 1 ? ` (${items.length})` : ''), el('p', { class: 'question' }, question(visible(found.label))),
+      el('ul', { class: 'items' }, items.map((item) => one(kind, item))))),
+    !all.length && el('p', { class: 'question' }, 'None yet: the stream handler hasn’t come to it.'),
+    el('p', { class: 'question' }, `Read and compared with ${count(found.requests, 'request')}, ${units(found.read_units)} read units.`));
+}
+
+function one(kind, item) {
+  const name = `${item.pk}|${item.sk}`;
+  const marks = [];
+  if (item.depth) marks.push(el('span', { class: 'soft' }, item.depth === 1 ? 'directly below' : `${item.depth} levels below`));
+  if (item.wrong) marks.push(el('span', { class: 'badge bad', title: item.wrong }, WRONG[item.wrong] ?? item.wrong));
+  else if (item.is_stale) marks.push(el('span', { class: 'badge' }, 'about to be deleted'));
+  if (!item.item) return el('li', { class: 'one missing' }, key(item.pk, item.sk), marks);
+  const inside = el('details', { open: isOpen.has(name) }, el('summary', { 'data-focus': name }, key(item.pk, item.sk), marks),
+    values(item.item, [about.keys.pk, about.keys.sk]), el('p', { class: 'question' }, `${item.bytes.toLocaleString('en')} bytes`));
+  inside.addEventListener('toggle', () => (inside.open ? isOpen.add(name) : isOpen.delete(name)));
+  return el('li', {}, inside);
+}
+
+// ---- Topics and revisions ----
+
+function topicsOf(found) {
+  const copies = found.items.filter((item) => item.kind === 'copy' && item.item);
+  const box = el('section', { class: 'card topics', 'aria-labelledby': 'topics-title' });
+  const body = el('div', {});
+  const names = copies.map((item) => item.sk.replace(/^v0_/, ''));
+  const add = about.writes && el('button', { type: 'button', onclick: () => tell('revise', found) }, 'Add a revision…');
+  box.append(el('div', { class: 'bar' }, el('h3', { id: 'topics-title' }, names.length ? count(names.length, 'topic') : 'No history yet'), add));
+  box.append(names.length ? el('div', { class: 'row' }, names.map((name) => el('button', { type: 'button', 'aria-pressed': String(topic === name), onclick: (event) => {
+    topic = name;
+    for (const other of event.target.closest('.row').children) other.setAttribute('aria-pressed', String(other === event.target.closest('button')));
+    history(found.id, name, body);
+  } }, bdi(name)))) : el('p', { class: 'question' }, 'Revisions of a topic are numbered. The newest of each topic is copied to v0_, so that one read finds it.'), body);
+  return box;
+}
+
+hear('revised', ({ id, topic: name }) => {
+  if (id !== current) return;
+  $('node').querySelector('.topics')?.remove();
+  topic = name;
+  again();
+});
+
+async function history(id, name, body) {
+  let list;
+  try {
+    list = await get(path(id, `/revisions/${path(name).slice('/nodes/'.length)}?order=desc&limit=50`));
+  } catch (error) {
+    return body.replaceChildren(el('p', { class: 'wrong' }, error.message));
+  }
+  const difference = el('div', { 'aria-live': 'polite' });
+  const versions = list.items.map((item) => item.version);
+  const choice = (label, at) => {
+    const select = el('select', { 'aria-label': label, onchange: () => compare() }, versions.map((version) => el('option', { value: version }, `version ${version}`)));
+    select.selectedIndex = Math.min(at, versions.length - 1);
+    return select;
+  };
+  const [older, newer] = [choice('the older revision', 1), choice('the newer revision', 0)];
+  const compare = () => {
+    const [a, b] = [older, newer].map((select) => list.items.find((item) => String(item.version) === select.value)?.attributes ?? {});
+    const names = [...new Set([...Object.keys(a), ...Object.keys(b)])].sort();
+    difference.replaceChildren(el('div', { class: 'scroll' }, el('table', { class: 'values' },
+      el('caption', { class: 'unseen' }, 'Differences'),
+      el('thead', {}, el('tr', {}, el('th', { scope: 'col' }, 'attribute'), el('th', { scope: 'col' }, `version ${older.value}`), el('th', { scope: 'col' }, `version ${newer.value}`))),
+      el('tbody', {}, names.map((one) => {
+        const [left, right] = [a, b].map((side) => (one in side ? shown(side[one]) : '—'));
+        return el('tr', { class: left === right ? undefined : 'changed' }, el('th', { scope: 'row' }, bdi(one)), el('td', {}, el('bdi', {}, left)), el('td', {}, el('bdi', {}, right)));
+      })))));
+  };
+  body.replaceChildren(
+    el('ul', { class: 'items' }, list.items.map((item, index) => el('li', {}, el('details', {}, el('summary', {}, el('b', {}, `version ${item.version}`),
+      index === 0 && el('span', { class: 'badge right' }, 'the newest: copied to ', el('code', {}, 'v0_'), bdi(name)), el('span', { class: 'soft' }, bdi([item.created_at, item.created_by].filter(Boolean).join(', ')))),
+    values(item.attributes))))),
+    list.cursor ? el('p', { class: 'note' }, 'The newest 50 are shown.') : '',
+    versions.length > 1 ? el('div', { class: 'row' }, 'Compare ', older, ' with ', newer) : '', difference);
+  if (versions.length > 1) compare();
+}
+
+// ---- What it has from above, and who names it ----
+
+function inherited(found) {
+  const id = found.id;
+  const field = el('input', { id: 'inherit', placeholder: 'for example: owner, quota', autocomplete: 'off' });
+  const result = el('div', { 'aria-live': 'polite' });
+  const ask = async (event) => {
+    event.preventDefault();
+    const wanted = field.value.split(',').map((name) => name.trim()).filter(Boolean);
+    if (!wanted.length) return;
+    try {
+      const answer = await get(path(id, `/inherited?${new URLSearchParams({ attributes: wanted.join(',') })}`));
+      const all = answer.nearest ?? {};
+      result.replaceChildren(el('div', { class: 'scroll' }, el('table', { class: 'values' }, el('tbody', {}, wanted.map((name) => {
+        const value = all[name];
+        const from = value?.from;
+        return el('tr', {}, el('th', { scope: 'row' }, bdi(name)), el('td', {}, value ? el('bdi', {}, shown(value.value)) : 'nobody above has it'),
+          el('td', {}, from ? ['from ', from === id ? 'the node itself' : leads(from, labelOf(found, from))] : ''));
+      })))));
+    } catch (error) {
+      result.replaceChildren(el('p', { class: 'wrong' }, error.message));
+    }
+  };
+  return el('section', { class: 'card inherits', 'aria-labelledby': 'inherit-title' }, el('h3', { id: 'inherit-title' }, 'Values from above'),
+    el('form', { class: 'row', onsubmit: ask }, el('div', { class: 'field wide' }, el('label', { for: 'inherit' }, 'A node has a value by itself, or from the nearest node above that has it. Which?'), field),
+      el('button', { type: 'submit' }, 'Look')), result);
+}
+
+const labelOf = (found, id) => found.ancestors.find((one) => one.id === id)?.label ?? id;
+
+function linked(found) {
+  if (!about.links.length) return null;
+  const result = el('div', { 'aria-live': 'polite' });
+  const ask = async (attribute) => {
+    try {
+      const answer = await get(path(found.id, `/links/${path(attribute).slice('/nodes/'.length)}?ancestors=true&limit=50`));
+      result.replaceChildren(answer.items.length ? el('ul', { class: 'items' }, answer.items.map((one) => el('li', { class: 'row' }, leads(one.id),
+        one.ancestors?.length ? ['below ', one.ancestors.map((above) => leads(above))] : ''))) : el('p', { class: 'question' }, 'Nobody names it.'));
+    } catch (error) {
+      result.replaceChildren(el('p', { class: 'question' }, error.status === 404 ? 'Nobody names it.' : error.message));
+    }
+  };
+  return el('section', { class: 'card', 'aria-labelledby': 'links-title' }, el('h3', { id: 'links-title' }, 'Who names this node?'),
+    el('div', { class: 'row' }, about.links.map((attribute) => el('button', { type: 'button', onclick: () => ask(attribute) }, 'In ', bdi(attribute)))), result);
+}
+
+function welcome() {
+  return el('section', { class: 'card' }, el('h2', {}, 'Nothing here yet'),
+    el('p', {}, 'You write base records: an id, a parent, attributes of your own. The stream handler writes the rows that answer questions with one Query each. Here you see both.'));
+}

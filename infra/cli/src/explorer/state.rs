@@ -1,0 +1,161 @@
+//! Where a node is on its way, as a badge in the tree says it.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema};
+use sapwood_core::model::{BaseNode, COPYING, InTrash, Item, Lineage, Stored, has_mark};
+use sapwood_table::{Client, ReadOptions, RetryPolicy, Table, TableError};
+use serde::Serialize;
+
+/// Where a node is on its way.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub(super) enum State {
+    /// Its rows are where its record wants them, as far as its lineage says.
+    Right,
+    /// It has no record.
+    Gone,
+    /// Its record can't be understood.
+    Unreadable,
+    /// It has a record, and no lineage yet.
+    Arriving,
+    /// Its lineage is that of an earlier place, or not settled.
+    OnItsWay,
+    /// Its parent isn't there.
+    Orphan,
+    /// It is being deleted.
+    Deleting,
+    /// It is the top of a copy that goes on.
+    Copying,
+    /// It is above itself.
+    Cycle,
+    /// It, or a node above it, is in the trash.
+    InTrash,
+}
+
+/// Returns the states of these nodes. It takes a read of a record and a lineage for each, and of the lineages of their
+/// parents.
+pub(super) async fn states<T: Table, P: RetryPolicy>(
+    client: &Client<'_, T, P>,
+    nodes: &[NodeRef],
+) -> Result<Vec<State>, TableError> {
+    let schema = client.schema();
+    let keys = nodes.iter().flat_map(|node| [schema.node_key(node), schema.lineage_key(node)]).collect();
+    let mut found = client.get_many(keys, &ReadOptions::default()).await.all()?;
+    let parents: BTreeSet<ItemKey> = nodes
+        .iter()
+        .filter_map(|node| Some(schema.lineage_key(&node.sibling(parent_of(node, &found, schema)?))))
+        .filter(|key| !found.contains_key(key))
+        .collect();
+    found.extend(client.get_many(parents, &ReadOptions::default()).await.all()?);
+    Ok(nodes.iter().map(|node| state(node, &found, schema)).collect())
+}
+
+fn parent_of(node: &NodeRef, found: &BTreeMap<ItemKey, Item>, schema: &Schema) -> Option<Id> {
+    BaseNode::parent_in(found.get(&schema.node_key(node))?, node, schema)
+}
+
+/// Returns the state of a node, by its record, its lineage and that of its parent, as far as they are among these
+/// items.
+pub(super) fn state(node: &NodeRef, found: &BTreeMap<ItemKey, Item>, schema: &Schema) -> State {
+    let Some(record) = found.get(&schema.node_key(node)) else { return State::Gone };
+    let Ok(base) = BaseNode::read(record.clone(), node, schema) else { return State::Unreadable };
+    if has_mark(Some(record)) {
+        return State::Deleting;
+    }
+    let stored = Stored::read(found.get(&schema.lineage_key(node)), schema);
+    let Some(lineage) = stored.lineage() else { return State::Arriving };
+    let Lineage { placement, .. } = lineage;
+    let expected = expected_ancestors(node, base.parent.as_ref(), found, schema);
+    if expected.contains(&node.id) {
+        return State::Cycle;
+    }
+    let is_placed = placement.ancestors == expected;
+    if !lineage.is_settled() || !is_placed {
+        State::OnItsWay
+    } else if placement.orphan {
+        State::Orphan
+    } else if record.contains_key(COPYING) {
+        State::Copying
+    } else if placement.trash != InTrash::default() {
+        State::InTrash
+    } else {
+        State::Right
+    }
+}
+
+/// The ancestors that a node should have, by its record and its parent's lineage.
+fn expected_ancestors(
+    node: &NodeRef,
+    parent: Option<&Id>,
+    found: &BTreeMap<ItemKey, Item>,
+    schema: &Schema,
+) -> Vec<Id> {
+    let Some(parent) = parent else { return Vec::new() };
+    let stored = Stored::read(found.get(&schema.lineage_key(&node.sibling(parent.clone()))), schema);
+    let above = stored.lineage().map(|lineage| lineage.placement.ancestors.clone()).unwrap_or_default();
+    std::iter::once(parent.clone()).chain(above).take(DEPTH_MAX).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    use sapwood_core::model::{Placement, text};
+
+    use super::*;
+
+    fn node(id: &str) -> NodeRef {
+        NodeRef { tenant: None, id: Id::new(id).unwrap() }
+    }
+
+    fn record(id: &str, parent: Option<&str>) -> (ItemKey, Item) {
+        let key = Schema::default().node_key(&node(id));
+        let mut item = sapwood_core::model::with_key(&key, &Schema::default());
+        item.extend(parent.map(|parent| ("parent".to_owned(), text(parent))));
+        (key, item)
+    }
+
+    fn lineage(id: &str, change: impl FnOnce(&mut Lineage)) -> (ItemKey, Item) {
+        let mut lineage = Lineage::default();
+        change(&mut lineage);
+        (Schema::default().lineage_key(&node(id)), lineage.item(&node(id), &Schema::default()))
+    }
+
+    fn below(ancestors: &[&str]) -> impl FnOnce(&mut Lineage) {
+        let ancestors = ancestors.iter().map(|id| Id::new(*id).unwrap()).collect();
+        |lineage| lineage.placement = Placement { ancestors, ..Placement::default() }
+    }
+
+    #[test]
+    fn a_node_is_on_its_way_until_its_lineage_is_that_of_its_parent() {
+        let schema = Schema::default();
+        let parent = [record("V", Some("D")), lineage("V", below(&["D"]))];
+        let of = |items: Vec<(ItemKey, Item)>| {
+            state(&node("d"), &items.into_iter().chain(parent.clone()).collect(), &schema)
+        };
+        assert_eq!(of(vec![]), State::Gone);
+        assert_eq!(of(vec![record("d", Some("V"))]), State::Arriving);
+        assert_eq!(of(vec![record("d", Some("V")), lineage("d", below(&["V", "D"]))]), State::Right);
+        // The parent has moved, and hasn't handed it down.
+        assert_eq!(of(vec![record("d", Some("V")), lineage("d", below(&["V", "C"]))]), State::OnItsWay);
+        // The node has moved.
+        assert_eq!(of(vec![record("d", None), lineage("d", below(&["V", "D"]))]), State::OnItsWay);
+        let pending = lineage("d", |lineage| {
+            below(&["V", "D"])(lineage);
+            lineage.rows_pending = true;
+        });
+        assert_eq!(of(vec![record("d", Some("V")), pending]), State::OnItsWay);
+        let orphan = lineage("d", |lineage| {
+            below(&["X"])(lineage);
+            lineage.placement.orphan = true;
+        });
+        assert_eq!(of(vec![record("d", Some("X")), orphan]), State::Orphan);
+        let both = vec![record("d", Some("V")), lineage("d", below(&["V"])), lineage("V", below(&["d"]))];
+        assert_eq!(of_all(both), State::Cycle);
+    }
+
+    fn of_all(items: Vec<(ItemKey, Item)>) -> State {
+        state(&node("d"), &items.into_iter().collect(), &Schema::default())
+    }
+}

@@ -1,0 +1,146 @@
+//! What can be done to the stream handler of `sapwood dev`, to see that the rows end up right all the same: it is killed
+//! between two of its writes, gets its records twice, or gets them late; and a row is damaged behind its back.
+
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
+
+use sapwood_core::keys::{ItemKey, NodeRef};
+use sapwood_core::model::{Settings, Stored, key_of, rows, text};
+use sapwood_table::{Condition, ReadOptions, RetryPolicy, Table, TableError, Update};
+use serde::Deserialize;
+
+use crate::clock::now;
+
+/// After which writes the next invocations die. The first of a move is that of the lineage, so one dies right after
+/// it, and others within the rows.
+const WRITES_UNTIL_DEATH: [u32; 3] = [1, 2, 3];
+
+/// How long the stream is held back.
+const HELD_BACK: Duration = Duration::from_secs(10);
+
+/// The attribute that a damaged row has.
+const DAMAGED: &str = "name";
+
+/// What the handler is in for. It is the same for all invocations.
+#[derive(Debug, Default)]
+pub(crate) struct Trials(Mutex<Waiting>);
+
+#[derive(Debug, Default)]
+struct Waiting {
+    /// After how many writes each of the next invocations dies; the last is the next.
+    deaths: Vec<u32>,
+    /// True if the next batch is delivered again.
+    twice: bool,
+    /// Until when no batch is delivered.
+    held_until: Option<Instant>,
+}
+
+/// What happens to one invocation.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Trial {
+    /// It dies after this many writes. The last is carried out, and the handler never hears of it.
+    pub(crate) dies_after: Option<u32>,
+    /// Its batch is delivered again.
+    pub(crate) twice: bool,
+    /// It begins so much later.
+    pub(crate) late_by: Duration,
+}
+
+/// What the page asks for.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(tag = "trial", rename_all = "kebab-case")]
+pub(super) enum Order {
+    /// Kill the handler in its next invocations.
+    Kill,
+    /// Deliver the next batch twice.
+    Twice,
+    /// Hold the stream back.
+    HoldBack,
+    /// Delete a row of a node, or change it.
+    Damage {
+        /// The node.
+        id: String,
+        /// True if the row is deleted.
+        deletes: bool,
+    },
+}
+
+impl Trials {
+    /// Has something happen to the next invocations.
+    pub(super) fn order(&self, order: &Order) {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match order {
+            Order::Kill => waiting.deaths = WRITES_UNTIL_DEATH.iter().rev().copied().collect(),
+            Order::Twice => waiting.twice = true,
+            Order::HoldBack => waiting.held_until = Some(now() + HELD_BACK),
+            Order::Damage { .. } => {}
+        }
+    }
+
+    /// What happens to an invocation that begins now.
+    pub(crate) fn next(&self) -> Trial {
+        let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let late_by = waiting.held_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now()));
+        let dies_after = waiting.deaths.last().copied();
+        // A batch is delivered twice when it is handled.
+        let twice = dies_after.is_none() && std::mem::take(&mut waiting.twice);
+        Trial { dies_after, twice, late_by }
+    }
+
+    /// An invocation has died. The next one is in for the next death.
+    pub(crate) fn died(&self) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).deaths.pop();
+    }
+}
+
+/// Deletes a row of a node, or changes it, as somebody may who knows nothing of records. Returns the row's key; `None`
+/// if the node has no row.
+pub(super) async fn damage<T: Table, P: RetryPolicy>(
+    client: &sapwood_table::Client<'_, T, P>,
+    settings: &Settings,
+    node: &NodeRef,
+    deletes: bool,
+) -> Result<Option<ItemKey>, TableError> {
+    let schema = &settings.schema;
+    let stored = client.get(&schema.lineage_key(node), &ReadOptions::default()).await?;
+    let stored = Stored::read(stored.as_ref(), schema);
+    let Some(lineage) = stored.lineage() else { return Ok(None) };
+    let keys: Vec<ItemKey> = rows(&lineage.placement, node, schema).into_iter().map(|row| row.key).collect();
+    let there = client.get_many(keys.iter().cloned().collect(), &ReadOptions::default()).await.all()?;
+    let Some(key) = keys.into_iter().find_map(|key| key_of(there.get(&key)?, schema)) else { return Ok(None) };
+    if deletes {
+        client.table().delete(&key, &Condition::Always).await?;
+    } else {
+        let update = Update::set(DAMAGED, text("somebody has changed this row by hand"));
+        client.table().update(&key, &update, &Condition::Always).await?;
+    }
+    Ok(Some(key))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn invocations_die_until_as_many_have_died_as_were_ordered() {
+        let trials = Trials::default();
+        assert_eq!(trials.next(), Trial::default());
+        trials.order(&Order::Kill);
+        trials.order(&Order::Twice);
+        let mut died = Vec::new();
+        while let Some(writes) = trials.next().dies_after {
+            died.push(writes);
+            trials.died();
+        }
+        assert_eq!(died, WRITES_UNTIL_DEATH);
+        assert_eq!((trials.next().twice, trials.next().twice), (false, false), "asked once, by the loop's last look");
+    }
+
+    #[test]
+    fn what_is_held_back_is_late_once() {
+        let trials = Trials::default();
+        trials.order(&Order::HoldBack);
+        assert!(trials.next().late_by > HELD_BACK / 2);
+        assert_eq!(Trials::default().next().late_by, Duration::ZERO);
+    }
+}

@@ -1,0 +1,538 @@
+// Drives the explorer in a browser, as a person would. Its last line counts like that of a cargo suite.
+// Arguments are words of the names of the tests to run.
+import assert from 'node:assert/strict';
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import {
+  ALL, api, axe, browser, create, dev, drawn, expand, explore, fill, keys, leave, noDialog, press, printed, raw, root, row, sees, select, stop, stopAll, submit, text, until, visit, wait,
+} from './stack.mjs';
+
+const tests = [];
+const test = (name, act) => tests.push({ name, act });
+let chromium;
+let folders;
+
+/** The first view: the page's own files, what it shows, and the stream of events. */
+const FIRST_REQUESTS_MAX = 9;
+const FIRST_BYTES_MAX = 150_000;
+
+test('the first view takes few requests, all of its own origin, and shows a tree', async () => {
+  const page = await visit(chromium, folders.page);
+  await page.waitForSelector('#node .derived');
+  await wait(700);
+  assert.deepEqual(await drawn(page), ['Drive C', 'Drive D']);
+  const own = new URL(folders.page).origin;
+  assert.deepEqual(page.asked.filter((one) => !one.url.startsWith(own)), []);
+  assert.ok(page.asked.length <= FIRST_REQUESTS_MAX, page.asked.map((one) => one.url).join('\n'));
+  const files = page.asked.map((one) => one.url).filter((url) => !url.includes('/data/'));
+  let bytes = 0;
+  for (const url of new Set(files)) {
+    const answer = await fetch(url);
+    bytes += (await answer.arrayBuffer()).byteLength;
+    assert.match(answer.headers.get('content-security-policy'), /^default-src 'self';/);
+  }
+  assert.ok(bytes < FIRST_BYTES_MAX, `${bytes} bytes`);
+  console.log(`  first view: ${page.asked.length} requests, ${bytes} bytes of files`);
+  await leave(page);
+});
+
+test('nothing happens, and the page asks for nothing; hidden, it holds no connection', async () => {
+  const page = await visit(chromium, folders.page);
+  await page.waitForSelector('#node .derived');
+  await wait(900);
+  const before = page.asked.length;
+  await wait(1500);
+  assert.equal(page.asked.length, before, 'a page that is left alone');
+  const hide = (hidden) => page.evaluate((hidden) => {
+    Object.defineProperty(document, 'hidden', { value: hidden, configurable: true });
+    document.dispatchEvent(new Event('visibilitychange'));
+  }, hidden);
+  await hide(true);
+  await api(folders, 'PATCH', '/nodes/C', { attributes: { seen: 1 } });
+  await wait(800);
+  assert.equal(page.asked.length, before, 'a page that nobody sees');
+  await hide(false);
+  await until('what was missed', () => page.asked.length > before);
+  await leave(page);
+});
+
+test('every item that is derived from a node is shown, each with its key and as the table has it', async () => {
+  const page = await visit(chromium, folders.page);
+  await expand(page, 'D', 'V', 'd');
+  assert.deepEqual((await drawn(page)).slice(0, 9), ['Drive C', 'Drive D', '  Folder III', '  Folder IV', '  Folder V', '    Folder d', '      Folder i', '      Folder ii', '      Folder iii']);
+  await select(page, 'i');
+  assert.deepEqual((await keys(page)).sort(), ['D | NODE#0003#i', 'D | PATH#V#d#i', 'V | NODE#0002#i', 'd | CHILD#sFolder%20i#i', 'd | NODE#0001#i', 'i | LINEAGE']);
+  assert.match(await text(page, '#node .card.base'), /i\|NODE/);
+  assert.match(await text(page, '.crumbs'), /Drive D.*Folder V.*Folder d/);
+  // All are asked of the table itself.
+  const query = async (pk) => JSON.parse((await raw(folders.dynamodb, { method: 'POST', headers: { 'x-amz-target': 'DynamoDB_20120810.Query', 'content-type': 'application/x-amz-json-1.0',
+    authorization: 'AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0' },
+  body: JSON.stringify({ TableName: 'sapwood', KeyConditionExpression: 'PK = :pk', ExpressionAttributeValues: { ':pk': { S: pk } } }) })).text).Items;
+  const found = [];
+  for (const pk of ['C', 'D', 'III', 'IV', 'V', 'd', 'i', 'ROOTS']) for (const item of await query(pk)) if (item._id?.S === 'i' || (pk === 'i' && item.SK.S === 'LINEAGE')) found.push(`${pk} | ${item.SK.S}`);
+  assert.deepEqual((await keys(page)).sort(), found.sort());
+  await page.evaluate(() => [...document.querySelectorAll('.crumbs button')].find((one) => one.textContent === 'Folder V').click());
+  await until('the ancestor is shown', () => page.evaluate(() => document.getElementById('node').dataset.of === 'V'));
+  assert.equal(new URL(page.url()).searchParams.get('node'), 'V', 'the address has the state');
+  await page.goBack();
+  await until('the node before', () => page.evaluate(() => document.getElementById('node').dataset.of === 'i'));
+  await leave(page);
+});
+
+test('a move is seen arriving: the record, the plan, the rows, and the tree', async () => {
+  const server = await dev('--example', 'folders');
+  const page = await visit(chromium, server.page);
+  await expand(page, 'D', 'IV');
+  await select(page, 'V');
+  // Dragged with the mouse onto another folder.
+  const [from, to] = [await (await row(page, 'V')).boundingBox(), await (await row(page, 'IV')).boundingBox()];
+  await page.mouse.move(from.x + 60, from.y + from.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(to.x + 60, to.y + to.height / 2, { steps: 6 });
+  await page.mouse.move(to.x + 62, to.y + to.height / 2);
+  await page.mouse.up();
+  await until('the tree', async () => (await drawn(page)).join('\n') === ['Drive C', 'Drive D', '  Folder III', '  Folder IV', '    Folder V', '    Folder c'].join('\n'));
+  await until('its rows', async () => (await keys(page)).includes('D | NODE#0002#V') && !(await keys(page)).includes('D | NODE#0001#V'));
+  await until('the story', async () => {
+    const story = await text(page, '#panel-live .stories');
+    return /V\|NODE/.test(story) && /put its rows where its record wants them/.test(story) && /\+ IV\|NODE#0001#V/.test(story) && /− D\|PATH#V/.test(story);
+  });
+  assert.equal((await api(server, 'GET', '/nodes/V')).parent, 'IV');
+  // A cycle is refused, and that is said where it was dropped.
+  await expand(page, 'V');
+  const [top, below] = [await (await row(page, 'IV')).boundingBox(), await (await row(page, 'V')).boundingBox()];
+  await page.mouse.move(top.x + 60, top.y + top.height / 2);
+  await page.mouse.down();
+  await page.mouse.move(below.x + 60, below.y + below.height / 2, { steps: 6 });
+  await page.mouse.move(below.x + 62, below.y + below.height / 2);
+  await page.mouse.up();
+  await until('the refusal', async () => (await row(page, 'V')).evaluate((one) => one.querySelector('.refusal[role=alert]')?.textContent.length > 10));
+  assert.equal((await api(server, 'GET', '/nodes/IV')).parent, 'D');
+  await leave(page);
+  await stop(server);
+});
+
+test('with the keyboard alone: walk, find by typing, rename, move, order, add, delete', async () => {
+  const server = await dev(...ALL);
+  await create(server, [['top', null, { name: 'Top' }, { place: 'last' }], ['alpha', 'top', { name: 'Alpha' }, { place: 'last' }], ['beta', 'top', { name: 'Beta' }, { place: 'last' }], ['gamma', 'top', { name: 'Gamma' }, { place: 'last' }]]);
+  const page = await visit(chromium, server.page);
+  const focused = () => page.evaluate(() => document.activeElement.nodeId ?? document.activeElement.textContent);
+  await page.waitForSelector('#node .derived');
+  let stops = 0;
+  for (; stops < 30 && (await focused()) !== 'top'; stops += 1) await press(page, 'Tab');
+  assert.equal(await focused(), 'top');
+  await press(page, 'Tab');
+  assert.equal(await page.evaluate(() => document.activeElement.closest('[role=tree]')), null, 'the tree is one stop');
+  await press(page, 'Shift+Tab', 'ArrowRight');
+  await sees(page, 'gamma');
+  await press(page, 'ArrowRight', 'End');
+  assert.equal(await focused(), 'gamma');
+  await press(page, 'Home', 'b');
+  assert.equal(await focused(), 'beta');
+  await wait(750);
+  await press(page, 'ArrowUp', 'ArrowLeft', 'ArrowDown');
+  assert.equal(await focused(), 'alpha');
+  await press(page, 'Enter');
+  await until('it is selected', () => row(page, 'alpha').then((one) => one.evaluate((it) => it.getAttribute('aria-selected') === 'true')));
+  // In place.
+  await press(page, 'F2');
+  await page.waitForSelector('[role=treeitem] input');
+  await page.keyboard.type('Aleph');
+  await press(page, 'Enter');
+  await until('the new name', async () => (await drawn(page)).includes('  Aleph'));
+  assert.equal((await api(server, 'GET', '/nodes/alpha')).attributes.name, 'Aleph');
+  // The order by hand, without a mouse.
+  await until('the focus is back', async () => (await focused()) === 'alpha');
+  await press(page, 'Alt+ArrowDown');
+  await until('the order', async () => (await drawn(page)).join() === ['Top', '  Beta', '  Aleph', '  Gamma'].join());
+  assert.equal(await focused(), 'alpha', 'the focus stays on the node');
+  // A dialog takes the place of dragging.
+  await press(page, 'Shift+F10');
+  await page.waitForSelector('[role=menu]');
+  for (let at = 0; at < 12 && (await focused()) !== 'Move to…'; at += 1) await press(page, 'ArrowDown');
+  await press(page, 'Enter');
+  await page.waitForSelector('dialog[open]');
+  await press(page, 'Control+a');
+  await page.keyboard.type('gamma');
+  await press(page, 'Enter');
+  await noDialog(page);
+  await until('the move', async () => (await api(server, 'GET', '/nodes/alpha')).parent === 'gamma');
+  await until('it is followed', async () => (await drawn(page)).join() === ['Top', '  Beta', '  Gamma', '    Aleph'].join());
+  // Add below it, then delete it with its child.
+  await (await row(page, 'alpha')).focus();
+  await press(page, 'Insert');
+  await page.waitForSelector('dialog[open]');
+  await page.keyboard.type('Child');
+  await press(page, 'Enter');
+  await noDialog(page);
+  await until('the child', async () => (await drawn(page)).includes('      Child'));
+  await (await row(page, 'alpha')).focus();
+  await press(page, 'Delete');
+  await page.waitForSelector('dialog[open]');
+  await press(page, 'ArrowDown', 'ArrowDown');
+  assert.equal(await page.$eval('dialog input:checked', (one) => one.value), 'adopt');
+  await press(page, 'Enter');
+  await noDialog(page);
+  await until('its parent has the child', async () => (await drawn(page)).join() === ['Top', '  Beta', '  Gamma', '    Child'].join());
+  await leave(page);
+  await stop(server);
+});
+
+test('refusals are said where they happen: a taken name, a record that others have changed, a cycle', async () => {
+  const server = await dev(...ALL);
+  await create(server, [['D', null, {}, { segment: 'Drive' }], ['one', 'D', {}, { segment: 'same' }], ['two', 'D', {}, { segment: 'other' }]]);
+  const page = await visit(chromium, server.page);
+  await expand(page, 'D');
+  await select(page, 'D');
+  await page.click('#tools button');
+  await page.waitForSelector('dialog[open]');
+  await fill(page, 'Segment', 'SAME');
+  await submit(page);
+  await page.waitForSelector('dialog .wrong:not([hidden])');
+  assert.match(await text(page, 'dialog .wrong'), /one.*is named/);
+  await page.click('dialog .wrong button');
+  await until('the node that has it', () => page.evaluate(() => document.getElementById('node').dataset.of === 'one'));
+  await noDialog(page);
+  // Renamed in place, onto the name of a sibling.
+  await (await row(page, 'two')).focus();
+  await press(page, 'F2');
+  await page.waitForSelector('[role=treeitem] input');
+  await page.keyboard.type('same');
+  await press(page, 'Enter');
+  await until('the refusal', async () => /is named/.test(await (await row(page, 'two')).evaluate((one) => one.querySelector('.refusal')?.textContent ?? '')));
+  // Somebody else writes while the dialog is open.
+  await select(page, 'two');
+  await page.click('[data-focus=edit]');
+  await page.waitForSelector('dialog[open]');
+  await api(server, 'PATCH', '/nodes/two', { attributes: { theirs: 1 } });
+  await fill(page, 'Its attributes', '{"mine": 1}');
+  await submit(page);
+  await page.waitForSelector('dialog .wrong:not([hidden])');
+  assert.equal((await api(server, 'GET', '/nodes/two')).attributes.mine, undefined);
+  await press(page, 'Escape');
+  await noDialog(page);
+  await leave(page);
+  await stop(server);
+});
+
+test('a node goes into the trash, comes back, and is deleted for good', async () => {
+  const server = await dev('--example', 'folders');
+  const page = await visit(chromium, server.page);
+  await expand(page, 'D');
+  await select(page, 'V');
+  await page.click('#tools button:nth-child(4)');
+  await page.waitForSelector('dialog[open]');
+  assert.equal(await page.$eval('dialog input:checked', (one) => one.value), 'trash');
+  await until('how many', async () => /5 nodes/.test(await text(page, 'dialog')));
+  await submit(page);
+  await noDialog(page);
+  await until('it has left', async () => !(await drawn(page)).includes('  Folder V'));
+  await page.click('#trash summary');
+  await until('it is in the trash', async () => /Folder V/.test(await text(page, '#trash')));
+  await page.click('#trash [aria-label="Restore V"]');
+  await until('it is back', async () => (await drawn(page)).includes('  Folder V'));
+  await until('the trash is empty', async () => /empty/.test(await text(page, '#trash')));
+  await select(page, 'V');
+  await page.click('#tools button:nth-child(4)');
+  await page.waitForSelector('dialog[open]');
+  await page.click('dialog input[value=delete]');
+  await submit(page);
+  await noDialog(page);
+  await until('it is gone', async () => !(await drawn(page)).includes('  Folder V'));
+  await until('all below it is gone', async () => raw(`${server.http}/nodes/ii`).then((answer) => answer.status === 404));
+  await leave(page);
+  await stop(server);
+});
+
+test('revisions stand side by side, the newest is at v0_, and values from above name their ancestor', async () => {
+  const server = await dev('--example', 'audits');
+  await api(server, 'PATCH', '/nodes/Plant_1', { attributes: { owner: 'Ada' } });
+  const page = await visit(chromium, `${server.page}?node=Part_1`);
+  await page.waitForSelector('#inherit');
+  await page.type('#inherit', 'owner');
+  await page.click('.inherits [type=submit]');
+  await until('the value', async () => /owner.*Ada.*from.*Plant 1/.test(await text(page, '.inherits')));
+  await page.evaluate(() => [...document.querySelectorAll('.crumbs button')].at(-1).click());
+  await until('the equipment', () => page.evaluate(() => document.getElementById('node').dataset.of === 'Equipment_1'));
+  assert.ok((await keys(page)).includes('Equipment_1 | v0_Audit'));
+  await page.click('.topics button[aria-pressed]');
+  await until('the history', async () => /version 3.*v0_Audit.*version 2.*version 1/s.test(await text(page, '.topics')));
+  const changed = () => page.$$eval('.topics tr.changed', (all) => all.map((one) => one.textContent));
+  assert.deepEqual(await changed(), ['auditorPadmaLin']);
+  await page.select('[aria-label="the older revision"]', '1');
+  assert.deepEqual(await changed(), ['auditorRickLin', 'resultfailedpassed']);
+  await leave(page);
+  await stop(server);
+});
+
+/** Names of people who don't mean well, and of people who do. */
+const HOSTILE = [
+  '<script>globalThis.hacked=1</script>', '<img src=x onerror="globalThis.hacked=1">', '\u202egnp.exe', 'שלום עולם', "it's \"quoted\" `here` $(touch x) \\ %s {{1}}", 'zero\u200bwidth', 'tab\tand\u0007bell\nline', '👩‍👩‍👧 é é', 'a/b#c?d&e=f~20%20+ ',
+];
+
+test('hostile names are text: markup, directions, control characters, and 400 KB', async () => {
+  const server = await dev(...ALL);
+  await create(server, [['host', null, { name: 'Hosts' }], ...HOSTILE.map((name) => [name, 'host', { name, [name.slice(0, 40)]: name }]), ['long', 'host', { name: 'x'.repeat(395_000) }]]);
+  const page = await visit(chromium, `${server.page}?node=host`);
+  await expand(page, 'host');
+  assert.equal((await drawn(page)).length, HOSTILE.length + 2);
+  for (const id of [...HOSTILE, 'long']) {
+    await select(page, id);
+    assert.ok((await keys(page)).some((one) => one.startsWith('host | ')), id);
+    const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+    assert.ok(overflow <= 0, `${id}: ${overflow} px too wide`);
+  }
+  assert.equal(await page.evaluate(() => globalThis.hacked), undefined);
+  assert.match(await text(page, '#node .title'), /x{100}/);
+  await select(page, HOSTILE[2]);
+  assert.match(await text(page, '#node h2'), /⟨202E⟩/);
+  // Found by its id, and renamed.
+  await page.type('#find', HOSTILE[3]);
+  await press(page, 'Enter');
+  await until('it is found', () => page.evaluate((id) => document.getElementById('node').dataset.of === id, HOSTILE[3]));
+  await leave(page);
+  await stop(server);
+});
+
+test('each question is one request, and its code for the CLI and for boto3 gives the same items', async () => {
+  const server = await dev(...ALL);
+  const odd = HOSTILE[4];
+  await create(server, [['D', null, { name: 'Drive' }], ['V', 'D', { name: 'V' }], [odd, 'V', { name: 'odd', product: 'mouse' }], ['mouse', null]]);
+  for (const auditor of ['Rick', 'Padma']) await api(server, 'POST', '/nodes/D/revisions/Audit', { attributes: { auditor } }, { prefer: 'wait=10' });
+  const page = await visit(chromium, `${server.page}?node=D&view=ask`);
+  const answer = async (kind, fields = {}) => {
+    await page.select('#ask-kind', kind);
+    for (const [name, value] of Object.entries(fields)) {
+      await page.$eval(`#ask-${name}`, (one, value) => {
+        one.value = value;
+      }, value);
+    }
+    await page.click('#panel-ask form [type=submit]');
+    await until('the answer', async () => (await page.$('#code')) !== null);
+    await wait(150);
+    const codes = {};
+    for (const language of ['key', 'aws', 'boto3', 'js', 'rust', 'curl']) {
+      await page.click(`#code-${language}`);
+      codes[language] = await text(page, '#code');
+      assert.ok(codes[language].length > 20, language);
+    }
+    const shown = await page.evaluate(() => [...document.querySelectorAll('.answer .items .key')].map((one) => one.querySelector('.sk').textContent));
+    await page.evaluate(() => document.querySelector('.answer').replaceChildren());
+    return { shown, codes };
+  };
+  const asked = [
+    await answer('below', { id: 'D', from: '1', to: '98' }), await answer('below', { id: 'D', from: '2', to: '2' }), await answer('children', { id: 'V' }), await answer('path', { id: 'D', path: 'V' }),
+    await answer('ancestors', { id: odd }), await answer('record', { id: odd }), await answer('newest', { id: 'D', topic: 'Audit' }), await answer('latest', { id: 'D', topic: '' }),
+    await answer('history', { id: 'D' }), await answer('links', { id: 'mouse', attribute: 'product' }), await answer('roots'), await answer('trash'),
+  ];
+  assert.deepEqual(asked.map(({ shown }) => shown.length), [2, 1, 1, 2, 1, 1, 1, 1, 2, 1, 2, 0]);
+  const env = { ...process.env, AWS_ACCESS_KEY_ID: 'local', AWS_SECRET_ACCESS_KEY: 'local', AWS_PAGER: '', PATH: `${root}/.cache/awscli/bin:${process.env.PATH}` };
+  const decoded = (text) => (text.trim() ? JSON.parse(text) : {});
+  await Promise.all(asked.map(async ({ shown, codes }) => {
+    const out = decoded(await printed('bash', ['-c', `${codes.aws} --output json`], { env }));
+    const items = out.Items ?? [out.Item].filter(Boolean);
+    assert.deepEqual(items.map((item) => item.SK.S), shown.map((one) => one), codes.aws);
+  }));
+  const python = asked.map(({ codes }) => codes.boto3).map((code) => `exec(${JSON.stringify(code)})\nprint("----")\n`).join('');
+  const out = (await printed(`${root}/.cache/ministack/bin/python`, ['-c', python], { env })).split('----\n');
+  asked.forEach(({ shown, codes }, index) => {
+    const found = [...out[index].matchAll(/'SK': (?:'((?:[^'\\]|\\.)*)'|"((?:[^"\\]|\\.)*)")/g)];
+    assert.equal(found.length, shown.length, `${codes.boto3}\n${out[index]}`);
+  });
+  const called = await Promise.all(asked.map(({ codes }) => printed('bash', ['-c', `${codes.curl} --silent --fail-with-body`], { env })));
+  assert.deepEqual(called.map((text) => JSON.parse(text)).map((body) => body.items?.length ?? 1), [2, 1, 1, 2, 2, 1, 1, 1, 2, 1, 2, 0]);
+  await leave(page);
+  await stop(server);
+});
+
+test('a server that goes and comes back is waited for, and what changed meanwhile is shown', async () => {
+  const data = mkdtempSync(path.join(tmpdir(), 'explorer-'));
+  const first = await dev('--data', data);
+  await create(first, [['stays', null, { name: 'Stays' }]]);
+  const page = await visit(chromium, first.page);
+  await page.waitForSelector('#node .derived');
+  await stop(first, 'SIGKILL');
+  await until('it is said', () => page.$eval('#lost', (one) => !one.hidden && /doesn't answer/.test(one.textContent)));
+  const again = await dev('--data', data, '--http', new URL(first.page).host);
+  await create(again, [['new', null, { name: 'New' }]]);
+  await until('it is back', () => page.$eval('#lost', (one) => one.hidden));
+  await until('what is new', async () => (await drawn(page)).join() === 'New,Stays');
+  await api(again, 'PATCH', '/nodes/stays', { attributes: { name: 'Renamed' } });
+  await until('events come again', async () => (await drawn(page)).join() === 'New,Renamed');
+  await leave(page);
+  assert.equal(await stop(again), 0, 'an open page holds nobody up who stops the server');
+  rmSync(data, { recursive: true });
+});
+
+test('the handler is killed, gets records twice and late, rows are damaged, and all ends right', async () => {
+  const server = await dev('--example', 'folders');
+  const page = await visit(chromium, `${server.page}?node=V&view=trust`);
+  await page.waitForSelector('#node .derived');
+  const trial = async (name, target) => {
+    await page.click(`#panel-trust input[value=${name}]`);
+    await page.$eval('#trial-target', (one, value) => {
+      one.value = value;
+    }, target);
+    await page.click('#panel-trust form [type=submit]');
+    await until(`${name} ends right`, async () => /whole table was compared.*No difference: \d+ items/s.test(await text(page, '#panel-trust > .card:last-child')), 40_000);
+    return text(page, '#panel-trust > .card:last-child');
+  };
+  assert.match(await trial('kill', 'III'), /killed after 1 write.*killed after 2 writes.*killed after 3 writes/s);
+  const lagging = await page.$$eval('.chart span:not(.none)', (all) => all.length);
+  assert.ok(lagging > 0, 'rows were seen to lag');
+  assert.match(await trial('twice', 'IV'), /delivered again: nothing was left to do/);
+  const held = trial('hold-back', 'D');
+  await until('rows lag', async () => /of an earlier place/.test(await text(page, '#node')));
+  assert.match(await text(page, '#node .card.base'), /parentD/, 'the base record is right at once');
+  assert.match(await held, /held back/);
+  for (const button of ['Delete a row', 'Change a row']) {
+    await page.evaluate((button) => [...document.querySelectorAll('#panel-trust button')].find((one) => one.textContent === button).click(), button);
+    await until('it is found', async () => /1 difference in.*row-(missing|wrong)/s.test(await text(page, '#panel-trust > .card:last-child')));
+    await page.evaluate(() => [...document.querySelectorAll('#panel-trust button')].find((one) => one.textContent === 'Have it mended').click());
+    await until('it is mended', async () => /No difference/.test(await text(page, '#panel-trust > .card:last-child')));
+  }
+  await page.click('#tab-check');
+  await page.evaluate(() => [...document.querySelectorAll('#panel-check button')].find((one) => /whole table/.test(one.textContent)).click());
+  await until('the comparison', async () => /No difference: \d+ items/.test(await text(page, '#panel-check')));
+  await leave(page);
+  await stop(server);
+});
+
+test('from 320 to 1,600 pixels, light and dark, nothing is cut off, and axe-core finds nothing', async () => {
+  const server = await dev('--example', 'audits');
+  for (const scheme of ['light', 'dark']) {
+    const page = await visit(chromium, `${server.page}?node=Equipment_1`, { scheme });
+    await page.waitForSelector('#node .derived');
+    await page.setBypassCSP(true);
+    await page.reload({ waitUntil: 'domcontentloaded' });
+    await page.waitForSelector('#node .derived');
+    await page.click('.topics button[aria-pressed]');
+    await page.waitForSelector('.topics tr.changed');
+    await page.addScriptTag({ path: axe });
+    const judge = async (what) => {
+      const found = await page.evaluate(() => globalThis.axe.run(document, { resultTypes: ['violations'] }));
+      assert.deepEqual(found.violations.map((one) => `${what}: ${one.id}: ${one.nodes.map((node) => `${node.html} ${node.failureSummary}`).join(' | ')}`), []);
+    };
+    for (const width of [320, 700, 1600]) {
+      await page.setViewport({ width, height: 800 });
+      for (const pane of ['tree', 'node', 'side']) {
+        if (width < 1000) await page.click(`[data-to=${pane}]`);
+        for (const view of pane === 'side' ? ['live', 'ask', 'check', 'trust'] : ['']) {
+          if (view) await page.click(`#tab-${view}`);
+          if (view === 'ask') {
+            await page.click('#panel-ask form [type=submit]');
+            await page.waitForSelector('#code');
+          }
+          const wide = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
+          assert.ok(wide <= 0, `${scheme}, ${width} px, ${pane} ${view}: ${wide} px too wide`);
+          if (width !== 700) await judge(`${scheme}, ${width} px, ${pane} ${view}`);
+        }
+      }
+    }
+    await page.click('#tools button:nth-child(4)');
+    await page.waitForSelector('dialog[open]');
+    await judge(`${scheme}, a dialog`);
+    await press(page, 'Escape');
+    await press(page, 'Shift+F10');
+    await page.browserContext().close();
+  }
+  await stop(server);
+});
+
+test('`sapwood explore` reads with its token, writes with --write alone, and answers nobody else', async () => {
+  const [reading, writing] = await Promise.all([explore('--endpoint', folders.dynamodb), explore('--endpoint', folders.dynamodb, '--write')]);
+  const call = (server, target, options = {}) => raw(server.http + target, { ...options, headers: { 'x-sapwood-explorer': server.token, ...options.headers } });
+  assert.equal((await raw(`${reading.http}/nodes/D`)).status, 403, 'without a token');
+  assert.equal((await raw(`${reading.http}/explorer/data/start`)).status, 403);
+  assert.equal((await raw(`${reading.http}/nodes/D`, { headers: { 'x-sapwood-explorer': writing.token } })).status, 403, "with another's");
+  assert.equal((await call(reading, '/nodes/D')).status, 200);
+  assert.equal((await call(reading, '/nodes/D', { headers: { host: 'evil.example' } })).status, 403);
+  assert.equal((await call(reading, '/explorer', { headers: { host: 'evil.example' } })).status, 403);
+  assert.equal((await call(reading, '/explorer/data/start', { headers: { origin: 'http://evil.example' } })).status, 403);
+  const write = { method: 'POST', headers: { 'content-type': 'application/json' }, body: '{"id": "made"}' };
+  const refused = await call(reading, '/nodes', write);
+  assert.equal(refused.status, 403);
+  assert.match(refused.text, /--write/);
+  for (const target of ['trial', 'mend']) assert.equal((await call(writing, `/explorer/data/${target}`, { ...write, body: '{"trial": "kill"}' })).status, 404);
+  const page = await visit(chromium, reading.page);
+  await page.waitForSelector('#node .derived');
+  assert.equal(new URL(page.url()).hash, '', 'the token has left the address');
+  assert.equal(await page.$('#tools button'), null);
+  assert.match(await text(page, '#where'), /reads only/);
+  await until('its state', async () => /rows are as its record asks/.test(await text(page, '#panel-state')));
+  await leave(page);
+  const other = await visit(chromium, writing.page);
+  await expand(other, 'C');
+  await (await row(other, 'II')).focus();
+  await press(other, 'F2');
+  await other.waitForSelector('[role=treeitem] input');
+  await other.keyboard.type('Folder 2');
+  await press(other, 'Enter');
+  await until('the name', async () => (await drawn(other)).includes('  Folder 2'));
+  await leave(other);
+  assert.equal(await stop(reading), 0);
+  assert.equal(await stop(writing), 0);
+});
+
+test('pages of other origins, and other hosts, get nothing from `sapwood dev`', async () => {
+  const server = await dev('--parameter', 'CorsOrigins=*');
+  for (const headers of [{ host: 'evil.example' }, { origin: 'http://evil.example' }, { 'sec-fetch-site': 'cross-site' }]) {
+    for (const target of ['', '/app.js', '/data/start', '/data/live']) {
+      assert.equal((await raw(`${server.page}${target}`, { headers })).status, 403, `${JSON.stringify(headers)} ${target}`);
+    }
+  }
+  const order = { method: 'POST', headers: { 'content-type': 'text/plain' }, body: '{"trial": "kill"}' };
+  assert.equal((await raw(`${server.page}/data/trial`, order)).status, 415, 'a form sends no JSON');
+  assert.equal((await raw(`${server.page}/nothing`)).status, 404);
+  await stop(server);
+});
+
+test('a level of 1,000 children comes in pages, and all of it can be in view', async () => {
+  const server = await dev();
+  await create(server, [['wide', null], ...Array.from({ length: 1000 }, (_, n) => [`c${String(n).padStart(4, '0')}`, 'wide'])]);
+  const page = await visit(chromium, server.page);
+  const begun = Date.now();
+  await expand(page, 'wide');
+  const first = Date.now() - begun;
+  assert.ok((await drawn(page)).length <= 102, 'nothing is loaded before it is looked at');
+  await until('all', async () => {
+    await page.evaluate(() => [...document.querySelectorAll('[data-more]')].at(-1)?.scrollIntoView());
+    return (await drawn(page)).length === 1001;
+  }, 30_000);
+  console.log(`  a level of 1,000: ${first} ms to its first page, ${Date.now() - begun} ms to all`);
+  await page.type('#find', 'c0500');
+  await press(page, 'Enter');
+  await until('it is found', () => page.evaluate(() => document.getElementById('node').dataset.of === 'c0500'));
+  await leave(page);
+  await stop(server);
+});
+
+// ---- Running them ----
+
+const words = process.argv.slice(2);
+const wanted = tests.filter(({ name }) => words.every((word) => name.includes(word)));
+const begun = Date.now();
+let failed = 0;
+chromium = await browser();
+folders = await dev('--example', 'folders');
+
+/** Tests that run at a time. Most of their time they wait. */
+const AT_ONCE = 3;
+const queue = [...wanted];
+await Promise.all(Array.from({ length: AT_ONCE }, async () => {
+  for (let one = queue.shift(); one; one = queue.shift()) {
+    const from = Date.now();
+    try {
+      await one.act();
+      console.log(`ok      ${one.name} (${((Date.now() - from) / 1000).toFixed(1)} s)`);
+    } catch (error) {
+      failed += 1;
+      console.log(`FAILED  ${one.name}\n${error.stack}`);
+    }
+  }
+}));
+await chromium.close();
+stopAll();
+console.log(`test result: ${failed ? 'FAILED' : 'ok'}. ${wanted.length - failed} passed; ${failed} failed; finished in ${((Date.now() - begun) / 1000).toFixed(1)}s`);
+process.exit(failed ? 1 : 0);

@@ -1,0 +1,223 @@
+// Servers, the browser, and requests, for the tests of the explorer.
+import { execFile, spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createInterface } from 'node:readline';
+import { createRequire } from 'node:module';
+import http from 'node:http';
+import path from 'node:path';
+import { fileURLToPath } from 'node:url';
+
+export const root = path.resolve(path.dirname(fileURLToPath(import.meta.url)), '../..');
+const require = createRequire(path.join(root, '.cache/explorer/'));
+const puppeteer = require('puppeteer-core');
+export const axe = require.resolve('axe-core/axe.min.js');
+
+const sapwood = process.env.SAPWOOD;
+const running = new Set();
+
+/** The parameters with which everything can be seen. */
+export const ALL = ['OrderAttribute=rank', 'OrderByHand=on', 'UniqueNames=caseless', 'Trash=on', 'LinkAttributes=product'].flatMap((one) => ['--parameter', one]);
+
+async function begun(words, isFirst) {
+  const process = spawn(sapwood, words, { stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(process);
+  process.once('exit', () => running.delete(process));
+  let errors = '';
+  process.stderr.on('data', (text) => {
+    errors += text;
+  });
+  const lines = createInterface({ input: process.stdout });
+  for await (const line of lines) {
+    const found = isFirst(line);
+    if (!found) continue;
+    // What else it prints is read, or it would stop.
+    process.stdout.resume();
+    return { process, ...found };
+  }
+  throw new Error(`sapwood ${words.join(' ')} ended: ${errors}`);
+}
+
+/** Starts `sapwood dev`. */
+export function dev(...words) {
+  const address = words.includes('--http') ? [] : ['--http', '127.0.0.1:0'];
+  return begun(['dev', '--json', '--dynamodb', '127.0.0.1:0', ...address, ...words], (line) => {
+    const said = JSON.parse(line);
+    return said.event === 'listening' && { http: said.http, page: said.explorer, dynamodb: said.dynamodb };
+  });
+}
+
+/** Starts `sapwood explore`. */
+export function explore(...words) {
+  return begun(['explore', '--table', 'sapwood', ...words], (line) => {
+    const page = line.trim();
+    return page.startsWith('http') && { page, http: new URL(page).origin, token: new URLSearchParams(new URL(page).hash.slice(1)).get('token') };
+  });
+}
+
+export async function stop(server, signal = 'SIGINT') {
+  const ended = once(server.process, 'exit');
+  server.process.kill(signal);
+  return (await ended)[0];
+}
+
+export function stopAll() {
+  for (const process of running) process.kill('SIGKILL');
+}
+
+/** Runs a program, and returns what it prints. */
+export function printed(program, words, options = {}) {
+  return new Promise((resolve, reject) => {
+    execFile(program, words, { maxBuffer: 64 << 20, ...options }, (error, out, errors) => (error ? reject(new Error(`${error.message}${errors}`)) : resolve(out)));
+  });
+}
+
+/** Sends a request as no browser does: with any headers. */
+export function raw(url, { method = 'GET', headers = {}, body } = {}) {
+  return new Promise((resolve, reject) => {
+    const request = http.request(url, { method, headers }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (part) => {
+        text += part;
+      });
+      response.on('end', () => resolve({ status: response.statusCode, headers: response.headers, text }));
+    });
+    request.on('error', reject);
+    request.end(body);
+  });
+}
+
+/** Sends a request to the API. */
+export async function api(server, method, target, body, headers = {}) {
+  const kind = method === 'PATCH' ? 'application/merge-patch+json' : 'application/json';
+  const answer = await fetch(server.http + target, { method, headers: { ...(body === undefined ? {} : { 'content-type': kind }), ...headers }, body: body && JSON.stringify(body) });
+  const text = await answer.text();
+  if (!answer.ok) throw new Error(`${method} ${target}: ${answer.status} ${text}`);
+  return text ? JSON.parse(text) : null;
+}
+
+/** Creates nodes: `[id, parent, attributes, more]` each. Waits until they have their rows. */
+export async function create(server, nodes) {
+  for (let at = 0; at < nodes.length; at += 100) {
+    const operations = nodes.slice(at, at + 100).map(([id, parent, attributes = {}, more = {}]) => ({ put: { id, parent, attributes, ...more } }));
+    const isLast = at + 100 >= nodes.length;
+    const { results } = await api(server, 'POST', '/batch', { operations }, isLast ? { prefer: 'wait=20' } : {});
+    const bad = results?.find((one) => one.status >= 400);
+    if (bad) throw new Error(JSON.stringify(bad));
+  }
+}
+
+export const browser = () => puppeteer.launch({
+  executablePath: process.env.CHROMIUM ?? '/usr/bin/chromium', headless: true,
+  args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--force-color-profile=srgb', '--font-render-hinting=none'],
+});
+
+export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
+
+/** Waits until something holds. */
+export async function until(what, holds, within = 15_000) {
+  const end = Date.now() + within;
+  let last;
+  for (;;) {
+    try {
+      last = await holds();
+      if (last) return last;
+    } catch (error) {
+      last = error;
+    }
+    if (Date.now() > end) throw new Error(`never: ${what} (${last?.message ?? JSON.stringify(last)})`);
+    await wait(40);
+  }
+}
+
+/** Opens a page, and remembers what it asks for and what goes wrong in it. */
+export async function visit(browser, url, { width = 1440, height = 900, scheme = 'light' } = {}) {
+  const context = await browser.createBrowserContext();
+  const page = await context.newPage();
+  await page.setViewport({ width, height });
+  await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
+  page.faults = [];
+  page.asked = [];
+  page.on('request', (request) => page.asked.push({ url: request.url(), at: Date.now() }));
+  page.on('pageerror', (error) => page.faults.push(`error: ${error.message}`));
+  page.on('console', (message) => {
+    // A refusal is no fault of the page, and neither is a server that was stopped.
+    const text = message.text();
+    if (message.type() === 'error' && !/Failed to load resource|ERR_CONNECTION|ERR_INCOMPLETE|ERR_EMPTY/.test(text)) page.faults.push(`console: ${text}`);
+  });
+  page.on('dialog', (dialog) => {
+    page.faults.push(`a dialog: ${dialog.message()}`);
+    dialog.dismiss();
+  });
+  await page.evaluateOnNewDocument(() => {
+    globalThis.violations = [];
+    document.addEventListener('securitypolicyviolation', (event) => globalThis.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
+  });
+  await page.goto(url, { waitUntil: 'domcontentloaded' });
+  await page.waitForSelector('[role=treeitem], #tree-note:not(:empty)');
+  return page;
+}
+
+/** Closes a page, and says what was wrong in it. */
+export async function leave(page) {
+  const violations = await page.evaluate(() => globalThis.violations).catch(() => []);
+  await page.browserContext().close();
+  const faults = [...page.faults, ...violations.map((one) => `policy: ${one}`)];
+  if (faults.length) throw new Error(faults.join('\n'));
+}
+
+// ---- What a person does ----
+
+/** The row of a node. */
+export const row = (page, id) => page.evaluateHandle((id) => [...document.querySelectorAll('[role=treeitem]')].find((one) => one.nodeId === id) ?? null, id).then((handle) => handle.asElement());
+
+export const sees = (page, id) => until(`a row of ${id}`, () => row(page, id));
+
+export async function expand(page, ...ids) {
+  for (const id of ids) {
+    const element = await sees(page, id);
+    await element.$('.twist').then((twist) => twist.click());
+    await until(`${id} is open`, () => element.evaluate((one) => one.getAttribute('aria-expanded') === 'true'));
+  }
+}
+
+export async function select(page, id) {
+  const element = await sees(page, id);
+  await element.$('.label').then((label) => label.click());
+  await until(`${id} is shown`, () => page.evaluate((id) => document.getElementById('node').dataset.of === id, id));
+}
+
+/** The rows of the tree, as their levels and names. */
+export const drawn = (page) => page.evaluate(() => [...document.querySelectorAll('[role=treeitem]')].map((one) =>
+  `${'  '.repeat(Number(one.getAttribute('aria-level')) - 1)}${one.querySelector('.label, .more').textContent}`));
+
+export const text = (page, selector) => page.$eval(selector, (one) => one.textContent);
+
+/** The keys of the items that the node shows. */
+export const keys = (page) => page.evaluate(() => [...document.querySelectorAll('#node .derived .key')].map((one) =>
+  [one.querySelector('.pk').textContent, one.querySelector('.sk').textContent].join(' | ')));
+
+export async function press(page, ...names) {
+  for (const name of names) {
+    const parts = name.split('+');
+    const last = parts.pop();
+    for (const one of parts) await page.keyboard.down(one);
+    await page.keyboard.press(last);
+    for (const one of parts) await page.keyboard.up(one);
+  }
+}
+
+/** Fills the field of a label in the open dialog. */
+export async function fill(page, label, value) {
+  const found = await page.evaluateHandle((label) => {
+    const of = [...document.querySelectorAll('dialog label')].find((one) => one.textContent.startsWith(label));
+    return document.getElementById(of.htmlFor);
+  }, label);
+  await found.asElement().evaluate((one) => {
+    one.value = '';
+  });
+  await found.asElement().type(value);
+}
+
+export const submit = (page) => page.click('dialog [type=submit]');
+export const noDialog = (page) => until('the dialog is closed', () => page.$('dialog').then((one) => one === null));
