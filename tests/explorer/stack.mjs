@@ -131,14 +131,17 @@ export async function until(what, holds, within = 15_000) {
 }
 
 /** Opens a page, and remembers what it asks for and what goes wrong in it. */
-export async function visit(browser, url, { width = 1440, height = 900, scheme = 'light' } = {}) {
+export async function visit(browser, url, { width = 1440, height = 900, scheme = 'light', sharpness = 1 } = {}) {
   const context = await browser.createBrowserContext();
   const page = await context.newPage();
-  await page.setViewport({ width, height });
+  await page.setViewport({ width, height, deviceScaleFactor: sharpness });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
   page.faults = [];
   page.asked = [];
-  page.on('request', (request) => page.asked.push({ url: request.url(), at: Date.now() }));
+  page.on('response', (response) => {
+    if (response.fromCache()) page.asked = page.asked.filter(({ request }) => request !== response.request());
+  });
+  page.on('request', (request) => page.asked.push({ url: request.url(), request }));
   page.on('pageerror', (error) => page.faults.push(`error: ${error.message}`));
   page.on('console', (message) => {
     // A refusal is no fault of the page, and neither is a server that was stopped.

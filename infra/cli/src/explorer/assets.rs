@@ -14,15 +14,15 @@ struct Asset {
     bytes: &'static [u8],
 }
 
+const ICON: &str = "icon.svg";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-const ASSETS: [Asset; 11] = [
+const ASSETS: [Asset; 10] = [
     Asset { name: "index.html", media_type: "text/html; charset=utf-8", bytes: include_bytes!("page/index.html") },
     Asset { name: "style.css", media_type: "text/css; charset=utf-8", bytes: include_bytes!("page/style.css") },
-    Asset { name: "icon.svg", media_type: "image/svg+xml", bytes: include_bytes!("page/icon.svg") },
+    Asset { name: ICON, media_type: "image/svg+xml", bytes: include_bytes!("page/icon.svg") },
     Asset { name: "app.js", media_type: SCRIPT, bytes: include_bytes!("page/app.js") },
     Asset { name: "base.js", media_type: SCRIPT, bytes: include_bytes!("page/base.js") },
-    Asset { name: "tree.js", media_type: SCRIPT, bytes: include_bytes!("page/tree.js") },
     Asset { name: "node.js", media_type: SCRIPT, bytes: include_bytes!("page/node.js") },
     Asset { name: "change.js", media_type: SCRIPT, bytes: include_bytes!("page/change.js") },
     Asset { name: "live.js", media_type: SCRIPT, bytes: include_bytes!("page/live.js") },
@@ -39,7 +39,12 @@ pub(super) fn answer(name: &str) -> Response<Body> {
     let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
         return Problem::new(Kind::NotFound, "the explorer has no such file").into_response();
     };
-    finished(asset.bytes.into(), asset.media_type)
+    let mut response = finished(asset.bytes.into(), asset.media_type);
+    // Browsers ask for the icon again with each address.
+    if asset.name == ICON {
+        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("max-age=3600"));
+    }
+    response
 }
 
 /// Answers with JSON.

@@ -16,7 +16,7 @@ use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::node::{label, whole};
+use super::node::{Whole, label, whole};
 use super::question::Question;
 use super::state::{State, states};
 use super::trials::{Order, damage};
@@ -91,14 +91,30 @@ struct Wanted {
     after: Option<String>,
 }
 
-async fn start(Shared(explorer): Page) -> Result<Response, Problem> {
+/// What the page begins with: in one answer, so that it takes few requests until something is seen.
+async fn start(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+    #[derive(Deserialize)]
+    struct Named {
+        node: Option<String>,
+    }
     #[derive(Serialize)]
     struct Start {
         about: serde_json::Value,
         roots: Level,
+        /// The node that is named, or the first one.
+        node: Option<Whole>,
     }
+    let Named { node } = parameters(&uri)?;
     let roots = page_of_level(&explorer, None, None).await?;
-    Ok(Answer(Start { about: explorer.about(), roots }).into_response())
+    let node = match node.as_deref().or(roots.items.first().map(|first| first.id.as_str())) {
+        Some(id) => {
+            let (node, table) = (explorer.node(id)?, explorer.table());
+            let found = whole(&explorer.client(&table), &explorer.settings, &node).await;
+            Some(found.map_err(|error| failed(&error))?)
+        }
+        None => None,
+    };
+    Ok(Answer(Start { about: explorer.about(), roots, node }).into_response())
 }
 
 async fn level(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {

@@ -1,59 +1,21 @@
-// Changes: by menu, by dialog, by dragging and by keyboard. A refusal is said where it happens.
-import { $, about, bdi, count, data, el, get, hear, leads, Lost, node as path, Refused, say, send, tell, visible, wait } from './base.js';
+// Changes: by menu, by dialog and by dragging. A refusal is said where it happens.
+import { $, about, bdi, count, el, get, hear, leads, Lost, node as path, Refused, say, send, tell, visible, wait } from './base.js';
 
 let tree;
-let found = null;
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 
 /** Without a stream of events, an answer waits until the rows are there. */
 const patience = () => (about.live ? {} : { prefer: 'wait=5' });
 
 export function begin(of) {
+  if (tree) return;
   tree = of;
-  hear('shown', (node) => {
-    found = node;
-  });
-  hear('edit', edit);
-  hear('revise', revise);
-  if (!about.writes) return;
-  $('tools').append(
-    tool('Add…', 'Insert', () => add(tree.selected)), tool('Rename', 'F2', () => rename(tree.selected)), tool('Move…', 'Ctrl+X', () => move(tree.selected)),
-    tool('Delete…', 'Delete', () => remove(tree.selected)), tool('⋯', 'Shift+F10', (event) => menu(tree.selected, event.target.getBoundingClientRect()), 'More changes'));
-  $('tree').addEventListener('contextmenu', (event) => {
-    const element = event.target.closest('[role=treeitem]');
-    if (!element?.nodeId) return;
-    event.preventDefault();
-    const box = element.getBoundingClientRect();
-    menu(element.nodeId, event.clientX ? { left: event.clientX, bottom: event.clientY } : { left: box.left + 30, bottom: box.bottom });
-  });
-  $('tree').addEventListener('keydown', keys);
-  drags();
-  trash();
-}
-
-function tool(name, shortcut, act, label) {
-  return el('button', { type: 'button', title: shortcut, 'aria-label': label, onclick: act }, name);
-}
-
-function keys(event) {
-  const id = event.target.nodeId;
-  if (id === undefined || event.target.getAttribute('role') !== 'treeitem') return;
-  const box = event.target.getBoundingClientRect();
-  const moves = { ArrowUp: -1, ArrowDown: 1 };
-  if (event.key === 'F2') rename(id);
-  else if (event.key === 'Delete') remove(id);
-  else if (event.key === 'Insert') add(id);
-  else if (event.key === 'F10' && event.shiftKey || event.key === 'ContextMenu') menu(id, { left: box.left + 30, bottom: box.bottom });
-  else if (event.key === 'x' && event.ctrlKey) move(id);
-  else if (event.altKey && event.key in moves && about.by_hand) step(id, moves[event.key]);
-  else return;
-  event.preventDefault();
-  event.stopImmediatePropagation();
+  if (about.writes) drags();
 }
 
 // ---- Menu ----
 
-function menu(id, at) {
+export function menu(id, at) {
   document.querySelector('.menu')?.remove();
   if (id === null) return;
   const siblings = tree.siblings(id);
@@ -159,7 +121,7 @@ const attributes = (text) => {
 
 // ---- Each change ----
 
-function add(parent) {
+export function add(parent) {
   const where = parent === null ? 'a root' : `below ${visible(tree.row(parent)?.label ?? parent)}`;
   const box = dialog(`Add ${where}`, [
     field('Name', 'name'), field('Id (without one the API makes one)', 'id', { spellcheck: 'false' }),
@@ -173,14 +135,14 @@ function add(parent) {
     const { body: made } = await send('POST', '/nodes', body, patience());
     tree.changed(parent);
     say(`${made.id} is added`);
-    if (parent !== null) tree.open(parent);
+    if (parent !== null) tree.open(parent, { expected: true });
     tell('wrote', { id: made.id, what: 'added' });
   });
   return box;
 }
 
 /** Renames in place. The name is the segment, where there is one, and otherwise an attribute. */
-async function rename(id) {
+export async function rename(id) {
   const row = tree.row(id);
   if (!row) return;
   let known;
@@ -250,7 +212,7 @@ export async function moveTo(id, parent, place, at = id) {
   return true;
 }
 
-function move(id) {
+export function move(id) {
   if (id === null) return;
   const row = tree.row(id);
   dialog(`Move ${visible(row?.label ?? id)}`, target('Below which node?', 'parent', row?.parent ?? '', id), 'Move', async (form) => {
@@ -262,6 +224,9 @@ function move(id) {
     progress(id);
   });
 }
+
+export const before = (id) => step(id, -1);
+export const after = (id) => step(id, 1);
 
 async function step(id, by) {
   const siblings = tree.siblings(id);
@@ -306,7 +271,7 @@ const CHILDREN = [
   ['delete', 'are deleted, too'], ['adopt', 'go to the node’s parent'], ['detach', 'become roots'],
 ];
 
-function remove(id) {
+export function remove(id) {
   if (id === null) return;
   const row = tree.row(id);
   const label = visible(row?.label ?? id);
@@ -341,7 +306,7 @@ function trashed(id) {
   progress(id);
 }
 
-async function edit(node) {
+export async function edit(node) {
   let known;
   try {
     known = await send('GET', path(node.id));
@@ -369,7 +334,7 @@ async function edit(node) {
   });
 }
 
-function revise(node) {
+export function revise(node) {
   const text = field('Its attributes, as JSON', 'attributes', { tag: 'textarea', spellcheck: 'false' });
   text.querySelector('textarea').value = '{\n  "auditor": "Rick",\n  "result": "passed"\n}';
   dialog(`Add a revision to ${visible(node.label)}`, [field('Topic', 'topic', { value: 'Audit', spellcheck: 'false' }), text], 'Add', async (form) => {
@@ -446,17 +411,18 @@ async function operation(location, words) {
 
 // ---- The trash ----
 
-function trash() {
+/** Shows what is in the trash, as long as the box is open. */
+export function trash(_, box) {
   const list = el('div', { 'aria-live': 'polite' });
-  const box = el('details', {}, el('summary', {}, 'Trash'), list);
+  box.append(list);
   const read = async () => {
     if (!box.open) return;
     try {
       const { items } = await get('/trash?limit=50');
       list.replaceChildren(items.length ? el('ul', { class: 'items' }, items.map((one) => el('li', { class: 'row' }, leads(one.id, one.attributes?.name ?? one.id),
         el('span', { class: 'soft' }, bdi(String(one.trashed?.at ?? one.at ?? '').replace('T', ' ').replace(/\.\d+Z/, ''))),
-        el('button', { type: 'button', 'aria-label': `Restore ${visible(one.id)}`, onclick: (event) => restore(one.id, event.target.closest('li')) }, 'Restore'),
-        el('button', { type: 'button', class: 'danger', 'aria-label': `Delete ${visible(one.id)} for good`, onclick: () => destroy(one.id) }, 'Delete for good…')))) : el('p', { class: 'note' }, 'It is empty.'));
+        about.writes && el('button', { type: 'button', 'aria-label': `Restore ${visible(one.id)}`, onclick: (event) => restore(one.id, event.target.closest('li')) }, 'Restore'),
+        about.writes && el('button', { type: 'button', class: 'danger', 'aria-label': `Delete ${visible(one.id)} for good`, onclick: () => destroy(one.id) }, 'Delete for good…')))) : el('p', { class: 'note' }, 'It is empty.'));
     } catch (error) {
       list.replaceChildren(el('p', { class: 'wrong' }, error.message));
     }
@@ -481,9 +447,9 @@ function trash() {
     tell('trashed');
   }, 'danger');
   box.addEventListener('toggle', read);
+  read();
   // The row of the trash follows its record by a moment.
   hear('trashed', () => [150, 900, 2500].forEach((after) => setTimeout(read, after)));
-  $('trash').replaceChildren(box);
 }
 
 // ---- Dragging ----

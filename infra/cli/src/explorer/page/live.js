@@ -1,13 +1,12 @@
 // The right side: what the stream handler does, questions, the comparison, and what can be done to the handler.
-import { $, about, address, bdi, calmly, count, data, el, get, hear, key, leads, Lost, node as path, post, say, tell, units, visible, wait } from './base.js';
-import { panel as askPanel } from './ask.js';
-import { moveTo } from './change.js';
+import { $, about, address, bdi, count, data, el, get, hear, key, leads, Lost, node as path, post, say, tell, units, visible, wait } from './base.js';
+import { last } from './node.js';
 
 /** Most stories that are kept, and most rows that one names. */
 const STORIES_MAX = 60;
-const ROWS_MAX = 6;
-/** How often the state of a node is read where no events tell of it. */
-const STATE_EVERY = 5000;
+const ROWS_MAX = 12;
+/** When a node that is behind is looked at again, where no events tell of it. */
+const LOOK_AGAIN_AFTER = 2000;
 
 let tree;
 let panels;
@@ -35,6 +34,13 @@ export function begin(of) {
   const wanted = address.get('view');
   show(panels.some(([name]) => name === wanted) ? wanted : panels[0][0]);
   if (about.live) listen();
+}
+
+/** Questions are read when somebody has one. */
+function askPanel() {
+  const box = el('div', {});
+  import('./ask.js').then(({ panel }) => box.append(panel()));
+  return box;
 }
 
 function show(name) {
@@ -86,7 +92,8 @@ function listen() {
 }
 
 const ROOT_ROWS = ['ROOT#', 'ORDERED#'];
-const isChildRow = (sk) => sk.startsWith(`${about.keys.node}#0001#`) || sk.startsWith('CHILD#');
+/** Rows of depth 1 are a level, and those of depth 2 tell which nodes of it have children. */
+const isChildRow = (sk) => sk.startsWith(`${about.keys.node}#0001#`) || sk.startsWith(`${about.keys.node}#0002#`) || sk.startsWith('CHILD#');
 
 /** What an event means for the tree and for the node that is shown. */
 function heard(event) {
@@ -210,25 +217,18 @@ function livePanel() {
 
 function statePanel() {
   const box = el('div', { 'aria-live': 'polite' });
-  const audit = el('div', {});
-  const look = async () => {
-    const id = tree.selected;
-    if (id === null || document.hidden || box.closest('[hidden]')) return;
-    try {
-      const state = await get(path(id, '/fanout'));
-      box.replaceChildren(el('section', { class: 'card' }, el('h3', {}, 'The stream handler and ', bdi(id)),
-        el('p', { class: state.up_to_date ? 'right-box' : 'wrong' }, state.up_to_date ? 'Its rows are as its record asks.' : `${count(state.missing ?? 0, 'row')} missing, ${state.stale ?? 0} to be changed or deleted.`)));
-    } catch (error) {
-      if (!(error instanceof Lost)) box.replaceChildren(el('p', { class: 'wrong' }, error.message));
-    }
+  const draw = (found) => {
+    const behind = found.items.filter((item) => item.wrong).length;
+    box.replaceChildren(el('section', { class: 'card' }, el('h3', {}, 'The stream handler and ', bdi(found.label)),
+      el('p', { class: behind ? 'wrong' : 'right-box' }, behind ? `${count(behind, 'item')} still to follow the base record.` : 'Its rows are as its record asks.'),
+      el('p', { class: 'question' }, `It was looked at just now (${new Date().toLocaleTimeString()}).`)));
+    // Nobody tells when the rows have come.
+    if (behind) setTimeout(() => tell('again'), LOOK_AGAIN_AFTER);
   };
-  const heard = calmly(200, look);
-  hear('select', heard);
-  hear('wrote', heard);
-  setInterval(look, STATE_EVERY);
-  auditOf(audit);
-  heard();
-  return el('div', { class: 'panel' }, box, audit);
+  hear('shown', draw);
+  hear('wrote', () => tell('again'));
+  if (last) draw(last);
+  return el('div', { class: 'panel' }, box);
 }
 
 /** What the auditor has last said. */
@@ -353,12 +353,14 @@ async function run(trial, id, parent, story) {
     if (!steps.isConnected) return;
     if (one.type === 'killed') step(`The handler was killed after ${count(one.writes, 'write')}: death ${killed += 1}.`);
     if (one.type === 'held') step(`${count(one.count, 'record')} held back for ${Math.ceil(one.milliseconds / 1000)} s.`);
-    if (one.type === 'handled' && one.again) step(`The same records were delivered again: ${one.rows_put + one.rows_deleted ? `${one.rows_put + one.rows_deleted} rows written once more` : 'nothing was left to do'}.`);
+    if (one.type === 'handled' && one.again) step(`The same records were delivered again: ${one.rows_put + one.rows_deleted ? `${one.rows_put + one.rows_deleted} rows written once more, as they were` : 'nothing was left to do'}.`);
     if (one.type !== 'read') quiet = 0;
   };
   hear('event', told);
+  const changes = await import('./change.js');
+  changes.begin(tree);
   await post('trial', { trial });
-  if (!(await moveTo(id, parent))) {
+  if (!(await changes.moveTo(id, parent))) {
     step('The move was refused: nothing has changed. Choose another node to move it below.');
     return;
   }

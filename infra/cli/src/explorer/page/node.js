@@ -27,6 +27,8 @@ const WRONG = {
 };
 
 let current = null;
+/** What was shown last. */
+export let last = null;
 let isOpen = new Set();
 let topic = null;
 
@@ -38,8 +40,8 @@ hear('back', () => again());
 
 const again = calmly(500, () => current !== null && show(current));
 
-/** Shows a node. */
-export async function open(id) {
+/** Shows a node, which may be known already. */
+export async function open(id, known = null) {
   const before = current;
   current = id;
   if (before !== id) {
@@ -48,14 +50,14 @@ export async function open(id) {
   }
   if (id === null) return $('node').replaceChildren(welcome());
   try {
-    await show(id);
+    await show(id, known);
   } catch (error) {
     if (!(error instanceof Lost)) $('node').replaceChildren(el('p', { class: 'wrong' }, error.message));
   }
 }
 
-async function show(id) {
-  const found = await data('node', { id });
+async function show(id, known = null) {
+  const found = known ?? await data('node', { id });
   if (current !== id) return;
   const focus = focused();
   const isNew = $('node').dataset.of !== id;
@@ -68,6 +70,7 @@ async function show(id) {
     say(`${found.label} shown: ${count(derived(found).length, 'derived item')}`);
   }
   focus?.();
+  last = found;
   tell('shown', found);
 }
 
