@@ -380,7 +380,7 @@ test('the handler is killed, gets records twice and late, rows are damaged, and 
     await until(`${name} ends right`, async () => /whole table was compared.*No difference: \d+ items/s.test(await text(page, '#panel-trust .panel > .card:last-child')), 40_000);
     return text(page, '#panel-trust .panel > .card:last-child');
   };
-  assert.match(await trial('kill', 'III'), /killed after 1 write.*killed after 2 writes.*killed after 3 writes/s);
+  assert.match(await trial('kill', 'III'), /died after 1 write.*died after 2 writes.*died after 3 writes/s);
   const lagging = await page.$$eval('.chart span:not(.none)', (all) => all.length);
   assert.ok(lagging > 0, 'rows were seen to lag');
   assert.match(await trial('twice', 'IV'), /delivered again/);

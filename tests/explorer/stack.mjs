@@ -48,9 +48,9 @@ export function dev(...words) {
 
 /** Starts `sapwood explore`. */
 export function explore(...words) {
-  return begun(['explore', '--table', 'sapwood', ...words], (line) => {
-    const page = line.trim();
-    return page.startsWith('http') && { page, http: new URL(page).origin, token: new URLSearchParams(new URL(page).hash.slice(1)).get('token') };
+  return begun(['explore', '--json', '--table', 'sapwood', ...words], (line) => {
+    const page = JSON.parse(line).explorer;
+    return { page, http: new URL(page).origin, token: new URLSearchParams(new URL(page).hash.slice(1)).get('token') };
   });
 }
 

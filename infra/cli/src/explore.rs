@@ -9,6 +9,7 @@ use sapwood_http::caller::{Authority, Claims};
 use sapwood_http::cursor::{CursorKey, ShortSecret};
 use sapwood_http::serve::{Front, Guard, Options, serve_local};
 use sapwood_local::engine::{EngineError, listen};
+use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
@@ -47,6 +48,9 @@ pub(crate) struct Arguments {
     /// Open the page in a browser.
     #[arg(long)]
     open: bool,
+    /// Print one JSON object a line.
+    #[arg(long)]
+    json: bool,
     /// Who writes: `_updated_by` and `_created_by` of the records.
     #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "sapwood")]
     by: String,
@@ -88,7 +92,7 @@ impl Failure for ExploreError {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
-    let Arguments { connection, tenant, http, write, open, by } = arguments;
+    let Arguments { connection, tenant, http, write, open, json, by } = arguments;
     // The address comes first: a wrong one is known without a request.
     let listener = listen(http)?;
     let (table, settings, whose) = match write {
@@ -137,10 +141,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
     let options = Options { authority, ..Options::default() };
     let served = tokio::spawn(serve_local(listener, router, options, claims, front, async { drop(stopped.await) }));
     let page = format!("http://{address}{PATH}#token={token}");
-    say!(
-        "{}\n\n  {page}\n\nCtrl-C ends it.",
-        if write { "The explorer reads and writes:" } else { "The explorer reads:" }
-    );
+    match (json, write) {
+        (true, _) => say!("{}", json!({"event": "listening", "explorer": page, "writes": write})),
+        (false, true) => say!("The explorer reads and writes:\n\n  {page}\n\nCtrl-C ends it."),
+        (false, false) => say!("The explorer reads:\n\n  {page}\n\nCtrl-C ends it."),
+    }
     if open {
         open_browser(&page);
     }

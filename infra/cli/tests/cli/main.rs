@@ -7,6 +7,7 @@ mod bad_files;
 mod damage;
 mod dev;
 mod doctor;
+mod explorer;
 mod file_manager;
 mod formats;
 mod hostile_files;

@@ -57,6 +57,8 @@ pub(crate) struct Sapwood {
     pub(crate) url: String,
     /// The API's URL, if it is served.
     pub(crate) http: Option<String>,
+    /// The explorer's URL, if it is served.
+    pub(crate) explorer: Option<String>,
     pub(crate) client: Client,
     /// Changes with each line that is printed: one for each batch of the stream.
     batches: watch::Receiver<()>,
@@ -75,10 +77,10 @@ impl Sapwood {
         let first: serde_json::Value = serde_json::from_str(&lines.next().unwrap().unwrap()).unwrap();
         assert_eq!(first["event"], "listening");
         let url = first["dynamodb"].as_str().unwrap().to_owned();
-        let http = first["http"].as_str().map(str::to_owned);
+        let [http, explorer] = ["http", "explorer"].map(|name| first[name].as_str().map(str::to_owned));
         let (printed, batches) = watch::channel(());
         std::thread::spawn(move || lines.for_each(|_| printed.send_replace(())));
-        Self { process, client: client(&url), url, http, batches }
+        Self { process, client: client(&url), url, http, explorer, batches }
     }
 
     pub(crate) fn start_on(data: &Path, arguments: &[&str]) -> Self {

@@ -7,7 +7,7 @@ use std::time::Duration;
 
 use super::fixture::{Does, Fixture, Log, failures, put, put_item, records, settle, start_observed};
 use crate::engine::Data;
-use crate::mapping::{DiscardReason, Mapping, MappingError, Observation, Outcome, Settings, Stopped};
+use crate::mapping::{DiscardReason, Mapping, MappingError, Observation, Outcome, Seen, Settings, Stopped, Watcher};
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -60,6 +60,27 @@ async fn the_filter_keeps_other_rows_out() {
     let mapping = Mapping::start(fixture.settings(), log.function()).unwrap();
     settle(&mapping).await;
     assert_eq!(log.numbers(), [0, 1, 2, 3, 4]);
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_watcher_sees_every_change_and_which_the_function_gets() {
+    let fixture = Fixture::new().await;
+    fixture.put("a", "base", 1).await;
+    fixture.put("a", "derived", 2).await;
+    // This changes nothing.
+    fixture.put("a", "derived", 2).await;
+    fixture.put("a", "base", 3).await;
+    let seen = Arc::new(Mutex::new(Vec::new()));
+    let sink = Arc::clone(&seen);
+    let watcher: Watcher = Arc::new(move |records| sink.lock().unwrap().extend(records));
+    let mapping =
+        Mapping::start(Settings { watcher: Some(watcher), ..fixture.settings() }, Log::default().function()).unwrap();
+    settle(&mapping).await;
+    let seen = seen.lock().unwrap();
+    let found: Vec<_> =
+        seen.iter().map(|one: &Seen| (one.event.as_str(), one.keys["SK"]["S"].as_str(), one.is_wanted)).collect();
+    let expected = [("INSERT", Some("base"), true), ("INSERT", Some("derived"), false), ("MODIFY", Some("base"), true)];
+    assert_eq!(found, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]

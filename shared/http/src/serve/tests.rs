@@ -2,6 +2,7 @@
 
 mod alike;
 mod client;
+mod front;
 mod gateway;
 mod lines;
 mod metrics;

@@ -545,7 +545,7 @@ function where() {
 
 // ---- Changes, whose code is read when somebody comes near the tree ----
 
-const TOOLS = [['Add…', 'Insert', 'add'], ['Rename', 'F2', 'rename'], ['Move…', 'Ctrl+X', 'move'], ['Delete…', 'Delete', 'remove'], ['⋯', 'Shift+F10', 'menu', 'More changes']];
+const TOOLS = [['Add', 'Insert', 'add'], ['Rename', 'F2', 'rename'], ['Move', 'Ctrl+X', 'move'], ['Delete', 'Delete', 'remove'], ['⋯', 'Shift+F10', 'menu', 'More changes']];
 
 let loading = null;
 const change = () => (loading ??= import('./change.js').then((all) => {

@@ -1,5 +1,5 @@
 // Ask: a question, the one request that answers it, the answer, and the same as code.
-import { about, address, bdi, count, data, el, hear, key, Lost, say, units, values } from './base.js';
+import { about, address, bdi, cost, count, data, el, hear, key, Lost, say, values } from './base.js';
 import { LANGUAGES } from './code.js';
 
 /** The questions: what each is called, and what it takes besides a node. */
@@ -91,15 +91,15 @@ export function panel() {
         say('Selected: copy it yourself, the browser doesn’t let a page do it');
       }
     } }, 'Copy');
-    const cost = `${count(requests, 'request')}, ${units(read)} read units`;
+    const took = cost(requests, read);
     result.replaceChildren(
       el('section', { class: 'card', 'aria-labelledby': 'answer-title' }, el('h3', { id: 'answer-title' }, `${count(items.length, 'item')}${more ? ' on the first page' : ''}`),
-        el('p', { class: 'question' }, `One ${asked.call}: ${cost}.`),
+        el('p', { class: 'question' }, `One ${asked.call}: ${took}.`),
         el('ul', { class: 'items' }, items.map((item) => el('li', {}, el('details', {}, el('summary', {}, key(item.pk, item.sk), item.item.name && bdi(item.item.name, 'soft')),
           values(item.item, [about.keys.pk, about.keys.sk])))))),
       el('section', { class: 'card', 'aria-labelledby': 'code-title' }, el('div', { class: 'bar' }, el('h3', { id: 'code-title' }, 'The same as code'), copied), tabs, code));
     pick(language);
-    say(`${count(items.length, 'item')}, ${cost}`);
+    say(`${count(items.length, 'item')}, ${took}`);
   };
 
   hear('select', (id) => {

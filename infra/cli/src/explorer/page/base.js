@@ -57,6 +57,8 @@ export const node = (id, rest = '') => `/nodes/${segment(id)}${rest}`;
 /** What a count is called. */
 export const count = (number, one, many = `${one}s`) => `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
 export const units = (number) => `${Math.round(number * 10) / 10}`;
+/** What a call took. */
+export const cost = (requests, read) => `${count(requests, 'request')}, ${units(read)} read ${units(read) === '1' ? 'unit' : 'units'}`;
 
 /** A request that was refused. Its message says what to do. */
 export class Refused extends Error {

@@ -1,5 +1,5 @@
 // The right side: what the stream handler does, questions, the comparison, and what can be done to the handler.
-import { $, about, address, bdi, count, data, el, get, hear, key, leads, Lost, node as path, post, say, tell, units, visible, wait } from './base.js';
+import { $, about, address, bdi, cost, count, data, el, get, hear, key, leads, Lost, node as path, post, say, tell, units, visible, wait } from './base.js';
 import { last } from './node.js';
 
 /** Most stories that are kept, and most rows that one names. */
@@ -240,10 +240,11 @@ async function auditOf(box) {
     if (error instanceof Lost) return;
     said = null;
   }
-  const at = (time) => (time ? new Date(typeof time === 'number' ? time * 1000 : time).toLocaleString() : 'never');
+  const at = (time) => (time ? new Date(time).toLocaleString() : 'never');
   box.replaceChildren(el('section', { class: 'card' }, el('h3', {}, 'The auditor'), said === null
     ? el('p', { class: 'question' }, 'No auditor has looked at this table yet. It is a function of the stack; sapwood dev runs it with --audit.')
-    : el('div', {}, el('p', {}, `Everything that stood in the table at ${at(said.right_as_of)} has been compared since.`), el('p', { class: 'question' }, `It last looked at ${at(said.saved ?? said.last_run ?? said.looked_at)}.`))));
+    : el('div', {}, el('p', {}, said.right_as_of ? `Everything that stood in the table at ${at(said.right_as_of)} has been compared since.` : 'Its first pass over the table goes on.'),
+      el('p', { class: 'question' }, `It last ran at ${at(said.last_run_at)}${said.suspects ? `, and has ${count(said.suspects, 'suspect')}` : ''}.`))));
 }
 
 // ---- The comparison ----
@@ -253,9 +254,9 @@ function verdict({ items, wrong, moving, findings, differences, is_whole: isWhol
   return [el('p', { class: wrong ? 'wrong' : 'right-box' }, wrong ? `${count(wrong, 'difference')} in ${count(items, 'item')}.` : `No difference: ${count(items, 'item')} are as the base records ask.`),
     moving > 0 && el('p', { class: 'question' }, `${count(moving, 'more difference')} changed while it looked: the handler is at work there.`),
     findings > 0 && el('p', { class: 'question' }, `${count(findings, 'finding')} about base records, which only their owner can mend.`),
-    !isWhole && el('p', { class: 'question' }, 'It was too much for one look: the rest wasn’t compared. `sapwood verify` compares all.'),
+    !isWhole && el('p', { class: 'question' }, 'It was too much for one look: the rest wasn’t compared. sapwood verify compares all.'),
     named.length > 0 && el('ul', { class: 'items' }, named.map((one) => el('li', { class: 'row' }, el('span', { class: one.is_finding ? 'badge plain' : 'badge bad' }, one.kind), key(one.pk, one.sk), 'of ', leads(one.node)))),
-    wrong > 0 && mend, el('p', { class: 'question' }, `${count(requests, 'request')}, ${units(read)} read units.`)].filter(Boolean);
+    wrong > 0 && mend, el('p', { class: 'question' }, `${cost(requests, read)}.`)].filter(Boolean);
 }
 
 function checkPanel() {
@@ -279,7 +280,7 @@ function checkPanel() {
   const audit = el('div', {});
   auditOf(audit);
   return el('div', { class: 'panel' }, el('section', { class: 'card' }, el('h3', {}, 'Compare rows with base records'),
-    el('p', { class: 'question' }, 'What `sapwood verify` does: it reads the base records, works out which rows there have to be, and compares. It writes nothing.'),
+    el('p', { class: 'question' }, 'What sapwood verify does: it reads the base records, works out which rows there have to be, and compares. It writes nothing.'),
     el('div', { class: 'row' }, el('button', { type: 'button', class: 'main', onclick: () => tree.selected !== null && look(tree.selected) }, 'Compare the selected node and all below it'),
       about.live && el('button', { type: 'button', onclick: () => look(undefined) }, 'Compare the whole table'))), result, audit);
 }
@@ -348,10 +349,9 @@ async function run(trial, id, parent, story) {
   story.replaceChildren(el('h3', {}, TRIALS.find(([name]) => name === trial)[1]), steps, now, chart);
   const step = (words) => steps.append(el('li', {}, words));
   let quiet = 0;
-  let killed = 0;
   const told = (one) => {
     if (!steps.isConnected) return;
-    if (one.type === 'killed') step(`The handler was killed after ${count(one.writes, 'write')}: death ${killed += 1}.`);
+    if (one.type === 'killed') step(`The handler died after ${count(one.writes, 'write')}.`);
     if (one.type === 'held') step(`${count(one.count, 'record')} held back for ${Math.ceil(one.milliseconds / 1000)} s.`);
     if (one.type === 'handled' && one.again) step(`The same records were delivered again: ${one.rows_put + one.rows_deleted ? `${one.rows_put + one.rows_deleted} rows written once more, as they were` : 'nothing was left to do'}.`);
     if (one.type !== 'read') quiet = 0;

@@ -1,5 +1,5 @@
 // The node: its base record, and every item that is derived from it.
-import { $, about, badge, bdi, calmly, count, data, el, get, hear, key, leads, Lost, node as path, say, shown, tell, units, values, visible } from './base.js';
+import { $, about, badge, bdi, calmly, cost, count, data, el, get, hear, key, leads, Lost, node as path, say, shown, tell, values, visible } from './base.js';
 
 /** The kinds of derived items: what each is called, and which question it answers of a node. */
 const KINDS = [
@@ -135,7 +135,7 @@ function rows(found) {
       el('h4', {}, name, items.length > 1 ? ` (${items.length})` : ''), el('p', { class: 'question' }, question(visible(found.label))),
       el('ul', { class: 'items' }, items.map((item) => one(kind, item))))),
     !all.length && el('p', { class: 'question' }, 'None yet: the stream handler hasn’t come to it.'),
-    el('p', { class: 'question' }, `Read and compared with ${count(found.requests, 'request')}, ${units(found.read_units)} read units.`));
+    el('p', { class: 'question' }, `Read and compared with ${cost(found.requests, found.read_units)}.`));
 }
 
 function one(kind, item) {

@@ -129,11 +129,16 @@ pub(super) struct Server {
 
 impl Server {
     pub(super) async fn start(options: Options, claims: Claims) -> Self {
+        Self::behind(Front::default(), options, claims).await
+    }
+
+    /// The same behind something.
+    pub(super) async fn behind(front: Front, options: Options, claims: Claims) -> Self {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let at = listener.local_addr().unwrap();
         let (stop, stopped) = oneshot::channel();
         let shutdown = async { drop(stopped.await) };
-        let served = tokio::spawn(serve_local(listener, router(), options, claims, Front::default(), shutdown));
+        let served = tokio::spawn(serve_local(listener, router(), options, claims, front, shutdown));
         Self { at, stop, served }
     }
 
