@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use sapwood_core::audit::State;
 use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Version};
 use sapwood_core::model::{
-    Announcement, BaseNode, Cursor, DELETING, DeletionMark, Item, Latest, NameClaim, Settings, Stored, WRITE, key_of,
-    row_parent, rows, text_of,
+    Amounts, Announcement, BaseNode, Counted, Cursor, DELETING, DeletionMark, Epoch, Item, Latest, NameClaim, Settings, Stored,
+    WRITE, key_of, row_parent, rows, text_of, with_key,
 };
 use serde_json::Value;
 
@@ -255,6 +255,10 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
             assert_eq!(state.item(&schema), *item);
             continue;
         }
+        if key == schema.epoch_key() {
+            assert_eq!(Epoch::read(Some(item)).unwrap().item(&schema), *item);
+            continue;
+        }
         let node = schema.parse_partition(&key.pk).unwrap();
         match schema.parse_sort_key(&key.sk).unwrap_or_else(|| panic!("{key:?} is no key of the table")) {
             SortKey::Node => {
@@ -279,6 +283,14 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
                     write: text_of(item, WRITE).unwrap().to_owned(),
                 };
                 assert_eq!(claim.item(&key, &schema), *item);
+            }
+            SortKey::Counted => {
+                let counted = Counted::read(item).unwrap().unwrap();
+                assert_eq!(counted.item(&node, &settings, EXAMPLE_SECONDS), *item);
+            }
+            SortKey::Totals { epoch, lane } => {
+                assert_eq!(schema.totals_key(&node, epoch, lane), key);
+                assert_eq!(Amounts::in_lane(item).added().of(with_key(&key, &schema)), *item);
             }
             SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } | SortKey::Revision { .. } => {}
             _ => written.push(item),

@@ -31,6 +31,7 @@ mod seed_sort_keys_version_control;
 mod sequences;
 mod simulation;
 mod subtree;
+mod totals;
 mod touching;
 mod wire;
 mod writes;

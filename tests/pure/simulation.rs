@@ -97,6 +97,35 @@ fn subtrees_are_copied_once_whatever_becomes_of_them_meanwhile() {
 }
 
 #[test]
+fn totals_are_what_was_counted_after_every_write() {
+    let totals = || Profile::new(Writers::Totals);
+    schedules(&totals(), 4_000);
+    schedules(&totals().with_races(), 2_000);
+    schedules(&Profile { late_max: 12, ..totals() }, 1_000);
+    schedules(&Profile { limbo: true, ..totals() }, 2_000);
+    schedules(&Profile { limbo: true, ..totals().with_races() }, 1_000);
+    schedules(&Profile { outages_max: 3, ..totals() }, 500);
+    schedules(&totals().with_repairs(), 500);
+    for drill in [Drill::CountedThereAndBack, Drill::ComeAndGone] {
+        schedules(&Profile { limbo: true, ..Profile::drill(drill) }, 1_000);
+    }
+}
+
+#[test]
+fn whatever_is_written_totals_end_right() {
+    let few = [Writers::Any, Writers::Nodes, Writers::Moves, Writers::Flips, Writers::Tenants, Writers::Deletions];
+    let more = [Writers::MixedDeletions, Writers::Adoptions, Writers::Heirs, Writers::Returns, Writers::Copies];
+    let rest = [Writers::Trash, Writers::Names, Writers::Subtrees, Writers::MixedSubtrees, Writers::Heavy];
+    for writers in few.into_iter().chain(more).chain(rest) {
+        schedules(&Profile::new(writers).with_totals(), 300);
+        schedules(&Profile { limbo: true, ..Profile::new(writers).with_totals().with_races() }, 200);
+    }
+    for drill in Drill::ALL {
+        schedules(&Profile::drill(drill).with_totals(), 100);
+    }
+}
+
+#[test]
 fn writes_that_come_late_leave_nothing_wrong() {
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Moves) }, 8_000);
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Deletions) }, 4_000);

@@ -190,6 +190,26 @@ pub enum Rule {
     CopyBelow,
     /// A copy names the life of its parent that was seen.
     CopyUnder,
+    /// What a node is counted as and the totals change in one transaction.
+    CountTogether,
+    /// That transaction is done only while what the node was counted as is as it was read.
+    CountedAsRead,
+    /// Each write of what a node is counted as has a name of its own.
+    CountedName,
+    /// What is added to the totals is the difference to what the node was counted as when it was read last.
+    CountedAgain,
+    /// What a node was counted as gives way to a tombstone when the node has gone.
+    CountedTombstone,
+    /// A node that has gone and was never counted leaves one as well.
+    CountedWhereNone,
+    /// An ancestor that becomes the parent, or was it, is concerned whatever else stays.
+    CountChildren,
+    /// Totals are added to, whatever they are.
+    AddToLanes,
+    /// A node isn't counted in an earlier epoch than before.
+    EpochOnwards,
+    /// A node that can't be counted now is touched, and its record doesn't fail.
+    CountLater,
     /// What is placed next to a sibling checks that it is where it was.
     AnchorStays,
     /// What is placed last sorts by its time, and not only after what was seen.

@@ -80,7 +80,8 @@ impl<'p, P> Running<'p, P> {
     /// Returns what the plan is told of its tasks.
     fn told(&mut self, tasks: &[Task], outcomes: impl Iterator<Item = CarriedOut>, errors: &impl Errors) -> Facts {
         let told = tasks.iter().zip(outcomes).map(|(task, carried_out)| {
-            self.may_come_again |= carried_out.unanswered;
+            let is_settled = task.is_settled_by_an_answer() && carried_out.outcome.is_ok();
+            self.may_come_again |= carried_out.unanswered && !is_settled;
             carried_out.outcome.map_err(|error| errors.write(task.key(), &error))
         });
         Facts::Done(told.collect())

@@ -439,10 +439,12 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
 
     async fn send(&self, attempt: u32, task: &Task) -> Result<TaskOutcome, TableError> {
         let name = || format!("{}-{}", self.name, self.marks.fetch_add(1, Ordering::Relaxed));
-        match task.attempt(name) {
+        match task.attempt(attempt, name) {
             Task::Transact(actions) => self.count(attempt, Box::pin(self.send_transaction(actions)).await),
             Task::Write(action) => self.count(attempt, Box::pin(self.write(action)).await),
-            Task::Mark { .. } => Err(TableError::new(ErrorKind::GiveUp, "an attempt has to name its mark")),
+            Task::Mark { .. } | Task::Count(_) => {
+                Err(TableError::new(ErrorKind::GiveUp, "an attempt has to name its mark, or choose its lane"))
+            }
         }
     }
 

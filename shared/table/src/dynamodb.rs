@@ -391,7 +391,11 @@ impl Expressions {
             .map(|(name, value)| format!("{} = {}", self.name(name), self.value(sdk_value(value.clone()))));
         let set: Vec<String> = set.collect();
         let remove: Vec<String> = update.remove.iter().map(|name| self.name(name)).collect();
-        let clauses = [("SET", set), ("REMOVE", remove)].into_iter().filter(|(_, parts)| !parts.is_empty());
+        let add = update.add.iter();
+        let add: Vec<String> = add
+            .map(|(name, more)| format!("{} {}", self.name(name), self.value(SdkValue::N(more.to_string()))))
+            .collect();
+        let clauses = [("SET", set), ("REMOVE", remove), ("ADD", add)].into_iter().filter(|(_, parts)| !parts.is_empty());
         let clauses: Vec<String> = clauses.map(|(verb, parts)| format!("{verb} {}", parts.join(", "))).collect();
         (!clauses.is_empty()).then(|| clauses.join(" "))
     }

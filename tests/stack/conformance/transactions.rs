@@ -28,6 +28,7 @@ pub(crate) async fn a_transaction_does_all_of_its_actions<S: Subject>(subject: &
     let update = Update {
         set: Item::from([("a".to_owned(), text("other")), ("a.b #c".to_owned(), n("3"))]),
         remove: BTreeSet::from(["b".to_owned(), "never there".to_owned()]),
+        ..Update::default()
     };
     let actions = [
         put(&new, Condition::Absent),

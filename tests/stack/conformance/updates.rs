@@ -2,8 +2,8 @@
 
 use sapwood_core::fanout::Event;
 use sapwood_core::keys::ItemKey;
-use sapwood_core::model::{AttributeValue, Item, text};
-use sapwood_table::{BATCH_UPDATES_MAX, Condition, ErrorKind, Table, TableError, Update};
+use sapwood_core::model::{AttributeValue, Decimal, Item, text};
+use sapwood_table::{Action, BATCH_UPDATES_MAX, Condition, ErrorKind, Table, TableError, Transacted, Update};
 use sapwood_tests::conformance::{Kind, Subject};
 
 use super::support::{Requests, get, item, key, n, put_all, put_one};
@@ -58,6 +58,7 @@ pub(crate) async fn an_update_sets_and_removes_attributes_of_any_name_and_type<S
     let update = Update {
         set: values.clone().map(|(name, value)| (name.to_owned(), value)).into(),
         remove: gone.map(str::to_owned).into(),
+        ..Update::default()
     };
     for key in &keys {
         put_one(table, &item(key, [("set", n("1")), ("GONE", n("2")), ("gone", n("3")), ("order", n("4"))])).await;
@@ -132,4 +133,39 @@ pub(crate) async fn each_update_makes_a_record_of_its_own<S: Subject>(subject: &
         assert_eq!(seen, (Event::Modify, Some(item(key, [])), Some(touched(key))));
     }
     assert!(changes.iter().all(|change| change.key != keys[2]));
+}
+
+pub(crate) async fn numbers_are_added_to_exactly_and_where_there_is_none_from_zero<S: Subject>(subject: &S) {
+    let (table, lane) = (subject.table(), key("a", "TOTALS#0000#00"));
+    let added = |numbers: &[(&str, &str)]| {
+        let add = numbers.iter().map(|(name, digits)| ((*name).to_owned(), Decimal::value(digits).unwrap()));
+        Update { add: add.collect(), ..Update::default() }
+    };
+    let numbers = || async {
+        let item = get(table, &lane).await.unwrap();
+        ["_count", "_sum_a b"].map(|name| item.get(name).cloned())
+    };
+    let update = added(&[("_count", "1"), ("_sum_a b", "0.1")]);
+    assert!(table.update(&lane, &update, &Condition::Always).await.unwrap().value);
+    assert_eq!(numbers().await, [Some(n("1")), Some(n("0.1"))]);
+    // Together with another change of the item, in a transaction.
+    let more = Update { set: Item::from([("b".to_owned(), n("7"))]), ..added(&[("_count", "-3"), ("_sum_a b", "0.2")]) };
+    let actions = [Action::Update { key: lane.clone(), update: more, condition: Condition::Always }];
+    assert_eq!(table.transact(&actions).await.unwrap().value, Transacted::Done);
+    assert_eq!(numbers().await, [Some(n("-2")), Some(n("0.3"))]);
+    let much = added(&[("_sum_a b", "999999999999999999.999999999")]);
+    assert!(table.update(&lane, &much, &Condition::Always).await.unwrap().value);
+    assert_eq!(numbers().await, [Some(n("-2")), Some(n("1000000000000000000.299999999"))]);
+}
+
+pub(crate) async fn what_is_no_number_is_not_added_to<S: Subject>(subject: &S) {
+    let (table, lane) = (subject.table(), key("a", "TOTALS#0000#00"));
+    let before = item(&lane, [("_count", text("1"))]);
+    put_one(table, &before).await;
+    let update = Update { add: [("_count".to_owned(), Decimal::ONE)].into(), ..Update::default() };
+    let alone = table.update(&lane, &update, &Condition::Always).await;
+    assert_eq!(alone.unwrap_err().kind, ErrorKind::Refuse);
+    let actions = [Action::Update { key: lane.clone(), update, condition: Condition::Always }];
+    assert_eq!(table.transact(&actions).await.unwrap_err().kind, ErrorKind::Refuse);
+    assert_eq!(get(table, &lane).await, Some(before));
 }

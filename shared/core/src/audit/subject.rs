@@ -69,7 +69,7 @@ impl Class {
     #[must_use]
     pub fn of(item: &Item, schema: &Schema) -> Self {
         let Some(key) = key_of(item, schema) else { return Self::Foreign };
-        if [schema.settings_key(), schema.audit_key()].contains(&key) {
+        if [schema.settings_key(), schema.audit_key(), schema.epoch_key()].contains(&key) {
             return Self::Own;
         }
         match schema.parse_partition(&key.pk).ok().and_then(|_| schema.parse_sort_key(&key.sk)) {
@@ -79,6 +79,7 @@ impl Class {
             Some(SortKey::Revision { .. }) => Self::Revision,
             Some(SortKey::Latest { .. }) => Self::Copy,
             Some(SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. }) => Self::Own,
+            Some(SortKey::Counted | SortKey::Totals { .. }) => Self::Own,
             Some(SortKey::Name(_) | SortKey::RootName(_)) if NameClaim::node_in(item).is_some() => Self::Own,
             _ if shown_by(item, &key, schema).is_some() => Self::Row,
             _ => Self::Foreign,
@@ -110,7 +111,11 @@ impl Subject {
             SortKey::Node | SortKey::Lineage => Some(Self::Node(owner)),
             SortKey::Cascade => Some(Self::Cursor(owner)),
             SortKey::Revision { .. } | SortKey::Latest { .. } => Some(Self::History(owner)),
-            SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } => None,
+            SortKey::Operation(_)
+            | SortKey::Deleted
+            | SortKey::Counted
+            | SortKey::Totals { .. }
+            | SortKey::Idempotency { .. } => None,
             SortKey::Name(_) | SortKey::RootName(_) => {
                 Some(Self::Claim { node: owner.sibling(NameClaim::node_in(item)?), key })
             }

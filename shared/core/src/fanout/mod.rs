@@ -9,6 +9,7 @@
 //! | [`await_parents`] | nodes that come before their parents are placed | waits a moment for the parents |
 //! | [`LateChild::plan`] | a node that arrives after its parent was deleted | does with the node what the parent's deletion would have done |
 //! | [`hand_down`], [`continue_cursor`] | a record of a lineage, or of a cursor | touch the node's children, or run a slice of its deletion |
+//! | [`count_nodes`] | nodes that were placed, where totals are kept | brings the totals of their ancestors up to date |
 //! | [`continue_copy`] | a record of the top of a copy | copies the next nodes below its source |
 //! | [`touch_orphans`] | new lineages | touches the orphans that wait for them |
 //! | [`copy_highest`], [`copy_newest`] | records of revisions | keep `v0_` copies |
@@ -17,6 +18,7 @@ mod batch;
 mod cascade;
 mod child_action;
 mod copying;
+mod count;
 mod deletion;
 mod early;
 mod late_child;
@@ -34,6 +36,7 @@ pub use batch::{Batch, Event, HandDown, LineageChange, NewestRecord, Placing, St
 pub use cascade::{continue_cursor, hand_down};
 pub use child_action::{Child, ChildAction};
 pub use copying::continue_copy;
+pub use count::{ToCount, count_nodes};
 pub use early::{Awaited, Early, await_parents};
 pub use late_child::LateChild;
 pub(crate) use latest::make_equal;

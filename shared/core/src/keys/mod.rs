@@ -19,7 +19,7 @@ pub use place::{ORDER_ATTRIBUTES_MAX, OrderValue, SiblingPlace};
 pub use sapwood_keys::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 pub use schema::{Names, Schema};
 pub(crate) use sort_key::{CASCADE, LINEAGE};
-pub use sort_key::{NAME_BYTES_MAX, OrderedList, SortKey, SortRange, path_segment_bytes};
+pub use sort_key::{EPOCH_MAX, LANES, NAME_BYTES_MAX, OrderedList, SortKey, SortRange, path_segment_bytes};
 pub use trash_time::TrashTime;
 pub use version::Version;
 

@@ -228,6 +228,24 @@ impl Schema {
         self.fixed(node, &SortKey::Deleted)
     }
 
+    /// Returns the key of what a node was counted as in the totals of its ancestors.
+    #[must_use]
+    pub fn counted_key(&self, node: &NodeRef) -> ItemKey {
+        self.fixed(node, &SortKey::Counted)
+    }
+
+    /// Returns the key of one lane of a node's totals.
+    #[must_use]
+    pub fn totals_key(&self, node: &NodeRef, epoch: u32, lane: u32) -> ItemKey {
+        self.fixed(node, &SortKey::Totals { epoch, lane })
+    }
+
+    /// Returns the range of a node's totals, of all epochs and lanes.
+    #[must_use]
+    pub fn totals_range(&self) -> SortRange {
+        sort_key::totals_range()
+    }
+
     /// Returns the key of the claim of a name among the children of `parent`, or among the roots of the tenant of
     /// `node`. The name is as names are compared, with at most [`NAME_BYTES_MAX`](super::NAME_BYTES_MAX) bytes.
     #[must_use]
@@ -278,6 +296,12 @@ impl Schema {
     #[must_use]
     pub fn audit_key(&self) -> ItemKey {
         ItemKey::new(OWN, sort_key::AUDIT)
+    }
+
+    /// Returns the key of the epoch of all totals.
+    #[must_use]
+    pub fn epoch_key(&self) -> ItemKey {
+        ItemKey::new(OWN, sort_key::EPOCH)
     }
 
     /// Returns a key in a node's partition whose sort key has no parts, and therefore can't fail.

@@ -72,6 +72,15 @@ pub enum SortKey {
     Operation(String),
     /// `DELETED`: the record that the API has deleted the node of this partition.
     Deleted,
+    /// `COUNTED`: what a node was counted as in the totals of its ancestors.
+    Counted,
+    /// `TOTALS#0000#00`: a part of a node's totals: what is below it, as far as it was added to this lane.
+    Totals {
+        /// The epoch of the totals.
+        epoch: u32,
+        /// The lane, below [`LANES`].
+        lane: u32,
+    },
     /// `IDEMPOTENCY#0000`: the stored answer to a request with an `Idempotency-Key`, in a partition of its own. A long
     /// answer has several parts.
     Idempotency {
@@ -113,6 +122,8 @@ impl SortKey {
             | Self::Cascade
             | Self::Operation(_)
             | Self::Deleted
+            | Self::Counted
+            | Self::Totals { .. }
             | Self::Idempotency { .. }
             | Self::Revision { .. }
             | Self::Latest { .. } => None,
@@ -166,11 +177,21 @@ pub(crate) const LINEAGE: &str = "LINEAGE";
 pub(crate) const CASCADE: &str = "CASCADE";
 const OPERATION: &str = "OPERATION#";
 const DELETED: &str = "DELETED";
+const COUNTED: &str = "COUNTED";
+const TOTALS: &str = "TOTALS#";
 const IDEMPOTENCY: &str = "IDEMPOTENCY#";
 const LATEST: &str = "v0_";
 /// These are our own in one partition only. In others they are the owner's.
 pub(super) const SETTINGS: &str = "SETTINGS";
 pub(super) const AUDIT: &str = "AUDIT";
+pub(super) const EPOCH: &str = "EPOCH";
+
+/// The number of lanes that a node's totals are the sum of. Writers of one node's totals that choose different lanes
+/// don't meet.
+pub const LANES: u32 = 4;
+
+/// Greatest epoch of totals: what four digits hold.
+pub const EPOCH_MAX: u32 = 9_999;
 
 /// The sort keys, besides the node's own, that the event source filter passes to the handler.
 const TRIGGERS: [&str; 2] = [LINEAGE, CASCADE];
@@ -215,6 +236,9 @@ pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
         "TRASH",
         "NAME",
         "ROOTNAME",
+        COUNTED,
+        "TOTALS",
+        EPOCH,
     ];
     if name.is_empty() {
         Err("it is empty")
@@ -256,6 +280,8 @@ pub(super) fn write(key: &SortKey, node: &str) -> Result<String, KeyError> {
         SortKey::Cascade => CASCADE.to_owned(),
         SortKey::Operation(id) => format!("{OPERATION}{id}"),
         SortKey::Deleted => DELETED.to_owned(),
+        SortKey::Counted => COUNTED.to_owned(),
+        SortKey::Totals { epoch, lane } => format!("{TOTALS}{epoch:04}#{lane:02}"),
         SortKey::Idempotency { part } => format!("{IDEMPOTENCY}{part:04}"),
         SortKey::Revision { version, topic } => format!("{}_{topic}", version.prefix()),
         SortKey::Latest { topic } => format!("{LATEST}{topic}"),
@@ -298,6 +324,7 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
         LINEAGE => return Some(SortKey::Lineage),
         CASCADE => return Some(SortKey::Cascade),
         DELETED => return Some(SortKey::Deleted),
+        COUNTED => return Some(SortKey::Counted),
         _ => {}
     }
     // A key that only begins with the node's name may be of another kind: the name can be as short as `v`.
@@ -340,6 +367,14 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
     if let Some(part) = text.strip_prefix(IDEMPOTENCY) {
         let is_part = part.len() == 4 && part.bytes().all(|b| b.is_ascii_digit());
         return part.parse().ok().filter(|_| is_part).map(|part| SortKey::Idempotency { part });
+    }
+    if let Some(rest) = text.strip_prefix(TOTALS) {
+        let (epoch, lane) = rest.split_once('#')?;
+        let number = |digits: &str, count: usize| {
+            let is_one = digits.len() == count && digits.bytes().all(|byte| byte.is_ascii_digit());
+            digits.parse().ok().filter(|_| is_one)
+        };
+        return Some(SortKey::Totals { epoch: number(epoch, 4)?, lane: number(lane, 2)? });
     }
     if let Some(topic) = text.strip_prefix(LATEST) {
         return Some(SortKey::Latest { topic: topic.to_owned() });
@@ -527,6 +562,11 @@ pub(super) fn link_range(attribute: &str, id_prefix: &str) -> Result<SortRange, 
 /// Returns the range of the list of operations.
 pub(super) fn operation_range() -> SortRange {
     SortRange { from: OPERATION.to_owned(), to: OPERATION.replace('#', "$") }
+}
+
+/// Returns the range of a node's totals, of all epochs and lanes.
+pub(super) fn totals_range() -> SortRange {
+    SortRange { from: TOTALS.to_owned(), to: TOTALS.replace('#', "$") }
 }
 
 /// Returns the range of what was put into the trash from one time to another, both included.

@@ -7,7 +7,7 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::{
-    DEPTH_MAX, ID_BYTES_MAX, Id, ItemKey, KeyError, Names, NodeRef, ORDER_ATTRIBUTES_MAX, OrderValue, OrderedList,
+    DEPTH_MAX, EPOCH_MAX, ID_BYTES_MAX, Id, ItemKey, KeyError, LANES, Names, NodeRef, ORDER_ATTRIBUTES_MAX, OrderValue, OrderedList,
     PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX, Schema, SiblingPlace, SortKey, SortRange, Tenant, TrashTime, Version,
 };
 
@@ -80,6 +80,8 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
         text().prop_map(|id| SortKey::Operation(id.to_owned())),
         Just(SortKey::Deleted),
         (0..10_000_usize).prop_map(|part| SortKey::Idempotency { part }),
+        Just(SortKey::Counted),
+        (0..=EPOCH_MAX, 0..LANES).prop_map(|(epoch, lane)| SortKey::Totals { epoch, lane }),
         ancestor(),
         path(),
         id().prop_map(SortKey::Root),
@@ -114,6 +116,8 @@ fn owned() -> impl Strategy<Value = Owned> {
             "#",
             "OPERATION",
             "DELETED",
+            "COUNTED",
+            "TOTALS#0000#00",
             "a#a",
             "ORPHANS#1",
             "ROOTS",
@@ -127,7 +131,8 @@ fn owned() -> impl Strategy<Value = Owned> {
     };
     let id = move || text().prop_map(|text| Id::new(text).unwrap());
     let of_node = prop_oneof![
-        select(vec![SortKey::Node, SortKey::Lineage, SortKey::Cascade, SortKey::Deleted]),
+        select(vec![SortKey::Node, SortKey::Lineage, SortKey::Cascade, SortKey::Deleted, SortKey::Counted]),
+        (0..2_u32, 0..2_u32).prop_map(|(epoch, lane)| SortKey::Totals { epoch, lane }),
         (1..3_usize, id()).prop_map(|(depth, id)| SortKey::Ancestor { depth, id }),
         id().prop_map(|id| SortKey::Child { place: SiblingPlace::of_text("a", &id), id }),
         (text(), id()).prop_map(|(attribute, id)| SortKey::Link { attribute: attribute.replace('#', "!"), id }),
@@ -554,6 +559,8 @@ proptest! {
             | SortKey::Cascade
             | SortKey::Operation(_)
             | SortKey::Deleted
+            | SortKey::Counted
+            | SortKey::Totals { .. }
             | SortKey::Idempotency { .. }) => key,
         };
         match schema.sort_key(&key) {

@@ -80,14 +80,16 @@ impl Announcement {
 
 #[cfg(test)]
 mod tests {
+    use std::collections::BTreeSet;
+
     use super::*;
     use crate::keys::Names;
-    use crate::model::{Copied, OrderAttribute, SiblingOrder, UniqueNames};
+    use crate::model::{Copied, OrderAttribute, SiblingOrder, Totals, UniqueNames};
 
     #[test]
     #[allow(clippy::unwrap_used)]
     fn the_settings_of_an_announcement_are_the_handlers() {
-        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let names = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect::<BTreeSet<String>>();
         let schema = Schema::new(Names { node: "METADATA".to_owned(), ..Names::default() }, true).unwrap();
         let order = |by_hand: bool| {
             let order = SiblingOrder::by("rank");
@@ -111,6 +113,8 @@ mod tests {
             Settings { order: Some(order(true)), links: names(&["product", "tags"]), ..Settings::default() },
             Settings { names: UniqueNames::Exact, ..Settings::default() },
             Settings { names: UniqueNames::Caseless, ..Settings::default() },
+            Settings { totals: Some(Totals::default()), ..Settings::default() },
+            Settings { totals: Some(Totals::of(names(&["count", "size"]))), ..Settings::default() },
             // Names that would be read as something else if they stood alone.
             Settings { copied: Copied::Only(names(&["all"])), ..Settings::default() },
             Settings { copied: Copied::Only(names(&[])), ..Settings::default() },

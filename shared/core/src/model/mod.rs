@@ -2,6 +2,7 @@
 
 mod copying;
 mod cursor;
+mod decimal;
 mod deletion;
 mod encoding;
 mod etag;
@@ -21,6 +22,7 @@ mod shortfall;
 mod stale_under;
 #[cfg(test)]
 mod tests;
+mod totals;
 mod trash;
 mod unique_names;
 mod variables;
@@ -28,6 +30,7 @@ mod wire;
 
 pub use copying::{COPIED, COPY_OF, COPYING, CopyMark, CopyOf, times_copied};
 pub use cursor::{Cursor, CursorError, Position, REDRIVEN, padded};
+pub use decimal::Decimal;
 pub use deletion::{Deletion, Heir, Tombstone};
 pub(crate) use encoding::{decode as decode_item, encode as encode_item};
 pub use etag::ETag;
@@ -54,6 +57,7 @@ pub use row::{
 pub use settings::{Copied, OrderAttribute, Settings, SiblingOrder};
 pub use shortfall::Shortfall;
 pub use stale_under::{LifeUnder, PutBy, times_written, times_written_next};
+pub use totals::{Amounts, Counted, Epoch, Share, TOTALS_ATTRIBUTES_MAX, Totals};
 pub use trash::{InTrash, TRASHED, Trashed};
 pub use unique_names::UniqueNames;
 pub use variables::VariableError;

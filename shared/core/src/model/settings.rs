@@ -6,7 +6,7 @@ use std::fmt;
 
 use super::folding::folded;
 use super::variables::is_free;
-use super::{AttributeValue, EXPIRES, Item, UniqueNames, is_reserved};
+use super::{AttributeValue, EXPIRES, Item, Totals, UniqueNames, is_reserved};
 use crate::keys::{Id, ORDER_ATTRIBUTES_MAX, OrderValue, Schema, SiblingPlace};
 
 /// The attributes of a base record that its rows carry, like the projection of a secondary index.
@@ -153,6 +153,8 @@ pub struct Settings {
     pub links: BTreeSet<String>,
     /// Whether siblings have names of their own.
     pub names: UniqueNames,
+    /// The totals that are kept of what is below each node; `None` if there are none.
+    pub totals: Option<Totals>,
     /// The attributes that rows carry.
     pub copied: Copied,
     /// Attributes that no row ever carries, for example the keys of the owner's indexes.
@@ -170,6 +172,7 @@ impl Default for Settings {
             order: None,
             links: BTreeSet::new(),
             names: UniqueNames::Off,
+            totals: None,
             copied: Copied::All,
             never_copied: BTreeSet::new(),
             ttl: None,

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use thiserror::Error;
 
-use super::{Copied, Settings, SiblingOrder, UniqueNames, is_reserved};
+use super::{Copied, Settings, SiblingOrder, TOTALS_ATTRIBUTES_MAX, Totals, UniqueNames, is_reserved};
 use crate::keys::{KeyError, Names, Schema};
 
 /// A variable that is missing or wrong.
@@ -58,6 +58,7 @@ impl Settings {
             ("ORDER_BY_HAND", switch(self.order.as_ref().is_some_and(|order| order.by_hand))),
             ("LINK_ATTRIBUTES", list(&self.links)),
             ("UNIQUE_NAMES", self.names.as_str().to_owned()),
+            ("TOTALS", self.totals.as_ref().map(ToString::to_string).unwrap_or_default()),
             ("TTL_ATTRIBUTE", self.ttl.clone().unwrap_or_default()),
             ("PARTITION_KEY", names.partition_key.clone()),
             ("SORT_KEY", names.sort_key.clone()),
@@ -80,6 +81,7 @@ impl Settings {
     /// | `ORDER_BY_HAND` | `on`, `off` | `off` |
     /// | `LINK_ATTRIBUTES` | names of attributes that name other nodes, with commas between | |
     /// | `UNIQUE_NAMES` | `off`, `exact`, `caseless` | `off` |
+    /// | `TOTALS` | `count`, or `count` and names of attributes with commas between | |
     /// | `PARTITION_KEY`, `SORT_KEY` | names of the key attributes | `PK`, `SK` |
     /// | `PARENT_ATTRIBUTE`, `SEGMENT_ATTRIBUTE` | names | `parent`, `segment` |
     /// | `NODE_SORT_KEY` | the sort key of a node's base record | `NODE` |
@@ -128,6 +130,7 @@ impl Settings {
                 })?,
                 None => UniqueNames::Off,
             },
+            totals: lookup("TOTALS").map(|value| totals(value.trim(), &schema)).transpose()?,
             schema,
             path_rows: switch("PATH_ROWS", true)?,
             root_rows: switch("ROOT_ROWS", true)?,
@@ -171,6 +174,25 @@ fn links(value: String, attributes: BTreeSet<String>, schema: &Schema) -> Result
     let expected =
         "attributes of base records that aren't Sapwood's own, nor keys, nor the parent, and whose names have no `#`";
     Err(VariableError::Wrong { name: "LINK_ATTRIBUTES", value, expected })
+}
+
+/// Reads the totals: `count`, and after it the attributes whose numbers are added up. One of these may be called `count`,
+/// too.
+fn totals(value: &str, schema: &Schema) -> Result<Totals, VariableError> {
+    let wrong = |expected| Err(VariableError::Wrong { name: "TOTALS", value: value.to_owned(), expected });
+    let mut names = value.split(',').map(str::trim).filter(|name| !name.is_empty());
+    if names.next() != Some("count") {
+        return wrong("`count`, and after it attributes with commas between");
+    }
+    let attributes: BTreeSet<String> = names.map(str::to_owned).collect();
+    if attributes.len() > TOTALS_ATTRIBUTES_MAX {
+        return wrong("at most 8 attributes after `count`");
+    }
+    let is_one = |name: &String| is_free(name, schema) && *name != schema.names().segment;
+    if !attributes.iter().all(is_one) {
+        return wrong("attributes of base records that aren't Sapwood's own, nor keys, nor the parent or the segment");
+    }
+    Ok(Totals::of(attributes))
 }
 
 /// True for an attribute that is the user's, and doesn't place the node.

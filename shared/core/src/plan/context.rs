@@ -3,6 +3,7 @@
 use super::{Rule, Rules};
 use crate::keys::{NodeRef, Schema};
 use crate::model::{BaseNode, Placement, Settings, Tombstone, Wanted};
+use crate::request::TRANSACTION_ACTIONS_MAX;
 
 /// The bounds of the fan-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -19,6 +20,9 @@ pub struct Limits {
     pub copy_step_items_max: usize,
     /// Most steps of a copy in one invocation. The next one goes on where they end.
     pub copy_steps_max: usize,
+    /// Most actions of a transaction that counts nodes: what they are counted as, and the totals of their ancestors.
+    /// There are two at least. DynamoDB takes 100.
+    pub count_actions_max: usize,
     /// Most entries that are read of one partition of the register of orphans. If there are more, the nodes' own
     /// collections are read instead, by a request for each node. 1,000 entries take some 35 read units.
     pub orphan_page_items_max: usize,
@@ -43,6 +47,7 @@ impl Default for Limits {
             action_slice_items_max: 200,
             copy_step_items_max: 90,
             copy_steps_max: 10,
+            count_actions_max: TRANSACTION_ACTIONS_MAX,
             orphan_page_items_max: 1_000,
             revision_page_items_max: 100,
             requests_in_flight_max: 8,

@@ -173,6 +173,37 @@ pub enum Task {
         /// What must hold of the base record.
         condition: Condition,
     },
+    /// Writes that say what nodes are counted as, and the totals that change with them: carried out together, or not at
+    /// all.
+    Count(Counting),
+}
+
+/// Nodes that are counted together. An attempt that comes late does nothing once another was answered: what it is
+/// conditional on has changed then, for good.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Counting {
+    /// What the nodes are counted as: each on the condition that it is as it was read.
+    pub counted: Vec<Action>,
+    /// What is added to the totals of each ancestor.
+    pub added: Vec<Added>,
+    /// The lane of the first attempt. Each attempt takes the next, because another writer may hold the one before.
+    pub lane: usize,
+}
+
+/// What is added to the totals of one node.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Added {
+    /// The keys of its lanes. There is one at least.
+    pub lanes: Vec<ItemKey>,
+    /// What is added to one of them.
+    pub update: Update,
+}
+
+impl Added {
+    fn action(&self, lane: usize) -> Option<Action> {
+        let key = self.lanes.get(lane % self.lanes.len().max(1))?.clone();
+        Some(Action::Update { key, update: self.update.clone(), condition: Condition::Always })
+    }
 }
 
 impl Task {
@@ -192,6 +223,7 @@ impl Task {
             Self::Write(action) => Some(action.key()),
             Self::Transact(actions) => actions.first().map(Action::key),
             Self::Mark { key, .. } => Some(key),
+            Self::Count(counting) => counting.counted.first().map(Action::key),
         }
     }
 
@@ -199,20 +231,35 @@ impl Task {
     #[must_use]
     pub fn update_of_existing(&self) -> Option<(&ItemKey, &Update)> {
         match self {
-            Self::Write(Action::Update { key, update, condition: Condition::Exists }) => Some((key, update)),
-            Self::Write(_) | Self::Transact(_) | Self::Mark { .. } => None,
+            // PartiQL, in which such requests are written, can't add.
+            Self::Write(Action::Update { key, update, condition: Condition::Exists }) if update.add.is_empty() => {
+                Some((key, update))
+            }
+            Self::Write(_) | Self::Transact(_) | Self::Mark { .. } | Self::Count(_) => None,
         }
     }
 
-    /// Returns the task that one attempt sends. `name` returns a name that no other attempt has.
+    /// True if an attempt that comes late does nothing once another one was answered.
     #[must_use]
-    pub fn attempt(&self, name: impl FnOnce() -> String) -> Self {
+    pub fn is_settled_by_an_answer(&self) -> bool {
+        matches!(self, Self::Count(_))
+    }
+
+    /// Returns the task that one attempt sends, which is the first if its number is 0. `name` returns a name that no
+    /// other attempt has.
+    #[must_use]
+    pub fn attempt(&self, number: u32, name: impl FnOnce() -> String) -> Self {
         match self {
             Self::Mark { key, mark, condition } => Self::Write(Action::Update {
                 key: key.clone(),
                 update: Update::set(DELETING, mark.marked(name()).value()),
                 condition: condition.clone(),
             }),
+            Self::Count(Counting { counted, added, lane }) => {
+                let lane = lane.wrapping_add(number as usize);
+                let added = added.iter().filter_map(|added| added.action(lane));
+                Self::together(counted.iter().cloned().chain(added).collect())
+            }
             Self::Write(_) | Self::Transact(_) => self.clone(),
         }
     }

@@ -1,10 +1,10 @@
 //! Writes of one item.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use crate::keys::{ItemKey, Schema};
-use crate::model::{AttributeValue, Item, Row, Shown, sent_bytes};
+use crate::model::{AttributeValue, Decimal, Item, Row, Shown, sent_bytes};
 
 /// A write without a condition.
 #[derive(Clone, Debug, PartialEq)]
@@ -66,12 +66,25 @@ pub struct Update {
     pub set: Item,
     /// The attributes to remove, whether they exist or not.
     pub remove: BTreeSet<String>,
+    /// What to add to the numbers of attributes. One that doesn't exist counts as zero.
+    pub add: BTreeMap<String, Decimal>,
 }
 
 impl Update {
     /// The update that sets one attribute.
     pub fn set(attribute: impl Into<String>, value: AttributeValue) -> Self {
-        Self { set: Item::from([(attribute.into(), value)]), remove: BTreeSet::new() }
+        Self { set: Item::from([(attribute.into(), value)]), ..Self::default() }
+    }
+
+    /// True if DynamoDB can carry the update out on this item: what is added to is a number, or isn't there. Simulated
+    /// tables use this.
+    #[must_use]
+    pub fn can_add_to(&self, item: Option<&Item>) -> bool {
+        self.add.keys().all(|name| match item.and_then(|item| item.get(name)) {
+            None => true,
+            Some(AttributeValue::N(digits)) => Decimal::sum(digits).is_some(),
+            Some(_) => false,
+        })
     }
 
     /// Returns the item after the update.
@@ -79,6 +92,13 @@ impl Update {
     pub fn of(&self, mut item: Item) -> Item {
         item.retain(|name, _| !self.remove.contains(name));
         item.extend(self.set.clone());
+        for (name, more) in &self.add {
+            let before = match item.get(name) {
+                Some(AttributeValue::N(digits)) => Decimal::sum(digits).unwrap_or_default(),
+                _ => Decimal::ZERO,
+            };
+            item.insert(name.clone(), AttributeValue::N((before + *more).to_string()));
+        }
         item
     }
 }

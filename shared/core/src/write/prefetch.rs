@@ -192,7 +192,7 @@ fn actions(task: &Task) -> &[Action] {
     match task {
         Task::Write(action) => std::slice::from_ref(action),
         Task::Transact(actions) => actions,
-        Task::Mark { .. } => &[],
+        Task::Mark { .. } | Task::Count(_) => &[],
     }
 }
 

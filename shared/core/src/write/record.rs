@@ -196,6 +196,7 @@ pub(super) fn update(changes: BTreeMap<String, Option<AttributeValue>>) -> Updat
     Update {
         remove: changes.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.clone()).collect(),
         set: changes.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),
+        ..Update::default()
     }
 }
 

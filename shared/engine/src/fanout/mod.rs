@@ -6,8 +6,8 @@ mod executor;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::fanout::{
-    Awaited, Batch, Copied, Early, HandDown, LineageChange, Orphans, Placing, StreamRecord, await_parents,
-    continue_copy, continue_cursor, copy_highest, copy_newest, hand_down, place_nodes, touch_orphans,
+    Awaited, Batch, Copied, Early, HandDown, LineageChange, Orphans, Placing, StreamRecord, ToCount, await_parents,
+    continue_copy, continue_cursor, copy_highest, copy_newest, count_nodes, hand_down, place_nodes, touch_orphans,
 };
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
 use sapwood_core::model::{Latest, Settings};
@@ -106,6 +106,7 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         let Limits { rounds_max, waits_max, .. } = self.context.limits;
         let (mut failed, mut never_placed, mut copying) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         let (mut early, mut rounds, mut waits, mut is_patient) = (Early::default(), 0, 0, true);
+        let mut to_count = BTreeMap::new();
         while !(placings.is_empty() && early.is_empty()) && rounds < rounds_max {
             if placings.is_empty() {
                 waits += 1;
@@ -124,6 +125,7 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
             failed.extend(end.failed);
             never_placed.extend(end.never_placed);
             copying.extend(end.copying);
+            to_count.extend(end.to_count);
             for late_child in end.late_children {
                 let node = late_child.child.node.clone();
                 if self.executor.run(late_child.plan(self.context)).await.is_err() {
@@ -136,9 +138,19 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         }
         // The ancestors of these nodes keep moving. The nodes' records are delivered again.
         failed.extend(placings.into_keys().chain(early.into_placings().into_keys()));
+        failed.extend(self.count(to_count).await);
         failed.extend(self.touch_orphans_of(never_placed).await);
         failed.extend(self.continue_copies(copying).await);
         failed
+    }
+
+    /// Counts nodes that were placed. Returns those whose records have to be delivered again.
+    async fn count(&self, nodes: BTreeMap<NodeRef, ToCount>) -> BTreeSet<NodeRef> {
+        if nodes.is_empty() {
+            return BTreeSet::new();
+        }
+        let all = nodes.keys().cloned().collect();
+        self.executor.run(count_nodes(self.context, nodes)).await.unwrap_or(all)
     }
 
     /// Goes on with the copies of subtrees at whose top these nodes are. Returns the nodes whose records have to be

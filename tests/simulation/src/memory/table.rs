@@ -73,11 +73,11 @@ fn stored(item: &Item) -> Result<Item, TableError> {
 fn stored_update(update: &Update, schema: &Schema) -> Result<Update, TableError> {
     let names = schema.names();
     let is_key = |name: &String| [&names.partition_key, &names.sort_key].contains(&name);
-    let mut named = update.set.keys().chain(&update.remove);
+    let mut named = update.set.keys().chain(&update.remove).chain(update.add.keys());
     if named.any(is_key) || update.remove.iter().any(|name| name.is_empty() || update.set.contains_key(name)) {
         return Err(refused("attributes of an update"));
     }
-    Ok(Update { set: stored(&update.set)?, remove: update.remove.clone() })
+    Ok(Update { set: stored(&update.set)?, remove: update.remove.clone(), add: update.add.clone() })
 }
 
 /// Returns the attributes of an item that a read asks for.
@@ -168,6 +168,9 @@ impl Table for MemoryTable {
 
     async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
         let update = stored_update(update, &self.1)?;
+        if !update.can_add_to(self.0.lock().unwrap().get(key)) {
+            return Err(refused("an operand of an update"));
+        }
         self.conditional(key, condition, |before| {
             Some(update.of(before.cloned().unwrap_or_else(|| self.item_with(key))))
         })
@@ -213,6 +216,9 @@ impl Table for MemoryTable {
                 }
                 action => action,
             };
+            if matches!(&action, Action::Update { update, .. } if !update.can_add_to(before)) {
+                return Err(refused("an operand of an update"));
+            }
             let after = action.outcome(before, self.item_with(action.key()));
             Memory::check(after.as_ref().unwrap_or(&Item::new()), action.key())?;
             changes.push((action.key().clone(), after));

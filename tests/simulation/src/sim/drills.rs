@@ -10,7 +10,7 @@ use super::copies;
 use super::names;
 use super::requests::Asked;
 use super::writers::{BaseWrite, Script};
-use super::{subtrees, trash};
+use super::{subtrees, totals, trash};
 
 /// A sequence.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,11 +58,15 @@ pub enum Drill {
     CopyMovedOn,
     /// A subtree is copied, while the top of the copy, or what is below it, is deleted or changed.
     CopyUnderWay,
+    /// A node's number changes and changes back, or the node moves away and back.
+    CountedThereAndBack,
+    /// A node comes and goes, perhaps more than once.
+    ComeAndGone,
 }
 
 impl Drill {
     /// All sequences.
-    pub const ALL: [Self; 21] = [
+    pub const ALL: [Self; 23] = [
         Self::ThereAndBack,
         Self::Together,
         Self::Twice,
@@ -84,6 +88,8 @@ impl Drill {
         Self::NameTakenOver,
         Self::CopyMovedOn,
         Self::CopyUnderWay,
+        Self::CountedThereAndBack,
+        Self::ComeAndGone,
     ];
 }
 
@@ -111,6 +117,8 @@ pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
         Drill::NameTakenOver => names::taken_over(rng),
         Drill::CopyMovedOn => subtrees::moved_on(rng),
         Drill::CopyUnderWay => subtrees::under_way(rng),
+        Drill::CountedThereAndBack => totals::there_and_back(rng),
+        Drill::ComeAndGone => totals::come_and_gone(rng),
     };
     for position in (1..rest.len()).rev() {
         match rng.random_range(0..12) {

@@ -39,6 +39,8 @@ pub struct Profile {
     /// True if the table answers a request that is too large with an error that says nothing, as a client without
     /// halves takes it.
     pub silent_413: bool,
+    /// True if totals are kept of what is below each node.
+    pub totals: bool,
     /// Most scheduler steps of a run. After them the run counts as one that doesn't come to rest.
     pub steps_max: usize,
 }
@@ -95,6 +97,9 @@ pub enum Writers {
     /// Nodes that are put into the trash and taken out again, beside moves, deletions from above, creations below, and
     /// other clients that do the same by hand.
     Trash,
+    /// Nodes whose numbers are added up: these change, and the nodes move, go and come back, by the API and by hand.
+    /// Now and then all totals are begun anew.
+    Totals,
 }
 
 impl Writers {
@@ -115,6 +120,11 @@ impl Writers {
         matches!(self, Self::Names | Self::Drill(Drill::NameTakenOver))
     }
 
+    /// True if they are about totals.
+    fn are_about_totals(self) -> bool {
+        matches!(self, Self::Totals | Self::Drill(Drill::CountedThereAndBack | Drill::ComeAndGone))
+    }
+
     /// True if time passes while they write.
     pub(super) fn take_time(self) -> bool {
         self.delete_nodes()
@@ -133,6 +143,7 @@ impl Writers {
                 | Self::Heavy
                 | Self::Copies
                 | Self::Trash
+                | Self::Totals
                 | Self::Names
                 | Self::Subtrees
                 | Self::MixedSubtrees
@@ -164,6 +175,7 @@ impl Profile {
             repairs_max: 0,
             request_bytes_max: usize::MAX,
             silent_413: false,
+            totals: writers.are_about_totals(),
             steps_max: 40_000,
         }
     }
@@ -184,6 +196,12 @@ impl Profile {
     #[must_use]
     pub fn with_repairs(self) -> Self {
         Self { repairs_max: 3, ..self }
+    }
+
+    /// The same profile with totals.
+    #[must_use]
+    pub fn with_totals(self) -> Self {
+        Self { totals: true, ..self }
     }
 
     /// Breaks a rule.

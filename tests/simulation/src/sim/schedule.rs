@@ -10,7 +10,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Names, Schema};
-use sapwood_core::model::{AttributeValue, Copied, Item, Settings, UniqueNames, has_mark, is_touch};
+use sapwood_core::model::{AttributeValue, Copied, Item, Settings, Totals, UniqueNames, has_mark, is_touch};
 use sapwood_engine::fanout::{Fanout, Limits, Report};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
@@ -25,6 +25,7 @@ use super::profile::{Profile, Writers};
 use super::repairs::{REPAIRS_AT_REST, audits, damage, repair};
 use super::requests::{Asked, Sent, Values, request};
 use super::subtrees::Judge;
+use super::totals;
 use super::witness::{Actor, Witness};
 use super::writers::{BaseWrite, SCALED, script};
 use crate::memory::Wire;
@@ -83,6 +84,8 @@ pub(super) struct World<'a> {
     pub(super) witness: Option<Witness>,
     /// Who sees names, where no two siblings are to have one.
     names: Option<names::Judge>,
+    /// Who sees what is counted, where totals are kept.
+    totals: Option<totals::Judge>,
     /// The judge of copied subtrees, in the same profiles.
     judge: Judge,
     /// What was wrong with a request that was carried out when its invocation ended.
@@ -159,6 +162,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
             _ if seed.is_multiple_of(2) => UniqueNames::Exact,
             _ => UniqueNames::Caseless,
         },
+        totals: profile.totals.then(|| Totals::of(totals::ATTRIBUTES.map(str::to_owned))),
         ..Settings::default()
     };
     let slice_items_max = [1, 2, 3, 100][rng.random_range(0..4)];
@@ -167,6 +171,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         action_slice_items_max: slice_items_max,
         copy_step_items_max: slice_items_max.min(90),
         copy_steps_max: slice_items_max.min(2),
+        count_actions_max: (slice_items_max + 1).min(100),
         // One request of rows at a time, where slices are of one child.
         bytes_in_flight_max: if slice_items_max == 1 { 1 } else { Limits::default().bytes_in_flight_max },
         orphan_page_items_max: [1, 2, 100][rng.random_range(0..3)],
@@ -185,6 +190,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         profile,
         calls: Arc::new(Mutex::new(Calls::new(rng, 0, failure_percent, stall_percent))),
         names: settings.names.is_on().then(|| names::Judge::new(settings.names)),
+        totals: settings.totals.as_ref().map(|_| totals::Judge::default()),
         fanout: Fanout { settings, limits, rules: profile.rules() },
         queue: Vec::new(),
         history: Vec::new(),
@@ -267,6 +273,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
     what.extend(world.witness.iter().flat_map(Witness::at_rest));
     what.extend(world.names.iter().filter(|_| profile.repairs_max > 0).flat_map(names::Judge::mended));
     what.extend(world.judge.at_rest(&contents));
+    what.extend(world.totals.iter().flat_map(|_| totals::wrong_totals(&contents)));
     what.extend(calls.history.faults());
     what.extend(calls.history.cycle().filter(|_| profile.writers.are_the_api() || profile.writers == Writers::Answers));
     if what.is_empty() { Ok((Run { steps, trace: calls.trace }, calls.history.taken_over())) } else { Err(fault(what)) }
@@ -580,9 +587,15 @@ impl World<'_> {
             if let Some(names) = &mut self.names {
                 names.see(&record, self.actor).map_err(|what| vec![what])?;
             }
+            if let Some(totals) = &mut self.totals {
+                totals.see(&record);
+            }
             if passes_filter(&record.key.sk) {
                 self.queue.push(record);
             }
+        }
+        if let Some(totals) = &mut self.totals {
+            totals.check().map_err(|what| vec![what])?;
         }
         if let Some(names) = &self.names {
             names.check().map_err(|what| vec![what])?;

@@ -13,7 +13,7 @@ use super::drills;
 use super::names;
 use super::profile::Writers;
 use super::requests::{self, Asked};
-use super::{subtrees, trash};
+use super::{subtrees, totals, trash};
 
 use crate::memory::Memory;
 use crate::own;
@@ -60,6 +60,8 @@ pub(super) enum BaseWrite {
     },
     /// Takes copies of base records, or puts one back.
     Copy(Copying),
+    /// Begins all totals anew, and has all nodes placed again.
+    NewEpoch,
     /// Writes several at once.
     Together(Vec<BaseWrite>),
     /// Sends a request to the API, which takes several calls.
@@ -126,6 +128,7 @@ impl BaseWrite {
                 let copy = marked.get(&key).cloned();
                 copy.into_iter().for_each(|item| memory.write(&key, Some(item)));
             }
+            Self::NewEpoch => new_epoch(memory),
             Self::Together(writes) => writes.iter().for_each(|write| write.apply(memory, marked)),
             Self::Ask(_) | Self::Copy(_) => unreachable!("a request or a copy isn't a single write"),
             Self::Delete { id } => memory.write(&key(id, "NODE".to_owned()), None),
@@ -137,6 +140,28 @@ impl BaseWrite {
             }
             Self::Unrevise { id, version, topic } => memory.write(&key(id, revision(*version, topic)), None),
         }
+    }
+}
+
+fn new_epoch(memory: &mut Memory) {
+    let key = ItemKey::new("SAPWOOD", "EPOCH");
+    let epoch = match memory.get(&key).and_then(|item| item.get("epoch")) {
+        Some(AttributeValue::N(digits)) => digits.parse::<u32>().unwrap() + 1,
+        _ => 1,
+    };
+    let number = |digits: String| AttributeValue::N(digits);
+    let keys = [("PK", s("SAPWOOD")), ("SK", s("EPOCH"))];
+    let own = [("format", number("1".to_owned())), ("epoch", number(epoch.to_string()))];
+    let item = keys.into_iter().chain(own).map(|(name, value)| (name.to_owned(), value)).collect();
+    memory.write(&key, Some(item));
+    let nodes: Vec<(ItemKey, Item)> = memory
+        .scan(0, 1, None)
+        .filter(|(key, _)| key.sk == "NODE")
+        .map(|(key, item)| (key.clone(), item.clone()))
+        .collect();
+    for (key, mut item) in nodes {
+        item.insert("_redriven".to_owned(), s(format!("epoch {epoch}")));
+        memory.write(&key, Some(item));
     }
 }
 
@@ -169,6 +194,7 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
         Writers::Answers => answers(rng, writes_max),
         Writers::Copies => copies::script(rng, writes_max),
         Writers::Trash => trash::script(rng, writes_max),
+        Writers::Totals => totals::script(rng, writes_max),
         Writers::Names => names::script(rng, writes_max),
         Writers::Subtrees => subtrees::script(rng, writes_max, false),
         Writers::MixedSubtrees => subtrees::script(rng, writes_max, true),

@@ -10,9 +10,10 @@ use std::sync::Arc;
 
 use super::parents_first::parents_first;
 use super::predict::Climb;
-use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, place};
+use super::count::Seen;
+use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, ToCount, place};
 use crate::keys::{ItemKey, NodeRef};
-use crate::model::{BaseNode, CopyMark, Placement, Shortfall, Stored, Unreadable, is_touch};
+use crate::model::{BaseNode, CopyMark, Epoch, NewerFormat, Placement, Share, Shortfall, Stored, Unreadable, is_touch};
 use crate::plan::step::{Failure, Need, Read};
 use crate::plan::{Context, Io, Problem, Rule, Script};
 use write::WriteStep;
@@ -43,6 +44,8 @@ pub struct RoundEnd {
     pub late_children: Vec<LateChild>,
     /// Nodes at the top of a copy that isn't done.
     pub copying: BTreeSet<NodeRef>,
+    /// Nodes that are placed, and not counted as they should be.
+    pub to_count: BTreeMap<NodeRef, ToCount>,
 }
 
 /// One round of placings.
@@ -68,6 +71,8 @@ struct Planned {
     placing: Placing,
     parent: Option<Parent>,
     plan: PlacePlan,
+    /// The node, if it isn't counted as it should be.
+    to_count: Option<ToCount>,
     /// How one of the node's writes failed, if one did. The node's later steps are then left out.
     stopped: Option<Failure>,
     /// True if the table refuses a row of the node.
@@ -128,6 +133,7 @@ impl<'r> Round<'r> {
             self.write(step).await?;
         }
         self.confirm().await?;
+        self.take_uncounted();
         Ok(self.end)
     }
 
@@ -148,7 +154,8 @@ impl<'r> Round<'r> {
         self.io.note(Problem { key, reason: reason.into(), unreadable });
     }
 
-    /// The keys to read first: each node, its lineage, and the lineage of its likely parent.
+    /// The keys to read first: each node, its lineage, and the lineage of its likely parent. Where totals are kept, what
+    /// the node was counted as, and the epoch.
     fn first_keys(&self) -> BTreeSet<ItemKey> {
         let schema = self.context.schema();
         let mut keys = BTreeSet::new();
@@ -156,7 +163,9 @@ impl<'r> Round<'r> {
             keys.insert(schema.node_key(node));
             keys.insert(schema.lineage_key(node));
             keys.extend(placing.likely_parent.iter().map(|p| schema.lineage_key(&node.sibling(p.clone()))));
+            keys.extend(self.keeps_totals().then(|| schema.counted_key(node)));
         }
+        keys.extend(self.keeps_totals().then(|| schema.epoch_key()));
         keys
     }
 
@@ -296,7 +305,47 @@ impl<'r> Round<'r> {
         if let (Some(base), Some(placement)) = (&base, &plan.placed) {
             self.note_shortfalls(node, base, placement, parent.as_ref().and_then(Parent::placement));
         }
-        Ok(Planned { node: node.clone(), placing, parent, plan, stopped: None, lacks_rows: false })
+        let to_count = self.to_count(node, base.as_ref(), &plan)?;
+        let to_count = to_count.map(|one| one.with_records(placing.position, placing.only_touched));
+        Ok(Planned { node: node.clone(), placing, parent, plan, to_count, stopped: None, lacks_rows: false })
+    }
+
+    fn keeps_totals(&self) -> bool {
+        self.context.settings.totals.is_some()
+    }
+
+    /// Compares what a node was counted as with where its plan leaves it. An item of a newer format fails the node.
+    fn to_count(
+        &self,
+        node: &NodeRef,
+        base: Option<&BaseNode>,
+        plan: &PlacePlan,
+    ) -> Result<Option<ToCount>, Failure> {
+        let Some(totals) = &self.context.settings.totals else { return Ok(None) };
+        let placed = base.zip(plan.placed.as_ref());
+        let share = placed.map(|(base, placed)| Share::new(placed.ancestors.clone(), totals.values(&base.item)));
+        let (key, epoch) = (self.context.schema().counted_key(node), self.context.schema().epoch_key());
+        let (counted, stored) = (self.read.item(&key)?, self.read.item(&epoch)?);
+        let newer = |key: ItemKey| {
+            move |newer: NewerFormat| {
+                self.note(key, newer.to_string(), false);
+                Failure::Again
+            }
+        };
+        let epoch = Epoch::read(stored).map_err(newer(epoch))?;
+        let seen = Seen::read(counted, epoch).map_err(newer(key))?;
+        Ok(ToCount::of(share, seen, self.context.rules))
+    }
+
+    /// Takes the nodes that are placed now, and not counted as they should be. What has to be placed again is counted
+    /// then.
+    fn take_uncounted(&mut self) {
+        for one in &mut self.planned {
+            let is_placed = one.stopped.is_none() && !self.end.again.contains_key(&one.node);
+            if is_placed && !self.end.failed.contains(&one.node) {
+                self.end.to_count.extend(one.to_count.take().map(|to_count| (one.node.clone(), to_count)));
+            }
+        }
     }
 
     /// Notes which rows a node can't have, and why.

@@ -233,10 +233,10 @@ impl World {
     pub(crate) fn carry_out(&mut self, task: &Task) -> TaskOutcome {
         self.marks += 1;
         let name = format!("m{}", self.marks);
-        let actions = match task.attempt(|| name) {
+        let actions = match task.attempt(0, || name) {
             Task::Write(action) => vec![action],
             Task::Transact(actions) => actions,
-            Task::Mark { .. } => panic!("an attempt names its mark"),
+            Task::Mark { .. } | Task::Count(_) => panic!("an attempt names its mark, and chooses its lane"),
         };
         let holds = |action: &Action| action.condition().holds(self.items.get(action.key()));
         let failed: Vec<usize> = (0..actions.len()).filter(|&n| !holds(&actions[n])).collect();
@@ -274,6 +274,7 @@ fn print_need(need: &Need) -> String {
 fn print_task(task: &Task) -> String {
     match task {
         Task::Mark { key, .. } => format!("mark {}", print_key(key)),
+        Task::Count(_) => print_task(&task.attempt(0, String::new)),
         Task::Write(action) => print_action(action),
         Task::Transact(actions) => {
             format!("together: {}", actions.iter().map(print_action).collect::<Vec<_>>().join(", "))

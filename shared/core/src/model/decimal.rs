@@ -1,0 +1,187 @@
+//! Exact decimal numbers, as DynamoDB adds them. A float can't hold a tenth.
+
+use std::fmt;
+use std::ops::{Add, AddAssign, Neg, Sub};
+
+/// Digits after the point that are counted.
+const FRACTION_DIGITS: i32 = 9;
+
+/// Most digits before the point of a value that is added up. With the digits after it, and a hundred thousand million
+/// values, a sum has 38 digits: as many as DynamoDB keeps.
+const VALUE_DIGITS_MAX: i32 = 18;
+
+/// Most digits before the point of a sum.
+const SUM_DIGITS_MAX: i32 = 29;
+
+/// A decimal number of at most nine digits after the point. Sums of numbers that [`Decimal::value`] reads are exact.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Decimal(i128);
+
+impl Decimal {
+    /// Nothing.
+    pub const ZERO: Self = Self(0);
+    /// One.
+    pub const ONE: Self = Self(1_000_000_000);
+
+    /// Reads a number that can be added up: of at most 18 digits before the point, and 9 after it.
+    #[must_use]
+    pub fn value(digits: &str) -> Option<Self> {
+        Self::read(digits, VALUE_DIGITS_MAX)
+    }
+
+    /// Reads a sum.
+    #[must_use]
+    pub fn sum(digits: &str) -> Option<Self> {
+        Self::read(digits, SUM_DIGITS_MAX)
+    }
+
+    /// True for nothing.
+    #[must_use]
+    pub fn is_zero(self) -> bool {
+        self.0 == 0
+    }
+
+    /// The number, if it is whole and not less than nothing.
+    #[must_use]
+    pub fn count(self) -> Option<u64> {
+        u64::try_from(self.0 / Self::ONE.0).ok().filter(|_| self.0 % Self::ONE.0 == 0)
+    }
+
+    fn read(text: &str, digits_max: i32) -> Option<Self> {
+        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
+            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
+            None => (text, 0),
+        };
+        let (is_negative, mantissa) = match mantissa.strip_prefix('-') {
+            Some(rest) => (true, rest),
+            None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let digits = format!("{whole}{fraction}");
+        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
+            return None;
+        }
+        let significant = digits.trim_start_matches('0');
+        let leading = i32::try_from(digits.len() - significant.len()).ok()?;
+        // The number is 0.SIGNIFICANT times ten to the power of `point`.
+        let point = i32::try_from(whole.len()).ok()?.checked_add(exponent)?.checked_sub(leading)?;
+        let significant = significant.trim_end_matches('0');
+        if significant.is_empty() {
+            return Some(Self::ZERO);
+        }
+        let after = i32::try_from(significant.len()).ok()?.checked_sub(point)?;
+        if point > digits_max || after > FRACTION_DIGITS {
+            return None;
+        }
+        let power = 10_i128.checked_pow(u32::try_from(FRACTION_DIGITS - after).ok()?)?;
+        let billionths = significant.parse::<i128>().ok()?.checked_mul(power)?;
+        Some(Self(if is_negative { -billionths } else { billionths }))
+    }
+}
+
+impl fmt::Display for Decimal {
+    /// Plain digits, as DynamoDB answers them.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let (whole, fraction) = (self.0 / Self::ONE.0, (self.0 % Self::ONE.0).unsigned_abs());
+        let sign = if self.0 < 0 { "-" } else { "" };
+        write!(f, "{sign}{}", whole.unsigned_abs())?;
+        if fraction == 0 {
+            return Ok(());
+        }
+        write!(f, ".{}", format!("{fraction:09}").trim_end_matches('0'))
+    }
+}
+
+// A sum that doesn't fit is one that no table has. It stays at the end of the range.
+impl Add for Decimal {
+    type Output = Self;
+
+    fn add(self, other: Self) -> Self {
+        Self(self.0.saturating_add(other.0))
+    }
+}
+
+impl Sub for Decimal {
+    type Output = Self;
+
+    fn sub(self, other: Self) -> Self {
+        Self(self.0.saturating_sub(other.0))
+    }
+}
+
+impl Neg for Decimal {
+    type Output = Self;
+
+    fn neg(self) -> Self {
+        Self(self.0.saturating_neg())
+    }
+}
+
+impl AddAssign for Decimal {
+    fn add_assign(&mut self, other: Self) {
+        *self = *self + other;
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn numbers_are_read_as_dynamodb_spells_them_and_as_others_do() {
+        for (text, plain) in [
+            ("0", "0"),
+            ("-0", "0"),
+            ("000", "0"),
+            ("12", "12"),
+            ("-12.50", "-12.5"),
+            ("0.1", "0.1"),
+            (".1", "0.1"),
+            ("5.", "5"),
+            ("+7", "7"),
+            ("1e3", "1000"),
+            ("1E+3", "1000"),
+            ("12.5e-1", "1.25"),
+            ("0.000000001", "0.000000001"),
+            ("1e-9", "0.000000001"),
+            ("-0.000000001", "-0.000000001"),
+            ("999999999999999999.999999999", "999999999999999999.999999999"),
+            ("1e17", "100000000000000000"),
+            ("0e999999999", "0"),
+        ] {
+            assert_eq!(Decimal::value(text).map(|number| number.to_string()).as_deref(), Some(plain), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_has_too_many_digits_or_is_no_number_isnt_read() {
+        let most = "1".to_owned() + &"0".repeat(18);
+        for text in ["", "-", ".", "a", "1a", "1e", "1e1.5", "0x1", "--1", "0.0000000001", "1e-10", "1e18", &most] {
+            assert_eq!(Decimal::value(text), None, "{text}");
+        }
+        assert!(Decimal::sum(&most).is_some());
+        for text in ["1e30", "1e2147483647", "1e-2147483648", "9e28"] {
+            _ = Decimal::sum(text);
+        }
+        assert_eq!(Decimal::sum("1e29"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_written_reads_back(billionths in -(10_i128.pow(27) - 1)..10_i128.pow(27)) {
+            let number = Decimal(billionths);
+            prop_assert_eq!(Decimal::value(&number.to_string()), Some(number));
+        }
+
+        #[test]
+        fn sums_are_exact_in_any_order(numbers in proptest::collection::vec(-(10_i128.pow(27) - 1)..10_i128.pow(27), 0..20)) {
+            let forth: Decimal = numbers.iter().fold(Decimal::ZERO, |sum, one| sum + Decimal(*one));
+            let back: Decimal = numbers.iter().rev().fold(Decimal::ZERO, |sum, one| sum + Decimal(*one));
+            prop_assert_eq!(forth, back);
+            prop_assert_eq!(forth.0, numbers.iter().sum::<i128>());
+            prop_assert_eq!(Decimal::sum(&forth.to_string()), Some(forth));
+        }
+    }
+}

@@ -1,0 +1,392 @@
+//! Totals: how many nodes are below each node, and what their numbers add up to.
+//!
+//! What a node adds to its ancestors' totals is its [`Share`]. The item `COUNTED` of a node says which share of it the
+//! totals hold, and changes only in a transaction with them.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
+
+use super::decimal::Decimal;
+use super::format::{self, NewerFormat};
+use super::item::{AttributeValue, Item, text, text_of, texts, texts_of, with_key};
+use super::settings::Settings;
+use crate::keys::{EPOCH_MAX, Id, NodeRef, Schema};
+use crate::request::Update;
+
+/// The word for the number of nodes, in settings.
+const COUNT: &str = "count";
+
+/// Most attributes whose numbers are added up. It is a choice: each is in what every node is counted as.
+pub const TOTALS_ATTRIBUTES_MAX: usize = 8;
+
+/// Which totals a table keeps.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Totals {
+    /// The attributes of base records whose numbers are added up. The nodes are counted in any case.
+    attributes: BTreeSet<String>,
+}
+
+impl Totals {
+    /// Nodes are counted, and these attributes added up.
+    pub fn of(attributes: impl IntoIterator<Item = String>) -> Self {
+        Self { attributes: attributes.into_iter().collect() }
+    }
+
+    /// The attributes that are added up.
+    #[must_use]
+    pub fn attributes(&self) -> &BTreeSet<String> {
+        &self.attributes
+    }
+
+    /// What a base record adds, by attribute. What is no number, or has too many digits, adds nothing.
+    #[must_use]
+    pub fn values(&self, base: &Item) -> BTreeMap<String, Decimal> {
+        let value = |name: &String| match base.get(name) {
+            Some(AttributeValue::N(digits)) => Decimal::value(digits).filter(|value| !value.is_zero()),
+            _ => None,
+        };
+        self.attributes.iter().filter_map(|name| Some((name.clone(), value(name)?))).collect()
+    }
+
+    /// The attributes of a base record that should be added up and can't be.
+    pub fn left_out<'a>(&'a self, base: &'a Item) -> impl Iterator<Item = &'a str> {
+        let is_left_out = |name: &&String| match base.get(*name) {
+            None => false,
+            Some(AttributeValue::N(digits)) => Decimal::value(digits).is_none(),
+            Some(_) => true,
+        };
+        self.attributes.iter().filter(is_left_out).map(String::as_str)
+    }
+}
+
+impl fmt::Display for Totals {
+    /// As settings have it: `count,size`.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(COUNT)?;
+        self.attributes.iter().try_for_each(|name| write!(f, ",{name}"))
+    }
+}
+
+/// What a node adds to the totals of its ancestors.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Share {
+    /// The ancestors whose totals the node is in, nearest first.
+    ancestors: Vec<Id>,
+    /// What it adds to each of them, by attribute. Nothing is zero.
+    values: BTreeMap<String, Decimal>,
+}
+
+impl Share {
+    /// The share of a node below these ancestors. Without ancestors it is nothing.
+    #[must_use]
+    pub fn new(ancestors: Vec<Id>, values: BTreeMap<String, Decimal>) -> Self {
+        if ancestors.is_empty() { Self::default() } else { Self { ancestors, values } }
+    }
+
+    /// The ancestors, nearest first.
+    #[must_use]
+    pub fn ancestors(&self) -> &[Id] {
+        &self.ancestors
+    }
+
+    /// What it adds, by attribute.
+    #[must_use]
+    pub fn values(&self) -> &BTreeMap<String, Decimal> {
+        &self.values
+    }
+
+    /// What it adds to one of the ancestors; nothing to others.
+    #[must_use]
+    pub fn of(&self, ancestor: &Id) -> Amounts {
+        if !self.ancestors.contains(ancestor) {
+            return Amounts::default();
+        }
+        let is_parent = self.ancestors.first() == Some(ancestor);
+        let children = if is_parent { Decimal::ONE } else { Decimal::ZERO };
+        Amounts { count: Decimal::ONE, children, sums: self.values.clone() }
+    }
+
+    /// What each ancestor's totals change by when this share takes the place of another.
+    #[must_use]
+    pub fn change_from(&self, before: &Self) -> BTreeMap<Id, Amounts> {
+        let concerned: BTreeSet<&Id> = self.ancestors.iter().chain(&before.ancestors).collect();
+        let changes = concerned.into_iter().map(|ancestor| {
+            let mut change = self.of(ancestor);
+            change.subtract(&before.of(ancestor));
+            (ancestor.clone(), change)
+        });
+        changes.filter(|(_, change)| !change.is_nothing()).collect()
+    }
+}
+
+/// What is below a node, as its totals have it, or a part of that.
+#[derive(Clone, Debug, PartialEq, Eq, Default)]
+pub struct Amounts {
+    /// The number of nodes below it.
+    pub count: Decimal,
+    /// The number of its children.
+    pub children: Decimal,
+    /// The sums, by attribute.
+    pub sums: BTreeMap<String, Decimal>,
+}
+
+impl Amounts {
+    const COUNT: &str = "_count";
+    const CHILDREN: &str = "_children";
+    const WRITES: &str = "_writes";
+    /// What the name of a sum begins with: a user's attribute can be an index's key, or the table's TTL attribute.
+    const SUM: &str = "_sum_";
+
+    /// Adds other amounts.
+    pub fn add(&mut self, other: &Self) {
+        self.count += other.count;
+        self.children += other.children;
+        other.sums.iter().for_each(|(name, sum)| *self.sums.entry(name.clone()).or_default() += *sum);
+        self.sums.retain(|_, sum| !sum.is_zero());
+    }
+
+    /// Takes other amounts away.
+    pub fn subtract(&mut self, other: &Self) {
+        let sums = other.sums.iter().map(|(name, sum)| (name.clone(), -*sum)).collect();
+        self.add(&Self { count: -other.count, children: -other.children, sums });
+    }
+
+    /// True if nothing is to be added.
+    #[must_use]
+    pub fn is_nothing(&self) -> bool {
+        self.count.is_zero() && self.children.is_zero() && self.sums.is_empty()
+    }
+
+    /// The update that adds these amounts to a lane, for example `ADD _count 1, _children 1, _sum_size 12, _writes 1`.
+    #[must_use]
+    pub fn added(&self) -> Update {
+        let own = [(Self::COUNT, self.count), (Self::CHILDREN, self.children), (Self::WRITES, Decimal::ONE)];
+        let own = own.into_iter().map(|(name, amount)| (name.to_owned(), amount));
+        let sums = self.sums.iter().map(|(name, sum)| (format!("{}{name}", Self::SUM), *sum));
+        Update { add: own.chain(sums).filter(|(_, amount)| !amount.is_zero()).collect(), ..Update::default() }
+    }
+
+    /// Reads a lane. What isn't a number counts as nothing.
+    #[must_use]
+    pub fn in_lane(lane: &Item) -> Self {
+        let number = |name: &str| number_of(lane, name).unwrap_or_default();
+        let sums = lane.keys().filter_map(|name| {
+            let sum = number_of(lane, name).filter(|sum| !sum.is_zero())?;
+            Some((name.strip_prefix(Self::SUM)?.to_owned(), sum))
+        });
+        Self { count: number(Self::COUNT), children: number(Self::CHILDREN), sums: sums.collect() }
+    }
+
+    /// How often a lane was written.
+    #[must_use]
+    pub fn writes_of(lane: &Item) -> Option<u64> {
+        number_of(lane, Self::WRITES)?.count()
+    }
+}
+
+fn number_of(item: &Item, name: &str) -> Option<Decimal> {
+    match item.get(name) {
+        Some(AttributeValue::N(digits)) => Decimal::sum(digits),
+        _ => None,
+    }
+}
+
+/// What a node was counted as: the item `COUNTED`. After the node has gone it is a tombstone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Counted {
+    /// The epoch of the totals that hold the share.
+    pub epoch: u32,
+    /// The name of the write. No other write of this item has the same: a transaction that comes late finds another.
+    pub version: String,
+    /// The share; `None` for a tombstone.
+    pub share: Option<Share>,
+}
+
+impl Counted {
+    /// The attribute that names the write.
+    pub const VERSION: &str = "version";
+    const EPOCH: &str = "epoch";
+    const ANCESTORS: &str = "ancestors";
+    const VALUES: &str = "values";
+
+    /// How long a tombstone is kept, in seconds: 14 days, as that of a lineage. A transaction that was on its way when
+    /// the node went has long ended then.
+    const KEPT_SECONDS: u64 = 14 * 24 * 60 * 60;
+
+    /// The item, written at this time in seconds since 1970.
+    ///
+    /// ```json
+    /// {"PK": "d", "SK": "COUNTED", "format": 1, "epoch": 0, "version": "0b6a….0", "ancestors": ["V", "D"], "values": {"size": 12}}
+    /// ```
+    #[must_use]
+    pub fn item(&self, node: &NodeRef, settings: &Settings, now: u64) -> Item {
+        let schema = &settings.schema;
+        let mut item = with_key(&schema.counted_key(node), schema);
+        format::mark(&mut item);
+        item.insert(Self::EPOCH.to_owned(), AttributeValue::N(self.epoch.to_string()));
+        item.insert(Self::VERSION.to_owned(), text(&self.version));
+        match &self.share {
+            Some(share) => {
+                let values = share.values.iter();
+                let values = values.map(|(name, value)| (name.clone(), AttributeValue::N(value.to_string())));
+                item.insert(Self::ANCESTORS.to_owned(), texts(share.ancestors.iter().map(Id::as_str)));
+                item.insert(Self::VALUES.to_owned(), AttributeValue::M(values.collect()));
+            }
+            None => {
+                let expires = now.saturating_add(Self::KEPT_SECONDS);
+                item.insert(settings.expires().to_owned(), AttributeValue::N(expires.to_string()));
+            }
+        }
+        item
+    }
+
+    /// Reads the item. `None` for an item that no handler has written: nothing is counted by it.
+    ///
+    /// # Errors
+    /// [`NewerFormat`] if a newer version has written it.
+    pub fn read(item: &Item) -> Result<Option<Self>, NewerFormat> {
+        Ok(if format::is_known(item)? { Self::known(item) } else { None })
+    }
+
+    fn known(item: &Item) -> Option<Self> {
+        let share = match (item.get(Self::ANCESTORS), item.get(Self::VALUES)) {
+            (None, None) => None,
+            (Some(_), Some(AttributeValue::M(values))) => {
+                let value = |(name, value): (&String, &AttributeValue)| match value {
+                    AttributeValue::N(digits) => Some((name.clone(), Decimal::value(digits)?)),
+                    _ => None,
+                };
+                let ancestors = texts_of(item, Self::ANCESTORS, |id| Id::new(id).ok())?;
+                Some(Share::new(ancestors, values.iter().map(value).collect::<Option<_>>()?))
+            }
+            _ => return None,
+        };
+        Some(Self {
+            epoch: epoch_of(item, Self::EPOCH)?,
+            version: text_of(item, Self::VERSION)?.to_owned(),
+            share,
+        })
+    }
+}
+
+/// The epoch of all totals: the item `EPOCH`. Totals of an earlier one are left behind, and not read any more.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub struct Epoch(pub u32);
+
+impl Epoch {
+    const EPOCH: &str = "epoch";
+
+    /// The item, for example `{"PK": "SAPWOOD", "SK": "EPOCH", "format": 1, "epoch": 2}`.
+    #[must_use]
+    pub fn item(self, schema: &Schema) -> Item {
+        let mut item = with_key(&schema.epoch_key(), schema);
+        format::mark(&mut item);
+        item.insert(Self::EPOCH.to_owned(), AttributeValue::N(self.0.to_string()));
+        item
+    }
+
+    /// Reads the item. Without one, or with one that isn't ours, it is the first epoch.
+    ///
+    /// # Errors
+    /// [`NewerFormat`] if a newer version has written it.
+    pub fn read(item: Option<&Item>) -> Result<Self, NewerFormat> {
+        let Some(item) = item else { return Ok(Self::default()) };
+        let known = format::is_known(item)?;
+        Ok(Self(epoch_of(item, Self::EPOCH).filter(|_| known).unwrap_or_default()))
+    }
+}
+
+fn epoch_of(item: &Item, name: &str) -> Option<u32> {
+    match item.get(name) {
+        Some(AttributeValue::N(digits)) => digits.parse().ok().filter(|epoch| *epoch <= EPOCH_MAX),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+
+    fn ids(ids: &[&str]) -> Vec<Id> {
+        ids.iter().map(|id| Id::new(*id).unwrap()).collect()
+    }
+
+    fn share(ancestors: &[&str], size: &str) -> Share {
+        let values = Decimal::value(size).filter(|size| !size.is_zero()).map(|size| ("size".to_owned(), size));
+        Share::new(ids(ancestors), values.into_iter().collect())
+    }
+
+    fn changes(before: &Share, after: &Share) -> Vec<String> {
+        let changes = after.change_from(before).into_iter();
+        let shown = changes.map(|(id, Amounts { count, children, sums })| {
+            let size = sums.get("size").copied().unwrap_or_default();
+            format!("{id}: {count} {children} {size}")
+        });
+        shown.collect()
+    }
+
+    #[test]
+    fn only_ancestors_whose_totals_change_are_concerned() {
+        let (none, below) = (Share::default(), share(&["p", "r"], "2.5"));
+        assert_eq!(changes(&none, &below), ["p: 1 1 2.5", "r: 1 0 2.5"]);
+        assert_eq!(changes(&below, &none), ["p: -1 -1 -2.5", "r: -1 0 -2.5"]);
+        assert_eq!(changes(&below, &below), Vec::<String>::new());
+        assert_eq!(changes(&below, &share(&["p", "r"], "0.5")), ["p: 0 0 -2", "r: 0 0 -2"]);
+        assert_eq!(changes(&below, &share(&["q", "r"], "2.5")), ["p: -1 -1 -2.5", "q: 1 1 2.5"]);
+        // One that was the parent stays an ancestor, and one that was none is in between.
+        assert_eq!(changes(&below, &share(&["q", "p", "r"], "2.5")), ["p: 0 -1 0", "q: 1 1 2.5"]);
+        assert_eq!(changes(&below, &share(&["r"], "2.5")), ["p: -1 -1 -2.5", "r: 0 1 0"]);
+    }
+
+    #[test]
+    fn what_is_counted_reads_back_and_nothing_else_is_read() {
+        let (settings, node) = (Settings::default(), NodeRef::from(Id::new("d").unwrap()));
+        for share in [None, Some(Share::default()), Some(share(&["p", "r"], "-0.25"))] {
+            let counted = Counted { epoch: 3, version: "w".to_owned(), share };
+            let item = counted.item(&node, &settings, 100);
+            assert_eq!(item.contains_key("_expires"), counted.share.is_none());
+            assert_eq!(Counted::read(&item), Ok(Some(counted)));
+            for name in item.keys().filter(|name| !["PK", "SK", "_expires"].contains(&name.as_str())) {
+                let mut odd = item.clone();
+                odd.insert(name.clone(), AttributeValue::Bool(true));
+                assert_eq!(Counted::read(&odd), Ok(None), "{name}");
+            }
+            let newer = item.into_iter().chain([("format".to_owned(), AttributeValue::N("99".to_owned()))]).collect();
+            assert_eq!(Counted::read(&newer), Err(NewerFormat { format: 99 }));
+        }
+    }
+
+    #[test]
+    fn an_epoch_reads_back_and_without_one_it_is_the_first() {
+        let schema = Schema::default();
+        assert_eq!(Epoch::read(Some(&Epoch(7).item(&schema))), Ok(Epoch(7)));
+        assert_eq!(Epoch::read(None), Ok(Epoch(0)));
+        let odd = Item::from([("epoch".to_owned(), AttributeValue::N("7".to_owned()))]);
+        assert_eq!(Epoch::read(Some(&odd)), Ok(Epoch(0)), "it has no format");
+    }
+
+    #[test]
+    fn a_lane_has_what_was_added_to_it() {
+        let mut amounts = share(&["p"], "0.1").of(&Id::new("p").unwrap());
+        amounts.add(&share(&["p"], "0.2").of(&Id::new("p").unwrap()));
+        let lane = amounts.added().of(amounts.added().of(Item::new()));
+        let mut twice = amounts.clone();
+        twice.add(&amounts);
+        assert_eq!(Amounts::in_lane(&lane), twice);
+        assert_eq!(twice.sums["size"].to_string(), "0.6");
+        assert_eq!(Amounts::writes_of(&lane), Some(2));
+    }
+
+    #[test]
+    fn what_cannot_be_added_up_is_named() {
+        let totals = Totals::of(["size", "price", "none"].map(str::to_owned));
+        assert_eq!(totals.to_string(), "count,none,price,size");
+        let number = |digits: &str| AttributeValue::N(digits.to_owned());
+        let base = Item::from([("size".to_owned(), number("1e20")), ("price".to_owned(), number("0.10"))]);
+        assert_eq!(totals.left_out(&base).collect::<Vec<_>>(), ["size"]);
+        assert_eq!(totals.values(&base), BTreeMap::from([("price".to_owned(), Decimal::value("0.1").unwrap())]));
+        let base = Item::from([("size".to_owned(), text("12"))]);
+        assert_eq!(totals.left_out(&base).collect::<Vec<_>>(), ["size"]);
+    }
+}

@@ -1,0 +1,418 @@
+//! Totals: what comes between two requests, tables that refuse, and what others write under our keys. Random schedules are
+//! in `simulation.rs`.
+
+use std::collections::BTreeSet;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll, Waker};
+
+use sapwood_core::fanout::StreamRecord;
+use sapwood_core::keys::{ItemKey, NodeRef, Schema};
+use sapwood_core::model::{AttributeValue, Decimal, Epoch, Item, Settings, Totals, text};
+use sapwood_core::plan::{Rule, Rules};
+use sapwood_engine::fanout::{Fanout, Report, Run};
+use sapwood_table::{Action, NoRetries, Table, TableError, Transacted};
+use sapwood_tests::fixture::at_once;
+use sapwood_tests::intercept::{Intercept, Observer, Request};
+use sapwood_tests::memory::MemoryTable;
+use sapwood_tests::oracle::Oracle;
+use sapwood_tests::sim::wrong_totals;
+
+/// What is done to transactions.
+#[derive(Default)]
+struct Transactions {
+    /// The actions of each that was sent.
+    sent: Vec<Vec<Action>>,
+    /// True while none is taken.
+    refused: bool,
+    /// What is done just before the next one, by somebody else.
+    before: Option<Deed>,
+}
+
+type Deed = Box<dyn FnOnce() + Send>;
+
+#[derive(Clone, Default)]
+struct Watched(Arc<Mutex<Transactions>>);
+
+impl Watched {
+    fn of<V>(&self, act: impl FnOnce(&mut Transactions) -> V) -> V {
+        act(&mut self.0.lock().unwrap())
+    }
+}
+
+impl Observer for Watched {
+    async fn before(&self, request: &Request<'_>) {
+        let Request::Transact(actions) = request else { return };
+        let deed = self.of(|of| {
+            of.sent.push(actions.to_vec());
+            of.before.take()
+        });
+        deed.into_iter().for_each(|deed| deed());
+    }
+
+    fn refuses(&self, request: &Request<'_>) -> Option<TableError> {
+        let is_refused = matches!(request, Request::Transact(_)) && self.of(|of| of.refused);
+        is_refused.then(|| TableError::conflict("another transaction"))
+    }
+}
+
+/// A table that keeps totals, and its handler.
+struct World {
+    table: Intercept<MemoryTable, Watched>,
+    fanout: Fanout,
+    runs: Mutex<u32>,
+}
+
+impl World {
+    fn new(rules: Rules) -> Self {
+        let table = MemoryTable(Arc::default(), Schema::default());
+        let totals = Some(Totals::of(["size".to_owned()]));
+        let fanout = Fanout { settings: Settings { totals, ..Settings::default() }, rules, ..Fanout::default() };
+        Self { table: Intercept { table, observer: Watched::default() }, fanout, runs: Mutex::default() }
+    }
+
+    /// Puts a node.
+    fn put(&self, id: &str, parent: Option<&str>, size: Option<&str>) {
+        let mut item = Item::from([("PK".to_owned(), text(id)), ("SK".to_owned(), text("NODE"))]);
+        item.extend(parent.map(|parent| ("parent".to_owned(), text(parent))));
+        item.extend(size.map(|size| ("size".to_owned(), AttributeValue::N(size.to_owned()))));
+        self.write(id, "NODE", Some(item));
+    }
+
+    fn write(&self, pk: &str, sk: &str, item: Option<Item>) {
+        self.table.table.0.lock().unwrap().write(&ItemKey::new(pk, sk), item);
+    }
+
+    fn get(&self, pk: &str, sk: &str) -> Option<Item> {
+        self.table.table.0.lock().unwrap().get(&ItemKey::new(pk, sk)).cloned()
+    }
+
+    /// The records that nobody has handled, of items whose records are.
+    fn records(&self) -> Vec<StreamRecord> {
+        let all = std::mem::take(&mut self.table.table.0.lock().unwrap().stream);
+        all.into_iter().filter(|record| self.fanout.settings.schema.passes_filter(&record.key.sk)).collect()
+    }
+
+    fn run(&self, table: &impl Table, records: &[StreamRecord]) -> Report {
+        let name = {
+            let mut runs = self.runs.lock().unwrap();
+            *runs += 1;
+            format!("run {runs}")
+        };
+        let report = pin!(self.fanout.run(table, &NoRetries, Run { name: &name, now: 0 }, records));
+        let Poll::Ready(report) = report.poll(&mut Context::from_waker(Waker::noop())) else { panic!("it waits") };
+        report
+    }
+
+    fn handle(&self, records: &[StreamRecord]) -> Report {
+        self.run(&self.table, records)
+    }
+
+    /// Handles all records, and those that come of them.
+    fn settle(&self) {
+        for _ in 0..1_000 {
+            let records = self.records();
+            if records.is_empty() {
+                return;
+            }
+            for batch in records.chunks(100) {
+                assert_eq!(self.handle(batch).failed, Vec::<String>::new());
+            }
+        }
+        panic!("it doesn't come to rest");
+    }
+
+    /// What is wrong at rest.
+    fn wrong(&self) -> Vec<String> {
+        let contents = self.table.table.0.lock().unwrap().contents();
+        Oracle::default().differences(&contents).into_iter().chain(wrong_totals(&contents)).collect()
+    }
+
+    /// A total of a node, over its lanes of this epoch.
+    fn total(&self, id: &str, epoch: u32, name: &str) -> String {
+        let lane = |lane: u32| self.get(id, &format!("TOTALS#{epoch:04}#{lane:02}"));
+        let number = |item: Item| match item.get(name) {
+            Some(AttributeValue::N(digits)) => Decimal::sum(digits).unwrap(),
+            _ => Decimal::ZERO,
+        };
+        (0..4).filter_map(lane).map(number).fold(Decimal::ZERO, |sum, more| sum + more).to_string()
+    }
+
+    fn sent(&self) -> Vec<Vec<Action>> {
+        self.table.observer.of(|of| std::mem::take(&mut of.sent))
+    }
+}
+
+/// `n` below `p` below `r`, settled.
+fn small(rules: Rules) -> World {
+    let world = World::new(rules);
+    world.put("r", None, None);
+    world.put("p", Some("r"), Some("1"));
+    world.put("n", Some("p"), Some("10"));
+    world.settle();
+    world.sent();
+    world
+}
+
+#[test]
+fn totals_are_counted_as_nodes_come_change_move_and_go() {
+    let world = small(Rules::default());
+    let of = |id: &str| ["_count", "_children", "_sum_size"].map(|name| world.total(id, 0, name));
+    assert_eq!((of("r"), of("p")), (["2", "1", "11"].map(str::to_owned), ["1", "1", "10"].map(str::to_owned)));
+    world.put("n", Some("p"), Some("0.1"));
+    world.settle();
+    assert_eq!((of("r"), of("p")), (["2", "1", "1.1"].map(str::to_owned), ["1", "1", "0.1"].map(str::to_owned)));
+    world.put("n", Some("r"), Some("0.1"));
+    world.settle();
+    assert_eq!((of("r"), of("p")), (["2", "2", "1.1"].map(str::to_owned), ["0", "0", "0"].map(str::to_owned)));
+    world.write("n", "NODE", None);
+    world.settle();
+    assert_eq!(of("r"), ["1", "1", "1"].map(str::to_owned));
+    assert!(world.get("n", "COUNTED").unwrap().contains_key("_expires"));
+    assert_eq!(world.wrong(), Vec::<String>::new());
+}
+
+#[test]
+fn what_changes_nothing_is_not_written() {
+    let world = small(Rules::default());
+    let mut item = world.get("n", "NODE").unwrap();
+    item.insert("color".to_owned(), text("red"));
+    world.write("n", "NODE", Some(item));
+    world.settle();
+    assert_eq!(world.sent(), Vec::<Vec<Action>>::new());
+}
+
+#[test]
+fn a_size_that_is_set_there_and_back_needs_the_lock_of_its_nodes_records() {
+    // A handler has read size = 20 and is about to count it. The client sets 10 again. Whoever looks now finds the node
+    // counted as it should be, and has nothing to do. Then the first one counts 20.
+    for at_once in [false, true] {
+        let world = Arc::new(small(Rules::default()));
+        world.put("n", Some("p"), Some("20"));
+        let records = world.records();
+        let other = Arc::clone(&world);
+        world.table.observer.of(|of| {
+            of.before = Some(Box::new(move || {
+                other.put("n", Some("p"), Some("10"));
+                if at_once {
+                    // What would be if another invocation handled records of the node meanwhile, or those of its
+                    // lineage had it counted as well.
+                    let back = other.records();
+                    assert_eq!(other.run(&other.table.table, &back).failed, Vec::<String>::new());
+                }
+            }));
+        });
+        assert_eq!(world.handle(&records).failed, Vec::<String>::new());
+        world.settle();
+        let sum = world.total("r", 0, "_sum_size");
+        if at_once {
+            assert_eq!(sum, "21", "without the lock nothing would be wrong: is the drill still one?");
+        } else {
+            assert_eq!(sum, "11");
+            assert_eq!(world.wrong(), Vec::<String>::new());
+        }
+    }
+}
+
+#[test]
+fn a_transaction_that_lands_after_its_node_has_gone_does_nothing() {
+    // It was sent by a handler that died before there was an answer, and DynamoDB carries it out much later.
+    let lands = |rules| {
+        let world = World::new(rules);
+        world.put("p", None, None);
+        world.settle();
+        world.put("n", Some("p"), Some("10"));
+        let records = world.records();
+        world.sent();
+        world.table.observer.of(|of| of.refused = true);
+        world.handle(&records);
+        let late = world.sent().pop().unwrap();
+        world.table.observer.of(|of| of.refused = false);
+        world.write("n", "NODE", None);
+        world.settle();
+        let landed = at_once(world.table.table.transact(&late)).unwrap().value;
+        (landed == Transacted::Done, world.total("p", 0, "_count"))
+    };
+    assert_eq!(lands(Rules::default()), (false, "0".to_owned()));
+    assert_eq!(lands(Rules::without(Rule::CountedWhereNone)), (true, "1".to_owned()), "it counts a node that isn't there");
+    assert_eq!(lands(Rules::without(Rule::CountedTombstone)), (true, "1".to_owned()), "the same");
+}
+
+#[test]
+fn where_the_table_takes_no_transaction_rows_are_not_put_again() {
+    let rows_put = |rules| {
+        let world = small(rules);
+        world.table.observer.of(|of| of.refused = true);
+        world.put("n", Some("p"), Some("20"));
+        let (mut failed, mut put) = (Vec::new(), 0);
+        let mut records = world.records();
+        for _ in 0..4 {
+            let report = world.handle(&records);
+            put += report.counts.tally.rows_put;
+            let left = records.into_iter().filter(|record| report.failed.contains(&record.sequence));
+            let mut next: Vec<StreamRecord> = left.collect();
+            failed.push(next.len());
+            next.extend(world.records());
+            records = next;
+        }
+        world.table.observer.of(|of| of.refused = false);
+        world.handle(&records);
+        world.settle();
+        assert_eq!(world.wrong(), Vec::<String>::new());
+        (put, failed)
+    };
+    // The node is touched once. After that the touch's own record waits, of which nothing comes but this.
+    assert_eq!(rows_put(Rules::default()), (3, vec![0, 1, 1, 1]));
+    let (put, failed) = rows_put(Rules::without(Rule::CountLater));
+    assert!(put > 3 && failed[0] == 1, "{put} rows, {failed:?}");
+}
+
+#[test]
+fn a_node_that_has_gone_and_cannot_be_uncounted_fails_its_record() {
+    let world = small(Rules::default());
+    world.write("n", "NODE", None);
+    let records = world.records();
+    let deed = Arc::new(Mutex::new(true));
+    world.table.observer.of(|of| of.refused = *deed.lock().unwrap());
+    assert_eq!(world.handle(&records).failed.len(), 1);
+    assert_eq!(world.get("n", "NODE"), None, "nobody made it again");
+    world.table.observer.of(|of| of.refused = false);
+    assert_eq!(world.handle(&records).failed, Vec::<String>::new());
+    world.settle();
+    assert_eq!(world.wrong(), Vec::<String>::new());
+}
+
+#[test]
+fn a_move_from_98_ancestors_to_98_others_takes_two_transactions() {
+    let world = World::new(Rules::default());
+    for (chain, number) in [("a", 98), ("b", 98)].into_iter().flat_map(|(chain, count)| (0..count).map(move |n| (chain, n))) {
+        let parent = (number > 0).then(|| format!("{chain}{}", number - 1));
+        world.put(&format!("{chain}{number}"), parent.as_deref(), Some("1"));
+    }
+    world.put("n", Some("a97"), Some("10"));
+    world.settle();
+    assert_eq!((world.total("a0", 0, "_sum_size"), world.total("b0", 0, "_sum_size")), ("107".into(), "97".into()));
+    world.sent();
+    world.put("n", Some("b97"), Some("20"));
+    let records = world.records();
+    assert_eq!(world.handle(&records).failed, Vec::<String>::new());
+    assert_eq!(world.sent().iter().map(Vec::len).collect::<Vec<_>>(), [99, 99]);
+    world.settle();
+    assert_eq!((world.total("a0", 0, "_sum_size"), world.total("b0", 0, "_sum_size")), ("97".into(), "117".into()));
+    assert_eq!(world.wrong(), Vec::<String>::new());
+}
+
+#[test]
+fn nodes_of_a_batch_share_transactions_that_name_no_item_twice() {
+    let world = World::new(Rules::default());
+    world.put("r", None, None);
+    (0..20).for_each(|n| world.put(&format!("p{n}"), Some("r"), None));
+    world.settle();
+    world.sent();
+    // Sorted by their parents, and not.
+    for (name, of_parent) in [("s", 5), ("t", 1)] {
+        (0..100).for_each(|n| world.put(&format!("{name}{n:02}"), Some(&format!("p{}", n / of_parent % 20)), Some("2")));
+        let records = world.records();
+        assert_eq!(world.handle(&records).failed, Vec::<String>::new());
+        let sent = world.sent();
+        for actions in &sent {
+            let keys: BTreeSet<&ItemKey> = actions.iter().map(Action::key).collect();
+            assert!(keys.len() == actions.len() && actions.len() <= 100, "{} of {}", keys.len(), actions.len());
+        }
+        assert_eq!(sent.len(), 2, "100 nodes, and 21 ancestors in each transaction at most");
+        world.settle();
+        world.sent();
+    }
+    assert_eq!(world.total("r", 0, "_sum_size"), "400");
+    assert_eq!(world.wrong(), Vec::<String>::new());
+}
+
+#[test]
+fn a_lane_that_another_client_has_written_keeps_no_other_node_from_being_counted() {
+    let world = small(Rules::default());
+    for lane in 0..4 {
+        let item = [("PK", text("p")), ("SK", text(format!("TOTALS#0000#{lane:02}"))), ("_count", text("many"))];
+        let item = item.into_iter().map(|(name, value)| (name.to_owned(), value)).collect();
+        world.write("p", &format!("TOTALS#0000#{lane:02}"), Some(item));
+    }
+    world.put("q", Some("r"), Some("5"));
+    world.put("m", Some("p"), Some("7"));
+    let records = world.records();
+    let report = world.handle(&records);
+    assert_eq!(report.failed, Vec::<String>::new());
+    assert_eq!(report.problems.iter().map(|problem| problem.key.pk.as_str()).collect::<BTreeSet<_>>(), ["m", "q"].into());
+    assert_eq!((world.total("r", 0, "_count"), world.total("r", 0, "_sum_size")), ("3".into(), "16".into()));
+    assert_eq!(world.get("m", "COUNTED"), None);
+}
+
+#[test]
+fn totals_that_are_begun_anew_count_each_node_once() {
+    let world = small(Rules::default());
+    let begin = |epoch: u32| {
+        world.write("SAPWOOD", "EPOCH", Some(Epoch(epoch).item(&Schema::default())));
+        ["r", "p", "n"].into_iter().for_each(|id| touch(&world, id, epoch));
+    };
+    begin(1);
+    world.settle();
+    assert_eq!((world.total("r", 1, "_count"), world.total("r", 1, "_sum_size")), ("2".into(), "11".into()));
+    assert_eq!(world.total("r", 0, "_count"), "2", "what was before stays as it is");
+    assert_eq!(world.wrong(), Vec::<String>::new());
+}
+
+fn touch(world: &World, id: &str, number: u32) {
+    let mut item = world.get(id, "NODE").unwrap();
+    item.insert("_redriven".to_owned(), text(format!("{number}")));
+    world.write(id, "NODE", Some(item));
+}
+
+#[test]
+fn where_the_epoch_is_lost_nodes_stay_in_theirs() {
+    // A client has deleted the item, or a copy of the table lacks it.
+    let total = |rules| {
+        let world = small(rules);
+        world.write("SAPWOOD", "EPOCH", Some(Epoch(3).item(&Schema::default())));
+        ["r", "p", "n"].into_iter().for_each(|id| touch(&world, id, 3));
+        world.settle();
+        world.write("SAPWOOD", "EPOCH", None);
+        world.put("n", Some("p"), Some("20"));
+        world.settle();
+        world.total("r", 3, "_sum_size")
+    };
+    assert_eq!(total(Rules::default()), "21");
+    assert_eq!(total(Rules::without(Rule::EpochOnwards)), "11", "the rest is counted in an epoch that nobody reads");
+}
+
+#[test]
+fn what_a_newer_version_has_counted_is_left_alone() {
+    let world = small(Rules::default());
+    let mut counted = world.get("n", "COUNTED").unwrap();
+    counted.insert("format".to_owned(), AttributeValue::N("99".to_owned()));
+    world.write("n", "COUNTED", Some(counted.clone()));
+    world.put("n", Some("p"), Some("20"));
+    let records = world.records();
+    let report = world.handle(&records);
+    assert_eq!(report.failed.len(), 1);
+    assert!(report.problems.iter().any(|problem| problem.reason.contains("99")), "{:?}", report.problems);
+    assert_eq!(world.get("n", "COUNTED"), Some(counted));
+}
+
+#[test]
+fn a_node_in_the_trash_is_in_no_total_and_what_is_below_it_is_in_its_own() {
+    let world = small(Rules::default());
+    let mut trashed = world.get("p", "NODE").unwrap();
+    trashed.remove("parent");
+    trashed.insert("_trashed".to_owned(), AttributeValue::M([("at".to_owned(), text("2026-02-03T04:05:06.789Z"))].into()));
+    world.write("p", "NODE", Some(trashed));
+    world.settle();
+    assert_eq!((world.total("r", 0, "_count"), world.total("r", 0, "_sum_size")), ("0".into(), "0".into()));
+    assert_eq!((world.total("p", 0, "_count"), world.total("p", 0, "_sum_size")), ("1".into(), "10".into()));
+    assert_eq!(world.wrong(), Vec::<String>::new());
+}
+
+#[test]
+fn keys_of_totals_never_set_the_handler_off() {
+    let (schema, node): (Schema, NodeRef) = (Schema::default(), sapwood_core::keys::Id::new("n").unwrap().into());
+    for key in [schema.counted_key(&node), schema.totals_key(&node, 0, 0), schema.epoch_key()] {
+        assert!(!schema.passes_filter(&key.sk), "{key:?}");
+    }
+}
