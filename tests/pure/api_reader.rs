@@ -9,7 +9,7 @@ use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use proptest::prelude::*;
 use sapwood_core::keys::{Names, Schema, Tenant};
-use sapwood_core::model::{AttributeValue, Item, Settings, number, size_estimate, text};
+use sapwood_core::model::{AttributeValue, Item, Settings, Totals, number, size_estimate, text};
 use sapwood_engine::query::Derived;
 use sapwood_http::caller::Caller;
 use sapwood_http::contract::{Function, operations};
@@ -344,7 +344,8 @@ async fn a_read_is_refused_while_the_rows_do_not_have_what_it_must_show() {
 
 /// A tree with a history and paths, whose siblings are in the order of their names, and whose tags are links.
 fn fixture() -> Fixture {
-    let mut fixture = Fixture::new(own::settings(), own::oracle());
+    let totals = Some(Totals::of(["price".to_owned()]));
+    let mut fixture = Fixture::new(Settings { totals, ..own::settings() }, own::oracle());
     fixture.put_node("D", None, &[("name", text("d")), ("_created_by", text("anna"))]);
     fixture.put_node("ORDER#1", Some("D"), &[("name", text("o")), ("segment", text("first order"))]);
     fixture.put_node(
@@ -434,6 +435,8 @@ async fn every_call_answers_as_the_contract_says() {
                 "above": above(2, "D"),
             }),
         ),
+        ("/nodes/D/totals", 2, json!({ "count": 3, "children": 1, "sums": { "price": 1.5 } })),
+        ("/nodes/ITEM~231/totals?consistent=true", 2, json!({ "count": 0, "children": 0, "sums": { "price": 0 } })),
         ("/nodes/D/inherited?attributes=nothing", 1, json!({ "id": "D", "nearest": {}, "above": above(0, "D") })),
         (
             "/nodes/ITEM~231/granted?attribute=name&principal=o&principal=GROUP%23x&principal=d",
@@ -621,12 +624,45 @@ async fn every_read_of_the_document_is_served_and_answers_what_it_says() {
 }
 
 #[tokio::test]
+async fn a_deployment_without_totals_says_so() {
+    let fixture = fixture();
+    let settings = Settings { totals: None, ..fixture.settings().clone() };
+    let (answer, body) = send_raw(&fixture, &settings, None, "/nodes/D/totals", &[]).await;
+    assert_eq!(answer.status, 404);
+    assert!(String::from_utf8_lossy(&body).contains("TOTALS"), "{}", String::from_utf8_lossy(&body));
+}
+
+#[tokio::test]
+async fn totals_are_those_of_the_present_epoch_and_never_less_than_nothing() {
+    let mut fixture = fixture();
+    let lane = |fixture: &mut Fixture, sk: &str, count: &str, price: &str| {
+        let number = |digits: &str| AttributeValue::N(digits.to_owned());
+        fixture.put("D", sk, &[("_count", number(count)), ("_sum_price", number(price))]);
+    };
+    for (epoch, read) in [(1_u32, "a new one"), (2, "the item is lost")] {
+        let own = [("format", number(1)), ("epoch", number(epoch as usize))];
+        if epoch == 1 {
+            fixture.put("SAPWOOD", "EPOCH", &own);
+        } else {
+            fixture.delete("SAPWOOD", "EPOCH");
+        }
+        lane(&mut fixture, &format!("TOTALS#000{epoch}#00"), "-7", "0.1");
+        lane(&mut fixture, &format!("TOTALS#000{epoch}#03"), "2", "-0.3");
+        let (_, body) = send_raw(&fixture, fixture.settings(), None, "/nodes/D/totals", &[]).await;
+        let body: Value = serde_json::from_slice(&body).unwrap();
+        assert_eq!(body, json!({ "count": 0, "children": 0, "sums": { "price": -0.2 } }), "{read}");
+    }
+}
+
+#[tokio::test]
 async fn a_problem_names_its_parameter() {
     let fixture = fixture();
     for (target, status, kind, field) in [
         ("/nodes/no", 404, "not-found", Value::Null),
         ("/nodes/no/ancestors", 404, "not-found", Value::Null),
         ("/nodes/no/inherited?attributes=name", 404, "not-found", Value::Null),
+        ("/nodes/no/totals", 404, "not-found", Value::Null),
+        ("/nodes/D/totals?written=x", 400, "bad-parameter", json!("written")),
         ("/nodes/no/granted?attribute=name&principal=ada", 404, "not-found", Value::Null),
         ("/nodes/D/inherited", 400, "bad-parameter", json!("attributes")),
         ("/nodes/D/inherited?attributes=name,", 400, "bad-parameter", json!("attributes")),

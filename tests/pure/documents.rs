@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use sapwood_core::audit::State;
 use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Version};
 use sapwood_core::model::{
-    Amounts, Announcement, BaseNode, Counted, Cursor, DELETING, DeletionMark, Epoch, Item, Latest, NameClaim, Settings, Stored,
-    WRITE, key_of, row_parent, rows, text_of, with_key,
+    Amounts, Announcement, BaseNode, Counted, Cursor, DELETING, DeletionMark, Epoch, Item, Latest, NameClaim, Settings,
+    Stored, WRITE, key_of, row_parent, rows, text_of, with_key,
 };
 use serde_json::Value;
 

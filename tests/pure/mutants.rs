@@ -239,11 +239,11 @@ mutants! {
     a_copy_whose_parent_is_gone_hangs_nowhere: Profile::new(Writers::Subtrees).without(Rule::CopyBelow), seed 35;
     a_copy_that_names_no_life_of_its_parent_is_left: Profile::new(Writers::Subtrees).without(Rule::CopyUnder), seed 0;
     a_node_counted_apart_from_the_totals_leaves_them_wrong: totals(Rule::CountTogether), seed 1;
-    a_transaction_whose_answer_was_lost_counts_twice: totals(Rule::CountedAsRead), seed 1;
-    a_late_transaction_that_nothing_tells_apart_counts_twice: Profile { limbo: true, ..totals(Rule::CountedName) }, seed 1;
-    the_difference_to_what_a_node_was_counted_as_before_counts_twice: totals(Rule::CountedAgain), seed 1;
-    without_a_tombstone_a_late_transaction_counts_a_node_that_has_gone: Profile { limbo: true, ..drill(Drill::ComeAndGone, Rule::CountedTombstone) }, seed 1;
-    an_ancestor_that_becomes_the_parent_has_a_child_more: totals(Rule::CountChildren), seed 1;
+    a_transaction_whose_answer_was_lost_counts_twice: totals(Rule::CountedAsRead), seed 21;
+    a_late_transaction_that_nothing_tells_apart_counts_twice: Profile { limbo: true, ..totals(Rule::CountedName) }, seed 23;
+    the_difference_to_what_a_node_was_counted_as_before_counts_twice: totals(Rule::CountedAgain), seed 21;
+    without_a_tombstone_a_late_transaction_counts_a_node_that_has_gone: Profile { limbo: true, ..drill(Drill::ComeAndGone, Rule::CountedTombstone) }, seed 1895;
+    an_ancestor_that_becomes_the_parent_has_a_child_more: totals(Rule::CountChildren), seed 11;
     a_lane_that_is_overwritten_forgets_other_nodes: totals(Rule::AddToLanes), seed 1;
     ancestors_not_cut_in_a_cycle_include_the_node_itself: any(Rule::CutCycle), seed 0;
 }

@@ -99,13 +99,15 @@ fn subtrees_are_copied_once_whatever_becomes_of_them_meanwhile() {
 #[test]
 fn totals_are_what_was_counted_after_every_write() {
     let totals = || Profile::new(Writers::Totals);
-    schedules(&totals(), 4_000);
-    schedules(&totals().with_races(), 2_000);
-    schedules(&Profile { late_max: 12, ..totals() }, 1_000);
-    schedules(&Profile { limbo: true, ..totals() }, 2_000);
+    schedules(&totals(), 2_000);
+    schedules(&totals().with_races(), 1_000);
+    schedules(&Profile { late_max: 12, ..totals() }, 500);
+    schedules(&Profile { limbo: true, ..totals() }, 1_000);
     schedules(&Profile { limbo: true, ..totals().with_races() }, 1_000);
     schedules(&Profile { outages_max: 3, ..totals() }, 500);
     schedules(&totals().with_repairs(), 500);
+    schedules(&Profile { switches_totals: true, ..totals() }, 1_000);
+    schedules(&Profile { switches_totals: true, limbo: true, ..totals().with_races() }, 500);
     for drill in [Drill::CountedThereAndBack, Drill::ComeAndGone] {
         schedules(&Profile { limbo: true, ..Profile::drill(drill) }, 1_000);
     }
@@ -117,11 +119,11 @@ fn whatever_is_written_totals_end_right() {
     let more = [Writers::MixedDeletions, Writers::Adoptions, Writers::Heirs, Writers::Returns, Writers::Copies];
     let rest = [Writers::Trash, Writers::Names, Writers::Subtrees, Writers::MixedSubtrees, Writers::Heavy];
     for writers in few.into_iter().chain(more).chain(rest) {
-        schedules(&Profile::new(writers).with_totals(), 300);
-        schedules(&Profile { limbo: true, ..Profile::new(writers).with_totals().with_races() }, 200);
+        schedules(&Profile::new(writers).with_totals(), 150);
+        schedules(&Profile { limbo: true, ..Profile::new(writers).with_totals().with_races() }, 100);
     }
     for drill in Drill::ALL {
-        schedules(&Profile::drill(drill).with_totals(), 100);
+        schedules(&Profile::drill(drill).with_totals(), 50);
     }
 }
 

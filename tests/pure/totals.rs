@@ -6,12 +6,14 @@ use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
+use sapwood_core::audit::{Difference, Kind, Redriven, due};
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, NodeRef, Schema};
 use sapwood_core::model::{AttributeValue, Decimal, Epoch, Item, Settings, Totals, text};
 use sapwood_core::plan::{Rule, Rules};
+use sapwood_engine::audit::Audit;
 use sapwood_engine::fanout::{Fanout, Report, Run};
-use sapwood_table::{Action, NoRetries, Table, TableError, Transacted};
+use sapwood_table::{Action, Client, NoRetries, Table, TableError, Transacted};
 use sapwood_tests::fixture::at_once;
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::memory::MemoryTable;
@@ -234,7 +236,11 @@ fn a_transaction_that_lands_after_its_node_has_gone_does_nothing() {
         (landed == Transacted::Done, world.total("p", 0, "_count"))
     };
     assert_eq!(lands(Rules::default()), (false, "0".to_owned()));
-    assert_eq!(lands(Rules::without(Rule::CountedWhereNone)), (true, "1".to_owned()), "it counts a node that isn't there");
+    assert_eq!(
+        lands(Rules::without(Rule::CountedWhereNone)),
+        (true, "1".to_owned()),
+        "it counts a node that isn't there"
+    );
     assert_eq!(lands(Rules::without(Rule::CountedTombstone)), (true, "1".to_owned()), "the same");
 }
 
@@ -285,7 +291,9 @@ fn a_node_that_has_gone_and_cannot_be_uncounted_fails_its_record() {
 #[test]
 fn a_move_from_98_ancestors_to_98_others_takes_two_transactions() {
     let world = World::new(Rules::default());
-    for (chain, number) in [("a", 98), ("b", 98)].into_iter().flat_map(|(chain, count)| (0..count).map(move |n| (chain, n))) {
+    for (chain, number) in
+        [("a", 98), ("b", 98)].into_iter().flat_map(|(chain, count)| (0..count).map(move |n| (chain, n)))
+    {
         let parent = (number > 0).then(|| format!("{chain}{}", number - 1));
         world.put(&format!("{chain}{number}"), parent.as_deref(), Some("1"));
     }
@@ -311,7 +319,8 @@ fn nodes_of_a_batch_share_transactions_that_name_no_item_twice() {
     world.sent();
     // Sorted by their parents, and not.
     for (name, of_parent) in [("s", 5), ("t", 1)] {
-        (0..100).for_each(|n| world.put(&format!("{name}{n:02}"), Some(&format!("p{}", n / of_parent % 20)), Some("2")));
+        (0..100)
+            .for_each(|n| world.put(&format!("{name}{n:02}"), Some(&format!("p{}", n / of_parent % 20)), Some("2")));
         let records = world.records();
         assert_eq!(world.handle(&records).failed, Vec::<String>::new());
         let sent = world.sent();
@@ -340,7 +349,10 @@ fn a_lane_that_another_client_has_written_keeps_no_other_node_from_being_counted
     let records = world.records();
     let report = world.handle(&records);
     assert_eq!(report.failed, Vec::<String>::new());
-    assert_eq!(report.problems.iter().map(|problem| problem.key.pk.as_str()).collect::<BTreeSet<_>>(), ["m", "q"].into());
+    assert_eq!(
+        report.problems.iter().map(|problem| problem.key.pk.as_str()).collect::<BTreeSet<_>>(),
+        ["m", "q"].into()
+    );
     assert_eq!((world.total("r", 0, "_count"), world.total("r", 0, "_sum_size")), ("3".into(), "16".into()));
     assert_eq!(world.get("m", "COUNTED"), None);
 }
@@ -357,6 +369,109 @@ fn totals_that_are_begun_anew_count_each_node_once() {
     assert_eq!((world.total("r", 1, "_count"), world.total("r", 1, "_sum_size")), ("2".into(), "11".into()));
     assert_eq!(world.total("r", 0, "_count"), "2", "what was before stays as it is");
     assert_eq!(world.wrong(), Vec::<String>::new());
+}
+
+/// What a comparison of the whole table finds, by kind and node, with strong reads.
+fn compared(world: &World) -> Vec<(Kind, String)> {
+    let settings = &world.fanout.settings;
+    let client = Client::new(&world.table.table, &NoRetries, &settings.schema);
+    let audit = Audit::new(&client, settings);
+    let page = at_once(audit.page(0, 1, None, 10_000)).unwrap();
+    let subjects = page.suspects.iter().map(Difference::subject).collect();
+    let found = at_once(audit.look(subjects)).unwrap();
+    found.into_iter().map(|one| (one.kind, one.key.pk)).collect()
+}
+
+/// Repairs the table until nothing is left to repair.
+fn repair(world: &World) {
+    let settings = &world.fanout.settings;
+    for round in 0..5 {
+        let client = Client::new(&world.table.table, &NoRetries, &settings.schema);
+        let audit = Audit::new(&client, settings);
+        let page = at_once(audit.page(0, 1, None, 10_000)).unwrap();
+        for (position, difference) in due(page.suspects).into_iter().enumerate() {
+            at_once(audit.mend(difference, format!("{round}{position:04}"), Rules::default())).unwrap();
+        }
+        world.settle();
+    }
+}
+
+#[test]
+fn what_the_handler_was_never_told_of_is_found_and_counted() {
+    let world = small(Rules::default());
+    let settings = Settings { totals: None, ..world.fanout.settings.clone() };
+    // Handlers that count nothing, of an earlier release, say: rows are right then, and totals aren't.
+    let old = World { fanout: Fanout { settings, ..Fanout::default() }, ..world };
+    old.put("n", Some("r"), Some("20"));
+    old.put("m", Some("p"), Some("3"));
+    old.settle();
+    let world = World { fanout: small(Rules::default()).fanout, ..old };
+    assert_eq!(compared(&world), [(Kind::CountWrong, "m".to_owned()), (Kind::CountWrong, "n".to_owned())]);
+    let puts = world.table.observer.of(|of| of.sent.len());
+    repair(&world);
+    assert_eq!((world.wrong(), compared(&world)), (Vec::new(), Vec::new()));
+    assert_eq!(world.total("r", 0, "_sum_size"), "24");
+    assert!(world.table.observer.of(|of| of.sent.len()) > puts);
+}
+
+#[test]
+fn a_node_that_has_gone_and_is_still_counted_is_found_and_redriven() {
+    // The handler had deleted the lineage, and its record was given up before the totals were written.
+    let left = || {
+        let world = small(Rules::default());
+        world.table.observer.of(|of| of.refused = true);
+        world.write("n", "NODE", None);
+        let records = world.records();
+        world.handle(&records);
+        world.records();
+        world.table.observer.of(|of| of.refused = false);
+        assert_eq!((world.get("n", "LINEAGE"), world.total("r", 0, "_count")), (None, "2".to_owned()));
+        world
+    };
+    let world = left();
+    assert_eq!(compared(&world), [(Kind::CountSurplus, "n".to_owned())]);
+    repair(&world);
+    assert_eq!((world.wrong(), compared(&world)), (Vec::new(), Vec::new()));
+    let world = left();
+    let settings = &world.fanout.settings;
+    let client = Client::new(&world.table.table, &NoRetries, &settings.schema);
+    let redriven =
+        at_once(Audit::new(&client, settings).redrive(ItemKey::new("n", "NODE"), "1".to_owned(), Rules::default()));
+    assert_eq!(redriven.unwrap(), Redriven::DeletedAgain);
+    world.settle();
+    assert_eq!(world.wrong(), Vec::<String>::new());
+}
+
+#[test]
+fn a_restored_copy_with_half_of_a_transaction_is_right_in_a_new_epoch() {
+    let world = small(Rules::default());
+    // What nodes were counted as is of before, of after, or gone, and so are totals.
+    let (counted, lane) = (world.get("n", "COUNTED").unwrap(), |lane| format!("TOTALS#0000#{lane:02}"));
+    world.put("n", Some("r"), Some("20"));
+    world.put("q", Some("p"), Some("1"));
+    world.settle();
+    world.write("n", "COUNTED", Some(counted));
+    world.write("q", "COUNTED", None);
+    (0..3).for_each(|number| world.write("r", &lane(number), None));
+    world.records();
+    assert!(!world.wrong().is_empty());
+    world.write("SAPWOOD", "EPOCH", Some(Epoch(1).item(&Schema::default())));
+    let found = compared(&world);
+    assert_eq!(found.iter().filter(|(kind, _)| *kind == Kind::CountWrong).count(), 4, "{found:?}");
+    assert!(found.iter().any(|(kind, _)| *kind == Kind::TotalsLeft), "{found:?}");
+    repair(&world);
+    assert_eq!((world.wrong(), compared(&world)), (Vec::new(), Vec::new()));
+    let contents = world.table.table.0.lock().unwrap().contents();
+    assert!(!contents.keys().any(|(_, sk)| sk.starts_with("TOTALS#0000")), "parts of the earlier epoch are left");
+}
+
+#[test]
+fn what_cannot_be_added_up_is_a_finding_about_the_record() {
+    let world = small(Rules::default());
+    world.put("n", Some("p"), Some("12345678901234567890"));
+    world.settle();
+    assert_eq!(compared(&world), [(Kind::TotalLeftOut, "n".to_owned())]);
+    assert_eq!((world.total("r", 0, "_count"), world.total("r", 0, "_sum_size")), ("2".into(), "1".into()));
 }
 
 fn touch(world: &World, id: &str, number: u32) {
@@ -401,7 +516,8 @@ fn a_node_in_the_trash_is_in_no_total_and_what_is_below_it_is_in_its_own() {
     let world = small(Rules::default());
     let mut trashed = world.get("p", "NODE").unwrap();
     trashed.remove("parent");
-    trashed.insert("_trashed".to_owned(), AttributeValue::M([("at".to_owned(), text("2026-02-03T04:05:06.789Z"))].into()));
+    trashed
+        .insert("_trashed".to_owned(), AttributeValue::M([("at".to_owned(), text("2026-02-03T04:05:06.789Z"))].into()));
     world.write("p", "NODE", Some(trashed));
     world.settle();
     assert_eq!((world.total("r", 0, "_count"), world.total("r", 0, "_sum_size")), ("0".into(), "0".into()));

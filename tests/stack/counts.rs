@@ -10,6 +10,7 @@ use sapwood_tests::client::{self, node, put, put_all};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::round_trips::RoundTrips;
 use sapwood_tests::running::{Running, TABLE, total};
+use sapwood_tests::sim::wrong_totals;
 
 /// A chain of so many nodes, settled.
 async fn chain(running: &Running, length: usize) {
@@ -85,6 +86,78 @@ async fn a_changed_segment_costs_five_units_for_each_node_of_the_subtree() {
             std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/costs-and-limits.md")).unwrap();
         assert!(below == 0 || page.contains(&says), "{says}");
         running.stop().await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn totals_cost_two_units_for_the_node_and_two_for_each_ancestor_where_it_is_alone() {
+    let running = Running::start(&[("Totals", "count,size")]).await;
+    chain(&running, 4).await;
+    let sized = |size: &str, name: &str| {
+        let mut item = node("new", Some("n3"), name);
+        item.insert("size".to_owned(), AttributeValue::N(size.to_owned()));
+        item
+    };
+    let plain = 1.0 + 4.0 + 1.0;
+    // A create at depth 4: what the node is counted as, and a lane of each of four ancestors, in a transaction.
+    put(&running.client, TABLE, sized("10", "a name")).await;
+    let created = counted(&running).await;
+    assert_eq!(created.usage.write_units, plain + 2.0 + 2.0 * 4.0);
+    // Another name changes no total, another size those of all ancestors.
+    put(&running.client, TABLE, sized("10", "another name")).await;
+    assert_eq!(counted(&running).await.usage.write_units, 5.0);
+    put(&running.client, TABLE, sized("20", "another name")).await;
+    assert_eq!(counted(&running).await.usage.write_units, 5.0 + 2.0 + 2.0 * 4.0);
+    // A move to the parent's parent concerns the parent of before and the one of now. Others keep the node as it is.
+    let mut moved = sized("20", "another name");
+    moved.insert("parent".to_owned(), client::s("n2"));
+    put(&running.client, TABLE, moved).await;
+    let counts = counted(&running).await;
+    let rows = (counts.tally.rows_put + counts.tally.rows_deleted) as f64;
+    assert_eq!(counts.usage.write_units, rows + 2.0 + 2.0 + 2.0 * 2.0);
+    client::delete_all(&running.client, TABLE, vec![("new".to_owned(), "NODE".to_owned())]).await;
+    let deleted = counted(&running).await;
+    assert_eq!(deleted.usage.write_units, 1.0 + 3.0 + 1.0 + 2.0 + 2.0 * 3.0);
+    println!("with totals: create {created:?}, delete {deleted:?}");
+    running.stop().await;
+}
+
+/// What an import of 1,110 nodes in three levels below a root costs for each, beside their records.
+async fn import(totals: &str, is_shuffled: bool) -> Counts {
+    let mut nodes: Vec<_> = (0..1_110)
+        .map(|n: usize| {
+            let parent = if n < 10 { "root".to_owned() } else { format!("m{:04}", n / 10 - 1) };
+            let mut item = node(&format!("m{n:04}"), Some(&parent), "a name");
+            item.insert("size".to_owned(), AttributeValue::N("2.5".to_owned()));
+            item
+        })
+        .collect();
+    if is_shuffled {
+        // Within the lowest level, as an export by id would be.
+        nodes[110..].sort_by_key(|item| format!("{:?}", item["PK"]).bytes().rev().collect::<Vec<u8>>());
+    }
+    let all = [vec![node("root", None, "root")], nodes].concat();
+    let running = Running::start_after(&[("Totals", totals)], &[("ParallelizationFactor", "1")], all).await;
+    running.settle().await;
+    let counts = total(&running.take().1);
+    let contents = running.contents().await;
+    if totals.is_empty() {
+        assert!(!contents.keys().any(|(_, sk)| sk == "COUNTED" || sk.starts_with("TOTALS#")));
+    } else {
+        assert_eq!(wrong_totals(&contents), Vec::<String>::new());
+    }
+    running.stop().await;
+    counts
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_of_a_full_batch_share_the_totals_of_their_ancestors() {
+    let plain = import("", false).await;
+    for (is_shuffled, more_max) in [(false, 3.5), (true, 5.5)] {
+        let counts = import("count,size", is_shuffled).await;
+        let more = (counts.usage.write_units - plain.usage.write_units) / 1_111.0;
+        println!("totals of an import, shuffled: {is_shuffled}: {more:.2} units a node more, {counts:?}");
+        assert!((2.0..more_max).contains(&more), "{more}");
     }
 }
 

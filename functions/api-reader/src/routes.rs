@@ -8,8 +8,8 @@ use sapwood_table::Table;
 
 use crate::calls::{
     Ancestors, Audit, Children, Count, Descendants, FanoutOf, Granted, Inherited, LatestOfAll, LatestOfOne, Links,
-    Node, Nodes, OperationOf, Operations, Paths, PathsOfRoot, RevisionOfOne, Revisions, Roots, Topic, Trash, Tree,
-    docs, document, health, index,
+    Node, Nodes, OperationOf, Operations, Paths, PathsOfRoot, RevisionOfOne, Revisions, Roots, Topic, Totals, Trash,
+    Tree, docs, document, health, index,
 };
 use crate::state::{Shared, State};
 use crate::written::Showing;
@@ -37,6 +37,7 @@ fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> Method
         ReaderCall::ListDescendants => handle::<Showing<Descendants>, T>(method),
         ReaderCall::ListLinks => handle::<Showing<Links>, T>(method),
         ReaderCall::GetTree => handle::<Showing<Tree>, T>(method),
+        ReaderCall::GetTotals => handle::<Totals, T>(method),
         ReaderCall::CountDescendants => handle::<Showing<Count>, T>(method),
         ReaderCall::ListPaths => handle::<Showing<PathsOfRoot>, T>(method),
         ReaderCall::ListPathsByUrl => handle::<Showing<Paths>, T>(method),

@@ -395,7 +395,8 @@ impl Expressions {
         let add: Vec<String> = add
             .map(|(name, more)| format!("{} {}", self.name(name), self.value(SdkValue::N(more.to_string()))))
             .collect();
-        let clauses = [("SET", set), ("REMOVE", remove), ("ADD", add)].into_iter().filter(|(_, parts)| !parts.is_empty());
+        let clauses =
+            [("SET", set), ("REMOVE", remove), ("ADD", add)].into_iter().filter(|(_, parts)| !parts.is_empty());
         let clauses: Vec<String> = clauses.map(|(verb, parts)| format!("{verb} {}", parts.join(", "))).collect();
         (!clauses.is_empty()).then(|| clauses.join(" "))
     }

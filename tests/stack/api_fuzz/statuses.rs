@@ -237,7 +237,7 @@ async fn every_status_code_that_the_document_lists_happens() {
     let nodes: Vec<String> = cases.iter().map(|case| case.node.clone()).collect();
     let is_restored = |case: &&Case| case.operation.id == "restore_node" && [200, 202, 204, 422].contains(&case.status);
     let trashed: Vec<String> = cases.iter().filter(is_restored).map(|case| case.node.clone()).collect();
-    let parameters = [("RevisionsMutable", "on"), ("LinkAttributes", "tags"), ("Trash", "on")];
+    let parameters = [("RevisionsMutable", "on"), ("LinkAttributes", "tags"), ("Trash", "on"), ("Totals", "count")];
     let open = Serving::start(Way::Http, &parameters, &[]).await;
     let operation = prepare(&open.api, &nodes, &trashed).await;
     open.running.settle().await;

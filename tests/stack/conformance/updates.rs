@@ -149,7 +149,8 @@ pub(crate) async fn numbers_are_added_to_exactly_and_where_there_is_none_from_ze
     assert!(table.update(&lane, &update, &Condition::Always).await.unwrap().value);
     assert_eq!(numbers().await, [Some(n("1")), Some(n("0.1"))]);
     // Together with another change of the item, in a transaction.
-    let more = Update { set: Item::from([("b".to_owned(), n("7"))]), ..added(&[("_count", "-3"), ("_sum_a b", "0.2")]) };
+    let more =
+        Update { set: Item::from([("b".to_owned(), n("7"))]), ..added(&[("_count", "-3"), ("_sum_a b", "0.2")]) };
     let actions = [Action::Update { key: lane.clone(), update: more, condition: Condition::Always }];
     assert_eq!(table.transact(&actions).await.unwrap().value, Transacted::Done);
     assert_eq!(numbers().await, [Some(n("-2")), Some(n("0.3"))]);

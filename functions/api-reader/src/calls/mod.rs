@@ -9,6 +9,7 @@ mod node;
 mod operations;
 mod paths;
 mod static_files;
+mod totals;
 mod trash;
 mod tree;
 
@@ -21,6 +22,7 @@ pub(crate) use node::{Ancestors, FanoutOf, Node, Nodes};
 pub(crate) use operations::{OperationOf, Operations};
 pub(crate) use paths::{Paths, PathsOfRoot};
 pub(crate) use static_files::{docs, document, health, index};
+pub(crate) use totals::Totals;
 pub(crate) use trash::Trash;
 pub(crate) use tree::Tree;
 

@@ -61,6 +61,7 @@ impl Plan {
                 Kind::RowSurplus
                     | Kind::LineageSurplus
                     | Kind::CopySurplus
+                    | Kind::TotalsLeft
                     | Kind::CursorUnreadable
                     | Kind::RecordPutBack
             ) {
@@ -138,6 +139,7 @@ impl Plan {
                     ("lineage without a record, with its rows", "lineages without records, with their rows")
                 }
                 Kind::CopySurplus => ("copy without a revision", "copies without revisions"),
+                Kind::TotalsLeft => ("part of a total of an earlier epoch", "parts of totals of earlier epochs"),
                 Kind::CursorUnreadable => ("cursor that no handler has written", "cursors that no handler has written"),
                 _ => ("record that a repair has put back", "records that repairs have put back"),
             };

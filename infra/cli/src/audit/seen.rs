@@ -43,7 +43,7 @@ impl Seen {
                 Subject::History(_) => Class::Copy,
                 Subject::Cursor(_) => Class::Cursor,
                 Subject::Foreign { .. } => Class::Foreign,
-                Subject::Remembered { .. } | Subject::Claim { .. } => Class::Own,
+                Subject::Remembered { .. } | Subject::Claim { .. } | Subject::Lane { .. } => Class::Own,
             };
             *self.classes.entry(class).or_default() += 1;
         }

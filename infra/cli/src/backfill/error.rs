@@ -31,6 +31,14 @@ pub(crate) enum BackfillError {
         "UniqueNames is off here (UNIQUE_NAMES), so there are no names to claim: deploy the parameter first, or name it with --parameter"
     )]
     NoNames,
+    /// No totals are kept.
+    #[error(
+        "Totals is empty here (TOTALS), so there is nothing to count: deploy the parameter first, or name it with --parameter"
+    )]
+    NoTotals,
+    /// The epoch of totals can't be begun.
+    #[error("the totals can't be begun anew: {0}. The same command tries again")]
+    Epoch(String),
     /// There is no terminal to ask on.
     #[error("there is no terminal to ask on: give --yes to write without asking, or --dry-run")]
     NobodyToAsk,

@@ -11,11 +11,14 @@ use std::time::Duration;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use sapwood_core::model::{Announcement, Settings};
+use sapwood_core::keys::EPOCH_MAX;
+use sapwood_core::model::{Announcement, Epoch, Settings};
+use sapwood_core::plan::{Task, TaskOutcome};
+use sapwood_core::request::{Action, Condition};
 use sapwood_import::backlog::Backlog;
 use sapwood_import::cost;
 use sapwood_import::work::{Level, remove};
-use sapwood_table::Client;
+use sapwood_table::{Client, DynamoTable, ReadOptions};
 use serde_json::json;
 
 use crate::arguments::Segments;
@@ -44,6 +47,7 @@ const SCAN_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
   sapwood backfill --table orders --profile prod --rate 500 --yes
   sapwood backfill --table sapwood --profile prod --cursors --yes
   sapwood backfill --table sapwood --profile prod --names --yes
+  sapwood backfill --table sapwood --profile prod --totals --yes
 
 It ends with 0 if all is written, 1 if records were refused or the answer was no, 2 for wrong arguments, and 4 if it can't go on. Run `sapwood
 verify` afterwards.")]
@@ -61,6 +65,10 @@ pub(crate) struct Arguments {
     /// else: where UniqueNames was switched on or changed, or after an import.
     #[arg(long, conflicts_with_all = ["all", "cursors"])]
     names: bool,
+    /// Begin all totals anew, count every node in them, delete the parts of those of before, and do nothing else: where
+    /// Totals was switched on or changed, and after a restore.
+    #[arg(long, conflicts_with_all = ["all", "cursors", "names"])]
+    totals: bool,
     /// Read the table, say what the backfill costs, and write nothing.
     #[arg(long)]
     dry_run: bool,
@@ -95,15 +103,18 @@ enum Scope {
     Cursors,
     /// Claims of names.
     Names,
+    /// All nodes, only so that they are counted, and parts of totals.
+    Totals,
 }
 
 impl Arguments {
     fn scope(&self) -> Scope {
-        match (self.names, self.cursors, self.all) {
-            (true, ..) => Scope::Names,
-            (false, true, _) => Scope::Cursors,
-            (false, false, true) => Scope::All,
-            (false, false, false) => Scope::Wrong,
+        match (self.totals, self.names, self.cursors, self.all) {
+            (true, ..) => Scope::Totals,
+            (false, true, ..) => Scope::Names,
+            (false, false, true, _) => Scope::Cursors,
+            (false, false, false, true) => Scope::All,
+            (false, false, false, false) => Scope::Wrong,
         }
     }
 }
@@ -124,6 +135,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     let scope = arguments.scope();
     if scope == Scope::Names && !settings.names.is_on() {
         return Err(BackfillError::NoNames);
+    }
+    if scope == Scope::Totals && settings.totals.is_none() {
+        return Err(BackfillError::NoTotals);
     }
     let description = format!("{} {scope:?} {settings:?}", arguments.connection.identity(&table).await?);
     let segments = arguments.segments.count(arguments.connection.endpoint().is_some());
@@ -157,10 +171,33 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     }
     let template = "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}";
     let bar = bar(Some(plan.records()), arguments.json, template);
+    // What is done already is counted in the epoch that this command has begun.
+    if scope == Scope::Totals && backlog.done()? == 0 {
+        begin_epoch(&client).await?;
+    }
     let mut writer = Writer::new(&client, &settings, scope, arguments.rate, &bar);
     writer.all(&mut backlog).await?;
     bar.finish_and_clear();
     ended(writer.counts, client.usage().read_units, whose, backlog, &path, &arguments)
+}
+
+/// Begins all totals anew: handlers count nodes in the next epoch from the next batch on.
+async fn begin_epoch(client: &Client<'_, DynamoTable, Patient>) -> Result<(), BackfillError> {
+    let key = client.schema().epoch_key();
+    let before = client.get(&key, &ReadOptions::default()).await?;
+    let Epoch(now) = Epoch::read(before.as_ref()).map_err(|error| BackfillError::Epoch(error.to_string()))?;
+    if now >= EPOCH_MAX {
+        return Err(BackfillError::Epoch(format!("there are {EPOCH_MAX} epochs at most")));
+    }
+    let condition = match &before {
+        None => Condition::Absent,
+        Some(item) => Condition::is(Epoch::EPOCH, item.get(Epoch::EPOCH).cloned()),
+    };
+    let put = Action::Put { key, item: Epoch(now + 1).item(client.schema()), condition };
+    match client.carry_out(&Task::Write(put)).await.outcome? {
+        TaskOutcome::Held => Ok(()),
+        TaskOutcome::Failed(_) => Err(BackfillError::Epoch("somebody else has begun an epoch just now".to_owned())),
+    }
 }
 
 /// What the settings of the parameters have otherwise than those that the handler has left, a variable each.
@@ -247,6 +284,10 @@ struct Plan {
 impl Plan {
     fn of(backlog: &Backlog, scope: Scope) -> Result<Self, BackfillError> {
         let levels = backlog.levels()?.into_iter().filter_map(|level| match level.level {
+            // A touch, what the node is counted as, and a lane of each ancestor, in a transaction of its own at worst.
+            Level::Nodes(depth) if scope == Scope::Totals => {
+                Some((depth, level.waiting(), level.waiting() * (3 + 2 * depth as u64)))
+            }
             Level::Nodes(depth) => Some((depth, level.waiting(), level.units * level.waiting() / level.records.max(1))),
             Level::Revisions => None,
         });
@@ -263,8 +304,11 @@ impl Plan {
 
     fn print(&self, read_units: f64, json: bool) {
         // A name is claimed by a transaction of a check and a write.
-        let (what, units_of_one) =
-            if self.scope == Scope::Names { ("claims of names", 4) } else { ("copies, cursors", 1) };
+        let (what, units_of_one) = match self.scope {
+            Scope::Names => ("claims of names", 4),
+            Scope::Totals => ("parts of totals", 1),
+            Scope::Wrong | Scope::All | Scope::Cursors => ("copies, cursors", 1),
+        };
         let of_others = self.others * units_of_one;
         let units = self.levels.iter().map(|(.., units)| units).sum::<u64>() + of_others;
         if json {

@@ -56,7 +56,7 @@ impl Scanner<'_> {
             let before = self.client.usage().read_units;
             let page = match self.scope {
                 Scope::Cursors => self.cursors(segment, segments, from).await?,
-                Scope::All | Scope::Wrong | Scope::Names => self.nodes(segment, segments, from).await?,
+                Scope::All | Scope::Wrong | Scope::Names | Scope::Totals => self.nodes(segment, segments, from).await?,
             };
             lock(backlog).take(segment, &page)?;
             let Some(next) = page.next else { return Ok(()) };
@@ -81,11 +81,21 @@ impl Scanner<'_> {
         let redriven = found.suspects.iter().filter(|suspect| suspect.kind.is_redriven());
         let wrong: BTreeSet<&NodeRef> = redriven.map(|suspect| &suspect.node).collect();
         let nodes = found.contents.iter().filter_map(|(key, item)| self.node(key, item));
+        if self.scope == Scope::Totals {
+            let lanes = found.contents.keys().filter(|key| self.is_lane(key));
+            let others = lanes.map(|key| (key.clone(), Kind::TotalsLeft)).collect();
+            return Ok(Page { nodes: nodes.collect(), others, next: found.next, ..Page::default() });
+        }
         let nodes = nodes.filter(|(node, _)| self.scope == Scope::All || wrong.contains(node)).collect();
         let is_moved = |difference: &&Difference| difference.kind == Kind::LineageWrong;
         let moved = found.suspects.iter().filter(is_moved).map(|moved| moved.node.clone()).collect();
         let copies = found.suspects.iter().filter(|suspect| suspect.kind.is_of_copy());
         Ok(Page { nodes, moved, others: copies.map(|copy| (copy.key.clone(), copy.kind)).collect(), next: found.next })
+    }
+
+    /// True for a part of a total, which is of an earlier epoch once this command has begun another.
+    fn is_lane(&self, key: &ItemKey) -> bool {
+        matches!(self.settings.schema.parse_sort_key(&key.sk), Some(SortKey::Totals { .. }))
     }
 
     /// Returns the node that a base record is. `None` for other items, and for records that can't be understood:

@@ -74,7 +74,7 @@ impl<'a> Writer<'a> {
                 self.wait_for_parents(&chunk).await?;
                 let right = match self.scope {
                     Scope::Wrong => self.wait_for_what_is_handed_down(&chunk).await?,
-                    Scope::All | Scope::Cursors | Scope::Names => BTreeSet::new(),
+                    Scope::All | Scope::Cursors | Scope::Names | Scope::Totals => BTreeSet::new(),
                 };
                 let written = self.nodes(backlog, &chunk, &right).await?;
                 self.bar.inc(chunk.len() as u64);
@@ -141,11 +141,13 @@ impl<'a> Writer<'a> {
     ) -> Result<usize, BackfillError> {
         let nodes = chunk.iter().map(|due| due.node.clone()).filter(|node| !right.contains(node)).collect();
         let wrong = match self.scope {
-            Scope::All => nodes,
+            Scope::All | Scope::Totals => nodes,
             Scope::Wrong | Scope::Cursors | Scope::Names => self.wrong(&nodes, Kind::is_redriven).await?,
         };
         let (due, right): (Vec<&Due>, Vec<&Due>) = chunk.iter().partition(|due| wrong.contains(&due.node));
-        let key = |due: &&Due| (self.settings.schema.node_key(&due.node), due.node.clone(), Kind::LineageWrong);
+        // Where nodes are only to be counted, they are touched.
+        let kind = if self.scope == Scope::Totals { Kind::CountWrong } else { Kind::LineageWrong };
+        let key = |due: &&Due| (self.settings.schema.node_key(&due.node), due.node.clone(), kind);
         let outcomes = self.mend(due.iter().map(key).collect()).await;
         let mut done: Vec<_> = right.iter().map(|due| due.number).collect();
         self.counts.right += done.len() as u64;

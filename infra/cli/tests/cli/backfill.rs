@@ -7,9 +7,10 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use rand::seq::SliceRandom;
 use sapwood_core::model::AttributeValue as Value;
-use sapwood_tests::client::{node, put, put_all, s};
+use sapwood_tests::client::{self, node, put, put_all, s};
 use sapwood_tests::oracle::{Contents, Item};
 use sapwood_tests::running::{Running, TABLE, total};
+use sapwood_tests::sim::wrong_totals;
 
 use crate::stack::{
     Attributes, OURS, assert_right, chance, command, delete_derived, ends_with, lines, records, revision, sapwood,
@@ -269,6 +270,43 @@ async fn names_are_claimed_and_claims_that_are_left_are_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn totals_are_begun_anew_and_each_node_is_counted_once() {
+    const OURS: &str = "Totals=count,size";
+    let running = Running::start(&[("Totals", "count,size")]).await;
+    let mut nodes = tree(60, 3);
+    for (number, item) in nodes.iter_mut().enumerate() {
+        item.insert("size".to_owned(), AttributeValue::N(number.to_string()));
+    }
+    put_all(&running.client, TABLE, nodes).await;
+    running.settle().await;
+    assert_eq!(wrong_totals(&running.contents().await), Vec::<String>::new());
+    // As a restored table can be: something was counted, and the totals are of before, or the other way round.
+    let keys = |is_one: &dyn Fn(&str, &str) -> bool, contents: &Contents| -> Vec<(String, String)> {
+        contents.keys().filter(|(pk, sk)| is_one(pk, sk)).cloned().collect()
+    };
+    let contents = running.contents().await;
+    let mut lost = keys(&|_, sk| sk == "COUNTED", &contents).into_iter().step_by(3).collect::<Vec<_>>();
+    lost.extend(keys(&|_, sk| sk.starts_with("TOTALS#"), &contents).into_iter().step_by(2));
+    client::delete_all(&running.client, TABLE, lost).await;
+    running.settle().await;
+    assert!(!wrong_totals(&running.contents().await).is_empty());
+    running.take();
+    let (_directory, work) = working_file();
+    let planned = ended(&running.url(), &work, &["--totals", "--dry-run", "--parameter", OURS]);
+    assert_eq!(planned["nodes"].as_u64(), Some(60), "{planned}");
+    let done = ended(&running.url(), &work, &["--totals", "--yes", "--parameter", OURS]);
+    assert_eq!(done["redriven"].as_u64(), Some(60), "{done}");
+    running.settle().await;
+    let (contents, counts) = (running.contents().await, total(&running.take().1));
+    assert_eq!(wrong_totals(&contents), Vec::<String>::new());
+    assert_eq!(counts.tally.rows_put, 0, "{counts:?}");
+    assert_eq!(keys(&|_, sk| sk.starts_with("TOTALS#0000"), &contents), []);
+    let verified = ends_with(0, &running.url(), &["verify", "--json", "--parameter", OURS]);
+    assert!(!verified.contains("count-") && !verified.contains("totals-left"), "{verified}");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn a_record_that_the_table_refuses_is_named_and_its_children_are_placed() {
     let mut large = node("large", None, "large");
     // There is no room for the attribute.
@@ -296,6 +334,8 @@ async fn what_is_wrong_with_a_backfill_is_said() {
     fails(2, &["--all", "--cursors"], "cannot be used with");
     fails(2, &["--names", "--cursors"], "cannot be used with");
     fails(4, &["--names", "--yes"], "UniqueNames is off");
+    fails(2, &["--totals", "--names"], "cannot be used with");
+    fails(4, &["--totals", "--yes"], "Totals is empty");
     assert_eq!(records(&running.contents().await, &[]).len(), running.contents().await.len(), "nothing is written");
     // A working file of another table, of which something is written already, isn't taken for this one's.
     let killed = Path::new(&work);

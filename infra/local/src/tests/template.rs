@@ -109,6 +109,7 @@ fn the_projects_template_has_its_environment() {
         ("SORT_KEY", "SK"),
         ("TABLE_NAME", "things"),
         ("TENANTS", "off"),
+        ("TOTALS", ""),
         ("TTL_ATTRIBUTE", "_expires"),
         ("UNIQUE_NAMES", "off"),
     ];

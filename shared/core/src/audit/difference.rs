@@ -37,6 +37,12 @@ pub enum Kind {
     DeletionStuck,
     /// A copy of a subtree that no handler goes on with.
     CopyStuck,
+    /// A node isn't counted as it should be in the totals of its ancestors.
+    CountWrong,
+    /// A node that has gone is still counted.
+    CountSurplus,
+    /// A part of a total of an earlier epoch.
+    TotalsLeft,
     /// A cursor that no handler has written.
     CursorUnreadable,
     /// A base record that a repair has put back, and died before it could delete it again.
@@ -73,6 +79,8 @@ pub enum Kind {
     NameUnclaimed,
     /// The claim of a name that its node doesn't have (any more).
     NameLeft,
+    /// A node with something that can't be added up in an attribute that is.
+    TotalLeftOut,
     /// A lineage that names something as a row to delete that can't be a row of its node.
     ForeignRows,
     /// The table refuses to change a child of a node that is being deleted.
@@ -86,7 +94,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 35] = [
+    pub const ALL: [Self; 39] = [
         Self::LineageMissing,
         Self::LineageWrong,
         Self::LineageRows,
@@ -100,6 +108,9 @@ impl Kind {
         Self::CursorStuck,
         Self::DeletionStuck,
         Self::CopyStuck,
+        Self::CountWrong,
+        Self::CountSurplus,
+        Self::TotalsLeft,
         Self::CursorUnreadable,
         Self::RecordPutBack,
         Self::Unreadable,
@@ -118,6 +129,7 @@ impl Kind {
         Self::NameClash,
         Self::NameUnclaimed,
         Self::NameLeft,
+        Self::TotalLeftOut,
         Self::ForeignRows,
         Self::DeletionBlocked,
         Self::NewerFormat,
@@ -147,6 +159,7 @@ impl Kind {
                 | Self::NameClash
                 | Self::NameUnclaimed
                 | Self::NameLeft
+                | Self::TotalLeftOut
                 | Self::ForeignRows
                 | Self::NewerFormat
                 | Self::NotCompared
@@ -168,13 +181,14 @@ impl Kind {
 
     /// True for what one write of the node's record mends.
     fn is_of_node(self) -> bool {
-        self.is_redriven() || matches!(self, Self::LineageSurplus | Self::DeletionStuck | Self::RecordPutBack)
+        self.is_redriven()
+            || matches!(self, Self::LineageSurplus | Self::CountSurplus | Self::DeletionStuck | Self::RecordPutBack)
     }
 
     /// True for what the handler mends once the node's record is written again.
     #[must_use]
     pub fn is_redriven(self) -> bool {
-        self.names_rows() || matches!(self, Self::RowMissing | Self::RowWrong | Self::CopyStuck)
+        self.names_rows() || matches!(self, Self::RowMissing | Self::RowWrong | Self::CopyStuck | Self::CountWrong)
     }
 
     /// True for a node that doesn't stand where it belongs: whatever is placed below it now is placed again.
@@ -212,6 +226,9 @@ impl Kind {
             Self::CursorStuck => "cursor-stuck",
             Self::DeletionStuck => "deletion-stuck",
             Self::CopyStuck => "copy-stuck",
+            Self::CountWrong => "count-wrong",
+            Self::CountSurplus => "count-surplus",
+            Self::TotalsLeft => "totals-left",
             Self::RecordPutBack => "record-put-back",
             Self::Unreadable => "unreadable",
             Self::Orphan => "orphan",
@@ -229,6 +246,7 @@ impl Kind {
             Self::NameClash => "name-clash",
             Self::NameUnclaimed => "name-unclaimed",
             Self::NameLeft => "name-left",
+            Self::TotalLeftOut => "total-left-out",
             Self::ForeignRows => "foreign-rows",
             Self::DeletionBlocked => "deletion-blocked",
             Self::CursorUnreadable => "cursor-unreadable",
@@ -284,6 +302,7 @@ impl Difference {
         let (key, node) = (self.key.clone(), self.node.clone());
         match self.kind {
             Kind::RowSurplus => Subject::Row { key, node },
+            Kind::TotalsLeft => Subject::Lane { key, node },
             Kind::NameLeft => Subject::Claim { key, node },
             _ if key.sk == CASCADE => Subject::Cursor(node),
             Kind::ReservedKey => Subject::Foreign { key, node },

@@ -5,12 +5,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::difference::Evidence;
 use super::subject::is_newer_memory;
 use super::{Difference, Kind, Subject};
-use crate::fanout::{PlaceInput, PlacePlan, Settle, place};
-use crate::keys::{ItemKey, NodeRef, Schema};
+use crate::fanout::{PlaceInput, PlacePlan, Seen, Settle, ToCount, place};
+use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    BaseNode, CopyMark, Cursor, CursorError, Deletion, Item, NameClaim, PUT_BACK, Placement, Settings, Shortfall,
-    Shown, Stored, Wanted, has_mark, has_unreadable_mark, held_name, holds_name, is_row_key, is_truncated, rows,
-    shown_by,
+    BaseNode, CopyMark, Cursor, CursorError, Deletion, Epoch, Item, NameClaim, PUT_BACK, Placement, Settings, Share,
+    Shortfall, Shown, Stored, Wanted, has_mark, has_unreadable_mark, held_name, holds_name, is_row_key, is_truncated,
+    rows, shown_by,
 };
 use crate::plan::{Failure, Io, Need, Read, Rules, Script};
 use crate::request::ReadOptions;
@@ -97,12 +97,17 @@ impl<'a> Look<'a> {
     fn own_keys(&self) -> BTreeSet<ItemKey> {
         let schema = self.schema();
         let keys = |subject: &Subject| match subject {
+            Subject::Node(node) if self.settings.totals.is_some() => {
+                let own = [schema.node_key(node), schema.lineage_key(node), schema.counted_key(node)];
+                own.into_iter().chain([schema.epoch_key()]).collect()
+            }
             Subject::Node(node) => vec![schema.node_key(node), schema.lineage_key(node)],
+            Subject::Lane { key, .. } if self.settings.totals.is_some() => vec![key.clone(), schema.epoch_key()],
             Subject::Row { key, node } => vec![key.clone(), schema.lineage_key(node)],
             Subject::Foreign { key, .. } | Subject::Remembered { key, .. } => vec![key.clone()],
             Subject::Claim { key, node } if self.settings.names.is_on() => vec![key.clone(), schema.node_key(node)],
             Subject::Cursor(node) => vec![schema.cascade_key(node), schema.node_key(node)],
-            Subject::Claim { .. } | Subject::History(_) => Vec::new(),
+            Subject::Claim { .. } | Subject::Lane { .. } | Subject::History(_) => Vec::new(),
         };
         self.subjects.iter().flat_map(keys).collect()
     }
@@ -213,6 +218,9 @@ impl<'a> Look<'a> {
                 Subject::Claim { key, node } if self.settings.names.is_on() => {
                     found.extend(self.judge_claim(key, node)?.map(|one| (one, None)));
                 }
+                Subject::Lane { key, node } if self.settings.totals.is_some() => {
+                    found.extend(self.judge_lane(key, node)?.map(|one| (one, None)));
+                }
                 Subject::Cursor(node) => found.extend(self.judge_cursor(node)?.map(|one| (one, None))),
                 Subject::Remembered { key, node } => {
                     let newer = self.item(key)?.filter(|item| is_newer_memory(item, key, self.schema()));
@@ -220,7 +228,7 @@ impl<'a> Look<'a> {
                         |item| Difference::of(Kind::NewerFormat, key.clone(), node, &Evidence::new().and(Some(item)));
                     found.extend(newer.map(|item| (one(item), None)));
                 }
-                Subject::Claim { .. } | Subject::History(_) => {}
+                Subject::Claim { .. } | Subject::Lane { .. } | Subject::History(_) => {}
             }
         }
         Ok(found)
@@ -307,7 +315,9 @@ impl<'a> Look<'a> {
         let above = above.lineage().map(|lineage| lineage.placement.clone());
         let plan = self.plan(node, &facets, above.as_ref());
         let Some(base) = &facets.base else {
-            if !plan.is_empty() {
+            if plan.is_empty() {
+                found.extend(self.judge_count(node, None, evidence)?);
+            } else {
                 found.push(Difference::of(Kind::LineageSurplus, lineage_key, node, &evidence));
             }
             return Ok(());
@@ -324,6 +334,10 @@ impl<'a> Look<'a> {
         if let Some(placed) = &plan.placed {
             let rules = Rules::default();
             let wanted = Wanted { node, base, parent: above.as_ref(), settings: self.settings, rules };
+            if self.settings.totals.as_ref().is_some_and(|totals| totals.left_out(&base.item).next().is_some()) {
+                let judged_from = Evidence::new().and(facets.base_item);
+                found.push(Difference::of(Kind::TotalLeftOut, node_key.clone(), node, &judged_from));
+            }
             let findings: BTreeSet<Kind> = Shortfall::of(&wanted, placed).filter_map(|one| finding(&one)).collect();
             found.extend(findings.into_iter().map(|kind| Difference::of(kind, node_key.clone(), node, &evidence)));
         }
@@ -339,8 +353,46 @@ impl<'a> Look<'a> {
             found.push(Difference::of(kind, lineage_key, node, &evidence));
         } else if let Some(placed) = &plan.placed {
             self.judge_rows(node, base, facets.base_item, placed, found)?;
+            found.extend(self.judge_count(node, Some((base, placed)), evidence)?);
         }
         Ok(())
+    }
+
+    /// What a node that stands where it belongs is counted as in the totals of its ancestors, or one that has gone. An
+    /// event of the node has it counted, so a node that the handler hasn't come to yet is found once and not again.
+    fn judge_count(
+        &self,
+        node: &NodeRef,
+        placed: Option<(&BaseNode, &Placement)>,
+        evidence: Evidence,
+    ) -> Result<Option<Difference>, Failure> {
+        let Some(totals) = &self.settings.totals else { return Ok(None) };
+        let schema = self.schema();
+        let key = schema.counted_key(node);
+        let (item, epoch) = (self.item(&key)?, self.item(&schema.epoch_key())?);
+        let evidence = evidence.and(item).and(epoch);
+        let newer = |_| Difference::of(Kind::NotCompared, schema.lineage_key(node), node, &evidence);
+        let seen = match Epoch::read(epoch).and_then(|epoch| Seen::read(item, epoch)) {
+            Ok(seen) => seen,
+            Err(error) => return Ok(Some(newer(error))),
+        };
+        let kind = match placed {
+            Some((base, placed)) => {
+                let share = Share::new(placed.ancestors.clone(), totals.values(&base.item));
+                ToCount::of(Some(share), seen, Rules::default()).map(|_| Kind::CountWrong)
+            }
+            None => seen.has_share().then_some(Kind::CountSurplus),
+        };
+        Ok(kind.map(|kind| Difference::of(kind, key, node, &evidence)))
+    }
+
+    /// A part of a total of an earlier epoch.
+    fn judge_lane(&self, key: &ItemKey, node: &NodeRef) -> Result<Option<Difference>, Failure> {
+        let schema = self.schema();
+        let (item, epoch) = (self.item(key)?, self.item(&schema.epoch_key())?);
+        let Some(SortKey::Totals { epoch: of_lane, .. }) = schema.parse_sort_key(&key.sk) else { return Ok(None) };
+        let is_left = item.is_some() && Epoch::read(epoch).is_ok_and(|Epoch(now)| of_lane < now);
+        Ok(is_left.then(|| Difference::of(Kind::TotalsLeft, key.clone(), node, &Evidence::new().and(epoch))))
     }
 
     /// What the handler would do if the node were touched now: nothing, where all is right.

@@ -7,10 +7,10 @@ use super::history::topic_of;
 use super::look::names;
 use super::{Difference, Kind};
 use crate::fanout::make_equal;
-use crate::keys::{ItemKey, NodeRef, Schema};
+use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    BORN, BaseNode, Cursor, CursorError, DELETING, Deletion, FORMAT_ATTRIBUTE, Item, Lineage, NameClaim, PUT_BACK,
-    REDRIVEN, REVISION, ROW_ID, Stored, TOUCHED, WRITE, held_name, holds_name, shown_by, text, with_key,
+    BORN, BaseNode, Cursor, CursorError, DELETING, Deletion, Epoch, FORMAT_ATTRIBUTE, Item, Lineage, NameClaim,
+    PUT_BACK, REDRIVEN, REVISION, ROW_ID, Stored, TOUCHED, WRITE, held_name, holds_name, shown_by, text, with_key,
 };
 use crate::plan::conditions::{same_claim, same_name};
 use crate::plan::{Context, Failure, Io, Need, Rule, Script, Task, TaskOutcome};
@@ -60,12 +60,17 @@ impl<'m> Mend<'m> {
     pub(super) async fn carry_out(&self) -> Result<Mended, Failure> {
         let (schema, node) = (self.schema(), self.node());
         match self.difference.kind {
+            // The handler has nothing to do for a touch but to count: no row is put again.
+            Kind::CountWrong => self.write_into(schema.node_key(node), TOUCHED).await,
             kind if kind.is_redriven() => self.redrive(schema.node_key(node)).await,
             Kind::RecordPutBack => self.take_away(Mended::Redriven).await,
             Kind::CursorStuck => self.redrive(schema.cascade_key(node)).await,
-            Kind::RowSurplus | Kind::LineageSurplus | Kind::DeletionStuck | Kind::CursorUnreadable => {
-                self.mend_what_is_read().await
-            }
+            Kind::RowSurplus
+            | Kind::LineageSurplus
+            | Kind::CountSurplus
+            | Kind::DeletionStuck
+            | Kind::CursorUnreadable => self.mend_what_is_read().await,
+            Kind::TotalsLeft => self.delete_lane().await,
             Kind::NameLeft => self.forget_claim().await,
             Kind::NameUnclaimed => self.claim_name().await,
             Kind::CopyMissing | Kind::CopyWrong | Kind::CopySurplus => {
@@ -82,7 +87,12 @@ impl<'m> Mend<'m> {
     /// Writes an attribute that no row carries into an item that exists. Its record makes the handler look at the item
     /// as if it were written for the first time.
     async fn redrive(&self, key: ItemKey) -> Result<Mended, Failure> {
-        let update = Update::set(REDRIVEN, text(self.name));
+        self.write_into(key, REDRIVEN).await
+    }
+
+    /// Writes the name of this repair into an attribute that no row carries, if the item exists.
+    async fn write_into(&self, key: ItemKey, attribute: &str) -> Result<Mended, Failure> {
+        let update = Update::set(attribute, text(self.name));
         let condition = self.on(Rule::RepairExists, Condition::Exists);
         self.write(Action::Update { key, update, condition }, Mended::Redriven).await
     }
@@ -122,8 +132,8 @@ impl<'m> Mend<'m> {
             }
             (Kind::CursorUnreadable, _) => self.delete_cursor(item).await,
             // A record that can't be understood counts as not there, and its next event has the handler say so.
-            (Kind::LineageSurplus, Some(_)) => self.redrive(schema.node_key(node)).await,
-            (Kind::LineageSurplus, None) => self.put_back().await,
+            (Kind::LineageSurplus | Kind::CountSurplus, Some(_)) => self.redrive(schema.node_key(node)).await,
+            (Kind::LineageSurplus | Kind::CountSurplus, None) => self.put_back().await,
             (Kind::DeletionStuck, Some(base)) => self.set_off(base, stored.lineage()).await,
             _ => Ok(Mended::Gone),
         }
@@ -175,6 +185,21 @@ impl<'m> Mend<'m> {
         };
         actions.push(Action::Put { key, item, condition });
         self.one(Task::Transact(actions), Mended::Claimed).await
+    }
+
+    /// Deletes a part of a total of an earlier epoch. Nobody reads it, and nobody goes back to that epoch.
+    async fn delete_lane(&self) -> Result<Mended, Failure> {
+        let (schema, key) = (self.schema(), self.difference.key.clone());
+        let read = self.io.read(Need::keys([schema.epoch_key()])).await?;
+        let epoch = Epoch::read(read.item(&schema.epoch_key())?);
+        let is_left = match schema.parse_sort_key(&key.sk) {
+            Some(SortKey::Totals { epoch: of_lane, .. }) => epoch.is_ok_and(|Epoch(now)| of_lane < now),
+            _ => false,
+        };
+        if !is_left {
+            return Ok(Mended::Gone);
+        }
+        self.write(Action::Delete { key, condition: Condition::Exists }, Mended::Deleted).await
     }
 
     /// Deletes a row only while its owner's lineage is as it was read, and so doesn't name it. No handler can be about

@@ -6,7 +6,7 @@
 use super::mend::Mend;
 use super::{Difference, Kind, Mended};
 use crate::keys::{ItemKey, NodeRef, SortKey};
-use crate::model::{Cursor, CursorError, Item, Latest, PUT_BACK, Stored, has_mark};
+use crate::model::{Counted, Cursor, CursorError, Item, Latest, PUT_BACK, Stored, has_mark};
 use crate::plan::{Context, Failure, Io, Need, Rule, Script, Task};
 use crate::request::{Action, Condition};
 
@@ -68,12 +68,18 @@ const LOOKS_MAX: usize = 20;
 ///
 /// | a record of | if the item exists | if it doesn't |
 /// |---|---|---|
-/// | a node | `_redriven`; if the node has a mark, a cursor as well | if a lineage is left: put back and deleted again |
+/// | a node | `_redriven`; if the node has a mark, a cursor as well | if a lineage is left, or the node is still counted: put back and deleted again |
 /// | a revision | the topic's copy is made anew | the same |
 /// | a lineage | a cursor, in the place of any that is half way | the same |
 /// | a cursor | `_redriven` | nothing |
 pub fn redrive(context: Context<'_>, key: ItemKey, name: String, is_dry: bool) -> Script<'_, Redriven> {
     Script::new(|io| async move { Redrive { context, key: &key, name: &name, is_dry, io: &io }.carry_out().await })
+}
+
+/// True if a node is still counted below others by this item.
+fn is_counted(item: Option<&Item>) -> bool {
+    let counted = item.and_then(|item| Counted::read(item).ok().flatten());
+    counted.is_some_and(|counted| counted.share.is_some())
 }
 
 /// An item that is being redriven.
@@ -117,7 +123,9 @@ impl Redrive<'_> {
         let schema = self.context.schema();
         let [node_key, lineage_key, cursor_key] =
             [schema.node_key(node), schema.lineage_key(node), schema.cascade_key(node)];
-        let read = self.io.read(Need::keys([node_key.clone(), lineage_key.clone(), cursor_key.clone()])).await?;
+        let counted_key = self.context.settings.totals.as_ref().map(|_| schema.counted_key(node));
+        let keys = [node_key.clone(), lineage_key.clone(), cursor_key.clone()];
+        let read = self.io.read(Need::keys(keys.into_iter().chain(counted_key.clone()))).await?;
         let base = read.item(&node_key)?;
         let lineage = Stored::read(read.item(&lineage_key)?, schema);
         let cursor = read.item(&cursor_key)?;
@@ -132,7 +140,11 @@ impl Redrive<'_> {
             (_, Some(base)) if base.contains_key(PUT_BACK) => (Kind::RecordPutBack, node_key, Redriven::DeletedAgain),
             (_, Some(base)) if has_mark(Some(base)) => (Kind::LineageWrong, node_key, Redriven::DeletionSetOff),
             (_, Some(_)) => (Kind::LineageWrong, node_key, Redriven::Redriven),
-            (_, None) if matches!(lineage, Stored::Absent | Stored::Tombstone(_)) => return Ok(Some(Redriven::Gone)),
+            // The handler had deleted the lineage, and hadn't come to the totals.
+            (_, None) if matches!(lineage, Stored::Absent | Stored::Tombstone(_)) => match counted_key {
+                Some(key) if is_counted(read.item(&key)?) => (Kind::CountSurplus, key, Redriven::DeletedAgain),
+                _ => return Ok(Some(Redriven::Gone)),
+            },
             (_, None) => (Kind::LineageSurplus, lineage_key, Redriven::DeletedAgain),
         };
         let is_mended = self.mend(kind, key, node).await?.is_some();
@@ -143,7 +155,11 @@ impl Redrive<'_> {
             }
             // The record is back. If it has the mark that its lineage has, its own record says nothing of the deletion
             // that was lost.
-            Kind::LineageSurplus if !is_mended && self.context.rules.keeps(Rule::RedriveReturned) => Ok(None),
+            Kind::LineageSurplus | Kind::CountSurplus
+                if !is_mended && self.context.rules.keeps(Rule::RedriveReturned) =>
+            {
+                Ok(None)
+            }
             // Whoever deleted the node meanwhile has made a record of their own.
             _ => Ok(Some(if is_mended { means } else { Redriven::Gone })),
         }

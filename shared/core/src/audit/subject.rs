@@ -27,6 +27,13 @@ pub enum Subject {
         /// The node.
         node: NodeRef,
     },
+    /// A part of a node's totals.
+    Lane {
+        /// The part's key.
+        key: ItemKey,
+        /// The node.
+        node: NodeRef,
+    },
     /// An item of the table's owner whose key is of a form that rows have.
     Foreign {
         /// The item's key.
@@ -108,14 +115,11 @@ impl Subject {
             };
         };
         match sort_key {
-            SortKey::Node | SortKey::Lineage => Some(Self::Node(owner)),
+            SortKey::Node | SortKey::Lineage | SortKey::Counted => Some(Self::Node(owner)),
+            SortKey::Totals { .. } => Some(Self::Lane { key, node: owner }),
             SortKey::Cascade => Some(Self::Cursor(owner)),
             SortKey::Revision { .. } | SortKey::Latest { .. } => Some(Self::History(owner)),
-            SortKey::Operation(_)
-            | SortKey::Deleted
-            | SortKey::Counted
-            | SortKey::Totals { .. }
-            | SortKey::Idempotency { .. } => None,
+            SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } => None,
             SortKey::Name(_) | SortKey::RootName(_) => {
                 Some(Self::Claim { node: owner.sibling(NameClaim::node_in(item)?), key })
             }

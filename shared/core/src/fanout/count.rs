@@ -7,9 +7,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::keys::{Id, ItemKey, LANES, NodeRef};
-use crate::model::{
-    Amounts, AttributeValue, Counted, Epoch, Item, NewerFormat, Share, TOUCHED, item_bytes, text,
-};
+use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, NewerFormat, Share, TOUCHED, item_bytes, text};
 use crate::plan::step::{Added, Counting, Failure, Need, Task, TaskOutcome};
 use crate::plan::{Context, Io, Rule, Rules, Script};
 use crate::request::{Action, Condition, Update};
@@ -34,7 +32,7 @@ pub struct ToCount {
 
 impl ToCount {
     /// Compares what a node was counted as with the share that it should have. `None` if nothing is to be done.
-    pub(super) fn of(share: Option<Share>, seen: Seen, rules: Rules) -> Option<Self> {
+    pub(crate) fn of(share: Option<Share>, seen: Seen, rules: Rules) -> Option<Self> {
         let one = Self { share, seen, position: 0, only_touched: false };
         (!one.is_right(rules)).then_some(one)
     }
@@ -98,7 +96,7 @@ fn changes(before: &Share, after: &Share, rules: Rules) -> BTreeMap<Id, Amounts>
 
 /// What a node was counted as, when it was read.
 #[derive(Clone, Debug, PartialEq)]
-pub(super) struct Seen {
+pub(crate) struct Seen {
     counted: Option<Counted>,
     /// The name of the write, whatever it is; `None` if there was no item.
     version: Option<Option<AttributeValue>>,
@@ -107,12 +105,17 @@ pub(super) struct Seen {
 
 impl Seen {
     /// Reads the item, and the epoch of all totals.
-    pub(super) fn read(counted: Option<&Item>, epoch: Epoch) -> Result<Self, NewerFormat> {
+    pub(crate) fn read(counted: Option<&Item>, epoch: Epoch) -> Result<Self, NewerFormat> {
         Ok(Self {
             counted: counted.map(Counted::read).transpose()?.flatten(),
             version: counted.map(|item| item.get(Counted::VERSION).cloned()),
             epoch,
         })
+    }
+
+    /// True if the node is counted below others, in whatever epoch.
+    pub(crate) fn has_share(&self) -> bool {
+        self.counted.as_ref().is_some_and(|counted| counted.share.is_some())
     }
 
     /// The condition that nobody has written the item since.

@@ -36,6 +36,7 @@ pub use batch::{Batch, Event, HandDown, LineageChange, NewestRecord, Placing, St
 pub use cascade::{continue_cursor, hand_down};
 pub use child_action::{Child, ChildAction};
 pub use copying::continue_copy;
+pub(crate) use count::Seen;
 pub use count::{ToCount, count_nodes};
 pub use early::{Awaited, Early, await_parents};
 pub use late_child::LateChild;

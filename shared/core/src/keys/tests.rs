@@ -7,8 +7,9 @@ use proptest::prelude::*;
 use proptest::sample::select;
 
 use super::{
-    DEPTH_MAX, EPOCH_MAX, ID_BYTES_MAX, Id, ItemKey, KeyError, LANES, Names, NodeRef, ORDER_ATTRIBUTES_MAX, OrderValue, OrderedList,
-    PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX, Schema, SiblingPlace, SortKey, SortRange, Tenant, TrashTime, Version,
+    DEPTH_MAX, EPOCH_MAX, ID_BYTES_MAX, Id, ItemKey, KeyError, LANES, Names, NodeRef, ORDER_ATTRIBUTES_MAX, OrderValue,
+    OrderedList, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX, Schema, SiblingPlace, SortKey, SortRange, Tenant,
+    TrashTime, Version,
 };
 
 /// A text that isn't empty: an ordinary one, one made of the keys' own words and separators, or any other.

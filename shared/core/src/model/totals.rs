@@ -261,11 +261,7 @@ impl Counted {
             }
             _ => return None,
         };
-        Some(Self {
-            epoch: epoch_of(item, Self::EPOCH)?,
-            version: text_of(item, Self::VERSION)?.to_owned(),
-            share,
-        })
+        Some(Self { epoch: epoch_of(item, Self::EPOCH)?, version: text_of(item, Self::VERSION)?.to_owned(), share })
     }
 }
 
@@ -274,7 +270,8 @@ impl Counted {
 pub struct Epoch(pub u32);
 
 impl Epoch {
-    const EPOCH: &str = "epoch";
+    /// The attribute that holds it.
+    pub const EPOCH: &str = "epoch";
 
     /// The item, for example `{"PK": "SAPWOOD", "SK": "EPOCH", "format": 1, "epoch": 2}`.
     #[must_use]

@@ -16,6 +16,8 @@ pub mod step;
 
 pub use context::{Context, Limits, Run, Tally};
 pub use script::{Io, Script};
-pub use step::{Added, Counting, Facts, Failure, Need, Plan, PlanReport, Problem, Read, Step, Task, TaskOutcome, Writes, WritesKind};
+pub use step::{
+    Added, Counting, Facts, Failure, Need, Plan, PlanReport, Problem, Read, Step, Task, TaskOutcome, Writes, WritesKind,
+};
 
 pub use crate::rules::{Rule, Rules};

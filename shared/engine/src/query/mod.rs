@@ -29,6 +29,7 @@ mod siblings;
 mod sorted;
 mod status;
 mod topic;
+mod totals;
 mod trash;
 mod tree;
 
@@ -51,6 +52,7 @@ pub use sapwood_core::write::{Operation, Progress, Work};
 pub use siblings::{Siblings, Values};
 pub use sorted::Sorting;
 pub use status::Status;
+pub use totals::Totals;
 pub use trash::InTrash;
 pub use tree::Tree;
 

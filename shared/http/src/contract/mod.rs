@@ -37,7 +37,7 @@ pub use openapi::openapi;
 pub use operations::{Function, Operation, ReaderCall, WriterCall, operations};
 pub use reads::{
     AncestorBody, BelowBody, CountBody, DescendantBody, FanoutBody, LatestBody, LinkBody, Page, PathBody, RecordBody,
-    RootBody, TrashBody, TreeBody, TreeNode, WRITTEN_BYTES_MAX, WRITTEN_MAX,
+    RootBody, TotalsBody, TrashBody, TreeBody, TreeNode, WRITTEN_BYTES_MAX, WRITTEN_MAX,
 };
 pub use revisions::{AppendedBody, CreateRevision, NewRevision, RevisionBody, TOPIC_BYTES_MAX, check_topic};
 pub use status::{CallBody, HealthBody, HealthStatus, IndexBody};

@@ -265,6 +265,18 @@ pub struct CountBody {
     pub cursor: Option<String>,
 }
 
+/// What is below a node, by its totals.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+pub struct TotalsBody {
+    /// How many nodes are below the node.
+    pub count: u64,
+    /// How many of them are its children.
+    pub children: u64,
+    /// What the numbers of the nodes below add up to, by attribute.
+    #[schema(value_type = ReadAttributes)]
+    pub sums: Attributes,
+}
+
 /// The copy of a topic's newest revision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct LatestBody {

@@ -41,6 +41,8 @@ pub struct Profile {
     pub silent_413: bool,
     /// True if totals are kept of what is below each node.
     pub totals: bool,
+    /// True if totals are switched on, off and changed, by handlers side by side, until all are begun anew at the end.
+    pub switches_totals: bool,
     /// Most scheduler steps of a run. After them the run counts as one that doesn't come to rest.
     pub steps_max: usize,
 }
@@ -176,6 +178,7 @@ impl Profile {
             request_bytes_max: usize::MAX,
             silent_413: false,
             totals: writers.are_about_totals(),
+            switches_totals: false,
             steps_max: 40_000,
         }
     }

@@ -84,6 +84,8 @@ pub(super) struct World<'a> {
     pub(super) witness: Option<Witness>,
     /// Who sees names, where no two siblings are to have one.
     names: Option<names::Judge>,
+    /// True while handlers with other totals, and with none, run side by side.
+    switches_totals: bool,
     /// Who sees what is counted, where totals are kept.
     totals: Option<totals::Judge>,
     /// The judge of copied subtrees, in the same profiles.
@@ -145,6 +147,9 @@ pub fn claims_taken_over(seed: u64, profile: &Profile) -> Result<usize, Fault> {
 fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
     let mut rng = SmallRng::seed_from_u64(seed);
     let mut script = script(&mut rng, profile.writers, profile.writes_max);
+    if profile.switches_totals {
+        script.rest.extend([BaseWrite::Copy(Copying::Wait), BaseWrite::NewEpoch]);
+    }
     let all = own::settings();
     let settings = Settings {
         order: all.order.filter(|_| rng.random_ratio(2, 3)).map(|by_hand| {
@@ -190,6 +195,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         profile,
         calls: Arc::new(Mutex::new(Calls::new(rng, 0, failure_percent, stall_percent))),
         names: settings.names.is_on().then(|| names::Judge::new(settings.names)),
+        switches_totals: profile.switches_totals,
         totals: settings.totals.as_ref().map(|_| totals::Judge::default()),
         fanout: Fanout { settings, limits, rules: profile.rules() },
         queue: Vec::new(),
@@ -245,7 +251,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
     let fault = |what: Vec<String>| Fault { seed, what };
     let mut steps = 0;
     for write in script.settled {
-        world.write(write);
+        world.write(write, false);
     }
     world.settle(&mut VecDeque::new(), &mut steps, &BTreeSet::new()).map_err(&fault)?;
     world.begin().map_err(&fault)?;
@@ -292,7 +298,7 @@ fn still_trashed(contents: &Contents) -> impl Iterator<Item = String> {
 }
 
 impl World<'_> {
-    fn write(&mut self, write: BaseWrite) {
+    fn write(&mut self, write: BaseWrite, is_last: bool) {
         self.actor = Actor::Client;
         let asked = match write {
             BaseWrite::Ask(asked) => asked,
@@ -307,6 +313,8 @@ impl World<'_> {
                 if matches!(write, BaseWrite::Make { .. }) {
                     self.actor = Actor::Api;
                 }
+                // The last write of such a run, and nothing is under way.
+                self.switches_totals &= !(matches!(write, BaseWrite::NewEpoch) && is_last);
                 let mut calls = self.calls.lock().unwrap();
                 return calls.noting(None, |calls| write.apply(&mut calls.memory, &self.marked));
             }
@@ -319,6 +327,24 @@ impl World<'_> {
             self.send(sent.clone());
         }
         self.send(sent);
+    }
+
+    fn write_next(&mut self, rest: &mut VecDeque<BaseWrite>) {
+        let write = rest.pop_front().unwrap();
+        self.write(write, rest.is_empty());
+    }
+
+    /// The fan-out of an invocation.
+    fn fanout_of(&self, invocation: u64) -> Fanout {
+        let mut fanout = self.fanout.clone();
+        if self.switches_totals {
+            fanout.settings.totals = match invocation % 3 {
+                0 => None,
+                1 => Some(Totals::of([totals::ATTRIBUTES[0].to_owned()])),
+                _ => fanout.settings.totals,
+            };
+        }
+        fanout
     }
 
     /// Sends a request to the API.
@@ -500,7 +526,7 @@ impl World<'_> {
             let is_waited_for = matches!(rest.front(), Some(BaseWrite::Copy(Copying::Wait)));
             let can_write = !rest.is_empty() && (at_rest || !is_waited_for);
             match self.roll(100) {
-                0..=3 if can_write && self.priorities.is_none() => self.write(rest.pop_front().unwrap()),
+                0..=3 if can_write && self.priorities.is_none() => self.write_next(rest),
                 4..=14 if can_start && self.priorities.is_none() => _ = self.start(),
                 15 if self.begun && self.crashes_left > 0 && self.running.len() + self.requests.len() > 0 => {
                     self.crash()
@@ -523,7 +549,7 @@ impl World<'_> {
                 _ if self.priorities.is_some() => self.go_on(rest, can_write),
                 _ if waiting > 0 => self.step(None),
                 _ if can_start => _ = self.start(),
-                _ if can_write => self.write(rest.pop_front().unwrap()),
+                _ if can_write => self.write_next(rest),
                 _ if self.operator.is_needed() => self.redrive(),
                 _ => {}
             }
@@ -536,7 +562,7 @@ impl World<'_> {
         able.extend(can_write.then_some(Who::Clients));
         able.extend(self.can_start().then_some(Who::Stream));
         match self.pick(&able) {
-            Some(Who::Clients) => self.write(rest.pop_front().unwrap()),
+            Some(Who::Clients) => self.write_next(rest),
             Some(Who::Invocation(invocation)) => self.step(Some(invocation)),
             Some(Who::Stream) if !self.start() => {
                 // Each record waits for an invocation that is under way.
@@ -659,7 +685,7 @@ impl World<'_> {
         let id = self.invocations;
         self.invocations += 1;
         let now = self.begins(id);
-        let (fanout, calls, batch) = (self.fanout.clone(), Arc::clone(&self.calls), records.clone());
+        let (fanout, calls, batch) = (self.fanout_of(id), Arc::clone(&self.calls), records.clone());
         let future = Box::pin(async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
             let name = id.to_string();

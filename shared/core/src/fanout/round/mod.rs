@@ -10,8 +10,7 @@ use std::sync::Arc;
 
 use super::parents_first::parents_first;
 use super::predict::Climb;
-use super::count::Seen;
-use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, ToCount, place};
+use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, Seen, ToCount, place};
 use crate::keys::{ItemKey, NodeRef};
 use crate::model::{BaseNode, CopyMark, Epoch, NewerFormat, Placement, Share, Shortfall, Stored, Unreadable, is_touch};
 use crate::plan::step::{Failure, Need, Read};
@@ -315,12 +314,7 @@ impl<'r> Round<'r> {
     }
 
     /// Compares what a node was counted as with where its plan leaves it. An item of a newer format fails the node.
-    fn to_count(
-        &self,
-        node: &NodeRef,
-        base: Option<&BaseNode>,
-        plan: &PlacePlan,
-    ) -> Result<Option<ToCount>, Failure> {
+    fn to_count(&self, node: &NodeRef, base: Option<&BaseNode>, plan: &PlacePlan) -> Result<Option<ToCount>, Failure> {
         let Some(totals) = &self.context.settings.totals else { return Ok(None) };
         let placed = base.zip(plan.placed.as_ref());
         let share = placed.map(|(base, placed)| Share::new(placed.ancestors.clone(), totals.values(&base.item)));

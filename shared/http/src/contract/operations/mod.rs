@@ -67,6 +67,7 @@ pub enum ReaderCall {
     ListDescendants,
     ListLinks,
     GetTree,
+    GetTotals,
     CountDescendants,
     ListPaths,
     ListPathsByUrl,

@@ -7,10 +7,10 @@ use super::Function::Reader;
 use super::{Answer, ETAG_OF_NODE, LINK, Operation, PREFERENCE_APPLIED, ReaderCall, Tag, parameters, problems};
 use crate::contract::{
     AncestorBody, CountBody, DescendantBody, FanoutBody, GrantedBody, InheritedBody, LinkBody, NodeBody, NodesBody,
-    OperationBody, Page, PathBody, RootBody, TrashBody, TreeBody,
+    OperationBody, Page, PathBody, RootBody, TotalsBody, TrashBody, TreeBody,
 };
 
-pub(super) static OPERATIONS: [Operation; 17] = [
+pub(super) static OPERATIONS: [Operation; 18] = [
     Operation {
         id: "list_roots",
         method: Method::GET,
@@ -369,6 +369,22 @@ pub(super) static OPERATIONS: [Operation; 17] = [
             })
         })],
         problems: problems::LIST,
+    },
+    Operation {
+        id: "get_totals",
+        method: Method::GET,
+        path: "/nodes/{id}/totals",
+        function: Reader(ReaderCall::GetTotals),
+        tag: Tag::Read,
+        summary: "Read how many nodes are below a node, and what their numbers add up to",
+        description: "The totals of a node, if the deployment keeps them (`TOTALS`; 404 without it). They follow the rows, a moment later, and are exact: each node is \
+            in them once. What is in the trash isn't in them. One round trip, some 2 read units however much is below.",
+        parameters: &[parameters::id, parameters::consistent, parameters::prefer_read],
+        body: None,
+        answers: &[Answer::json::<TotalsBody>(200, "The totals.")
+            .headers(&[PREFERENCE_APPLIED])
+            .example(|| json!({"count": 1110, "children": 10, "sums": {"size": 5532.5}}))],
+        problems: problems::STATE,
     },
     Operation {
         id: "count_descendants",

@@ -11,7 +11,7 @@ use crate::contract::{
 };
 
 /// Each call of the contract, with its status codes when it succeeds.
-const CALLS: [(&str, &str, &[u16]); 38] = [
+const CALLS: [(&str, &str, &[u16]); 39] = [
     ("POST", "/nodes", &[201, 202, 204]),
     ("PUT", "/nodes/{id}", &[200, 201, 202, 204]),
     ("PATCH", "/nodes/{id}", &[200, 202, 204]),
@@ -36,6 +36,7 @@ const CALLS: [(&str, &str, &[u16]); 38] = [
     ("GET", "/nodes/{id}/descendants", &[200]),
     ("GET", "/nodes/{id}/links/{attribute}", &[200]),
     ("GET", "/nodes/{id}/tree", &[200]),
+    ("GET", "/nodes/{id}/totals", &[200]),
     ("GET", "/nodes/{id}/count", &[200]),
     ("GET", "/paths/{root}", &[200]),
     ("GET", "/paths/{root}/{path}", &[200]),
