@@ -1,5 +1,5 @@
-//! Totals: what comes between two requests, tables that refuse, and what others write under our keys. Random schedules are
-//! in `simulation.rs`.
+//! Totals: what comes between two requests, tables that refuse, and what others write under our keys. Random schedules
+//! are in `simulation.rs`.
 
 use std::collections::BTreeSet;
 use std::pin::pin;
@@ -429,7 +429,8 @@ fn a_node_that_has_gone_and_is_still_counted_is_found_and_redriven() {
         world
     };
     let world = left();
-    assert_eq!(compared(&world), [(Kind::CountSurplus, "n".to_owned())]);
+    // What counts it is more than what is below.
+    assert_eq!(compared(&world), [(Kind::CountSurplus, "n".to_owned()), (Kind::TotalWrong, "p".to_owned())]);
     repair(&world);
     assert_eq!((world.wrong(), compared(&world)), (Vec::new(), Vec::new()));
     let world = left();
@@ -463,6 +464,35 @@ fn a_restored_copy_with_half_of_a_transaction_is_right_in_a_new_epoch() {
     assert_eq!((world.wrong(), compared(&world)), (Vec::new(), Vec::new()));
     let contents = world.table.table.0.lock().unwrap().contents();
     assert!(!contents.keys().any(|(_, sk)| sk.starts_with("TOTALS#0000")), "parts of the earlier epoch are left");
+}
+
+#[test]
+fn totals_that_are_not_what_is_below_are_found_and_right_ones_are_not() {
+    let world = small(Rules::default());
+    // A cycle, and nodes deeper than are counted.
+    for (id, parent) in [("x", "z"), ("y", "x"), ("z", "y"), ("w", "y")] {
+        world.put(id, Some(parent), Some("3"));
+    }
+    for number in 0..105 {
+        let parent = (number > 0).then(|| format!("c{}", number - 1));
+        world.put(&format!("c{number}"), parent.as_deref(), Some("1"));
+    }
+    world.settle();
+    assert!(
+        compared(&world).iter().all(|(kind, _)| [Kind::Cycle, Kind::TooDeep].contains(kind)),
+        "{:?}",
+        compared(&world)
+    );
+    let lane = (0..4).map(|lane| format!("TOTALS#0000#{lane:02}")).find(|sk| world.get("r", sk).is_some()).unwrap();
+    let before = world.get("r", &lane);
+    let mut wrong = before.clone().unwrap();
+    wrong.insert("_sum_size".to_owned(), AttributeValue::N("1000".to_owned()));
+    for damaged in [None, Some(wrong)] {
+        world.write("r", &lane, damaged);
+        assert!(compared(&world).contains(&(Kind::TotalWrong, "r".to_owned())), "{:?}", compared(&world));
+        world.write("r", &lane, before.clone());
+    }
+    assert!(!compared(&world).iter().any(|(kind, _)| *kind == Kind::TotalWrong));
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use futures::future::join_all;
 use sapwood_core::keys::{Id, NodeRef, Schema, Version};
-use sapwood_core::model::{DeletionMode, Latest, Settings, SiblingOrder, UniqueNames, text};
+use sapwood_core::model::{DeletionMode, Latest, Settings, SiblingOrder, Totals, UniqueNames, text};
 use sapwood_engine::query::{
     Bounds, Fields, Granting, Linking, ListOptions, Mode, Order, Reader, Siblings, Tree, Window, Within,
 };
@@ -705,6 +705,13 @@ async fn each_read_is_one_request_whatever_the_window() {
     cost.say("12 ancestors");
     assert_eq!((cost.figures(), cost.calls("Query")), ([1.0, 0.0, 1.0], 0));
     assert_documented("ancestors", cost.figures());
+    let kept = Settings { totals: Some(Totals::default()), ..settings() };
+    let (found, cost) = counted!(running, &kept, Reader, |reader| reader.totals(&at("x12"), false));
+    found.unwrap();
+    assert_documented("totals", cost.figures());
+    let (found, strong) = counted!(running, &kept, Reader, |reader| reader.totals(&at("x12"), true));
+    found.unwrap();
+    assert_eq!(strong.usage.read_units, 2.0 * cost.usage.read_units);
     let (found, cost) =
         counted!(running, Reader, |reader| reader.inherited(&at("x12"), ["name".to_owned()], Mode::Nearest));
     assert_eq!(found.unwrap().above.levels, 12);

@@ -8,7 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::audit::{
-    Class, Difference, Mended, Position, Redriven, Subject, look, look_at_history, mend, redrive,
+    Class, Difference, Mended, Position, Redriven, Subject, look, look_at_history, look_at_totals, mend, redrive,
 };
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Item, Settings, key_of};
@@ -19,6 +19,9 @@ use crate::run::run;
 
 /// Items in a page of a history.
 const HISTORY_PAGE_ITEMS_MAX: usize = 1_000;
+
+/// Children in a page of a look at totals. Each takes five items that are read by their keys.
+const TOTALS_PAGE_ITEMS_MAX: usize = 200;
 
 /// What is looked at in one go. A node has 300 rows at most: two for each of 98 ancestors, one for each of 100 links,
 /// and three more.
@@ -121,6 +124,9 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
                 }
                 other => subjects.extend(other),
             }
+            if self.settings.totals.is_some() {
+                subjects.extend(Subject::totals_of(item, schema));
+            }
         }
         let count = items.len() as u64;
         let known: BTreeMap<ItemKey, Item> =
@@ -145,16 +151,21 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         known: &BTreeMap<ItemKey, Item>,
         strong: bool,
     ) -> Result<Vec<Difference>, TableError> {
-        let (histories, others): (Vec<_>, Vec<_>) =
-            subjects.into_iter().partition(|subject| matches!(subject, Subject::History(_)));
+        let is_of_several = |subject: &Subject| matches!(subject, Subject::History(_) | Subject::Totals(_));
+        let (of_several, others): (Vec<_>, Vec<_>) = subjects.into_iter().partition(is_of_several);
         let mut found = Vec::new();
         for some in others.chunks(SUBJECTS_MAX) {
             let look = look(self.settings, some.iter().cloned().collect(), known, strong);
             found.extend(run(self.client, look).await?);
         }
-        for subject in histories {
-            let Subject::History(node) = subject else { continue };
-            let look = look_at_history(self.settings, node, strong, HISTORY_PAGE_ITEMS_MAX);
+        for subject in of_several {
+            let look = match subject {
+                Subject::History(node) => look_at_history(self.settings, node, strong, HISTORY_PAGE_ITEMS_MAX),
+                Subject::Totals(node) if self.settings.totals.is_some() => {
+                    look_at_totals(self.settings, node, strong, TOTALS_PAGE_ITEMS_MAX)
+                }
+                _ => continue,
+            };
             found.extend(run(self.client, look).await?);
         }
         Ok(found)

@@ -31,7 +31,9 @@ impl Call<Shared> for Totals {
     }
 }
 
-fn body(found: Found) -> TotalsBody {
+/// The body of totals.
+#[must_use]
+pub fn body(found: Found) -> TotalsBody {
     let sums = found.sums.into_iter().map(|(name, sum)| (name, AttributeValue::N(sum.to_string())));
     TotalsBody { count: found.count, children: found.children, sums: Attributes(sums.collect()) }
 }

@@ -43,7 +43,9 @@ impl Seen {
                 Subject::History(_) => Class::Copy,
                 Subject::Cursor(_) => Class::Cursor,
                 Subject::Foreign { .. } => Class::Foreign,
-                Subject::Remembered { .. } | Subject::Claim { .. } | Subject::Lane { .. } => Class::Own,
+                Subject::Remembered { .. } | Subject::Claim { .. } | Subject::Lane { .. } | Subject::Totals(_) => {
+                    Class::Own
+                }
             };
             *self.classes.entry(class).or_default() += 1;
         }

@@ -1,5 +1,5 @@
-//! `sapwood get`, `inherited`, `granted`, `links`, `history`, `latest`, `put`, `move`, `copy`, `rm` and `trash`: one
-//! node or a few, read and written by the API's own code.
+//! `sapwood get`, `inherited`, `granted`, `totals`, `links`, `history`, `latest`, `put`, `move`, `copy`, `rm` and
+//! `trash`: one node or a few, read and written by the API's own code.
 
 mod copy;
 mod error;
@@ -12,6 +12,7 @@ mod links;
 mod moves;
 mod put;
 mod rm;
+mod totals;
 mod trash;
 mod write;
 
@@ -26,6 +27,7 @@ pub(crate) use links::{Arguments as LinksArguments, run as links};
 pub(crate) use moves::{Arguments as MoveArguments, run as relocate};
 pub(crate) use put::{Arguments as PutArguments, run as put};
 pub(crate) use rm::{Arguments as RmArguments, run as rm};
+pub(crate) use totals::{Arguments as TotalsArguments, run as totals};
 pub(crate) use trash::{Arguments as TrashArguments, run as trash};
 
 use clap::Args;

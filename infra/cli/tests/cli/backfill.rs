@@ -301,8 +301,18 @@ async fn totals_are_begun_anew_and_each_node_is_counted_once() {
     assert_eq!(wrong_totals(&contents), Vec::<String>::new());
     assert_eq!(counts.tally.rows_put, 0, "{counts:?}");
     assert_eq!(keys(&|_, sk| sk.starts_with("TOTALS#0000"), &contents), []);
+    let all = ends_with(0, &running.url(), &["totals", "n0", "--parameter", OURS]);
+    assert_eq!(all, "count  59\nchildren  3\nsum of size  1770\n");
+    let body = lines(&ends_with(0, &running.url(), &["totals", "n1", "--json", "--parameter", OURS])).remove(0);
+    assert_eq!(body["children"].as_u64(), Some(3), "{body}");
+    ends_with(1, &running.url(), &["totals", "nobody", "--parameter", OURS]);
+    let none = sapwood(&running.url(), &["totals", "n0", "--parameter", "PathRows=on"]);
+    assert!(none.status.code() == Some(2) && words(&none).contains("TOTALS"), "{}", words(&none));
     let verified = ends_with(0, &running.url(), &["verify", "--json", "--parameter", OURS]);
-    assert!(!verified.contains("count-") && !verified.contains("totals-left"), "{verified}");
+    assert!(
+        !verified.contains("total-wrong") && !verified.contains("count-") && !verified.contains("totals-left"),
+        "{verified}"
+    );
     running.stop().await;
 }
 

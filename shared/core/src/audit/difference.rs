@@ -79,6 +79,8 @@ pub enum Kind {
     NameUnclaimed,
     /// The claim of a name that its node doesn't have (any more).
     NameLeft,
+    /// The totals of a node aren't what its children and their totals add up to.
+    TotalWrong,
     /// A node with something that can't be added up in an attribute that is.
     TotalLeftOut,
     /// A lineage that names something as a row to delete that can't be a row of its node.
@@ -94,7 +96,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 39] = [
+    pub const ALL: [Self; 40] = [
         Self::LineageMissing,
         Self::LineageWrong,
         Self::LineageRows,
@@ -129,6 +131,7 @@ impl Kind {
         Self::NameClash,
         Self::NameUnclaimed,
         Self::NameLeft,
+        Self::TotalWrong,
         Self::TotalLeftOut,
         Self::ForeignRows,
         Self::DeletionBlocked,
@@ -246,6 +249,7 @@ impl Kind {
             Self::NameClash => "name-clash",
             Self::NameUnclaimed => "name-unclaimed",
             Self::NameLeft => "name-left",
+            Self::TotalWrong => "total-wrong",
             Self::TotalLeftOut => "total-left-out",
             Self::ForeignRows => "foreign-rows",
             Self::DeletionBlocked => "deletion-blocked",
@@ -303,6 +307,7 @@ impl Difference {
         match self.kind {
             Kind::RowSurplus => Subject::Row { key, node },
             Kind::TotalsLeft => Subject::Lane { key, node },
+            Kind::TotalWrong => Subject::Totals(node),
             Kind::NameLeft => Subject::Claim { key, node },
             _ if key.sk == CASCADE => Subject::Cursor(node),
             Kind::ReservedKey => Subject::Foreign { key, node },

@@ -16,7 +16,7 @@ use crate::plan::{Failure, Io, Need, Read, Rules, Script};
 use crate::request::ReadOptions;
 
 /// The plan that looks at these nodes, rows and cursors. [`look_at_history`](super::look_at_history) looks at
-/// histories. What is known already isn't read again.
+/// histories, and [`look_at_totals`](super::look_at_totals) at totals. What is known already isn't read again.
 ///
 /// The first look reads what may be a moment old (`strong` is false), at half the units. What it finds has to be looked
 /// at again with strong reads and nothing known.
@@ -107,7 +107,7 @@ impl<'a> Look<'a> {
             Subject::Foreign { key, .. } | Subject::Remembered { key, .. } => vec![key.clone()],
             Subject::Claim { key, node } if self.settings.names.is_on() => vec![key.clone(), schema.node_key(node)],
             Subject::Cursor(node) => vec![schema.cascade_key(node), schema.node_key(node)],
-            Subject::Claim { .. } | Subject::Lane { .. } | Subject::History(_) => Vec::new(),
+            Subject::Claim { .. } | Subject::Lane { .. } | Subject::Totals(_) | Subject::History(_) => Vec::new(),
         };
         self.subjects.iter().flat_map(keys).collect()
     }
@@ -228,7 +228,7 @@ impl<'a> Look<'a> {
                         |item| Difference::of(Kind::NewerFormat, key.clone(), node, &Evidence::new().and(Some(item)));
                     found.extend(newer.map(|item| (one(item), None)));
                 }
-                Subject::Claim { .. } | Subject::Lane { .. } | Subject::History(_) => {}
+                Subject::Claim { .. } | Subject::Lane { .. } | Subject::Totals(_) | Subject::History(_) => {}
             }
         }
         Ok(found)

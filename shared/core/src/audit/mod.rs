@@ -9,6 +9,7 @@
 //! |---|---|
 //! | [`look`](fn@look) | compares nodes, rows and cursors, both ways: what a record asks for, and whether anything asks for a row |
 //! | [`look_at_history`] | compares the `v0_` copies of a node with its revisions |
+//! | [`look_at_totals`] | compares the totals of a node with those of its children |
 //! | [`mend`](fn@mend) | has the handler write what is wrong, or deletes what no base record asks for |
 //! | [`redrive`](fn@redrive) | has an item handled again whose stream record was lost, without comparing anything |
 //!
@@ -28,6 +29,7 @@ mod subject;
 mod suspects;
 #[cfg(test)]
 mod tests;
+mod totals;
 
 pub use difference::{Difference, Kind, due, one_a_node};
 pub use history::look_at_history;
@@ -37,3 +39,4 @@ pub use redrive::{Redriven, redrive};
 pub use state::{Kept, Pass, Position, State};
 pub use subject::{Class, Subject};
 pub use suspects::{Stage, Suspect, Suspects};
+pub use totals::look_at_totals;

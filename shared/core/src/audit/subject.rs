@@ -27,6 +27,8 @@ pub enum Subject {
         /// The node.
         node: NodeRef,
     },
+    /// A node's totals, and those of its children.
+    Totals(NodeRef),
     /// A part of a node's totals.
     Lane {
         /// The part's key.
@@ -130,6 +132,20 @@ impl Subject {
                 }
                 None => None,
             },
+        }
+    }
+}
+
+impl Subject {
+    /// Returns the totals that an item shows to be there, or that there should be: those of a node with children.
+    #[must_use]
+    pub fn totals_of(item: &Item, schema: &Schema) -> Option<Self> {
+        let key = key_of(item, schema)?;
+        match schema.parse_sort_key(&key.sk)? {
+            SortKey::Totals { .. } | SortKey::Ancestor { depth: 1, .. } => {
+                Some(Self::Totals(schema.parse_partition(&key.pk).ok()?))
+            }
+            _ => None,
         }
     }
 }

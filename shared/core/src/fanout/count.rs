@@ -1,7 +1,7 @@
 //! Counts nodes: brings the totals of their ancestors up to date with where placing has left them.
 //!
-//! What a node was counted as ([`Counted`]) and the totals change in one transaction, on the condition that the first is
-//! as it was read. So at every moment the totals are the sum of what nodes were counted as. Nodes of a batch share
+//! What a node was counted as ([`Counted`]) and the totals change in one transaction, on the condition that the first
+//! is as it was read. So at every moment the totals are the sum of what nodes were counted as. Nodes of a batch share
 //! transactions.
 
 use std::collections::{BTreeMap, BTreeSet};

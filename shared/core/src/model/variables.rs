@@ -176,8 +176,8 @@ fn links(value: String, attributes: BTreeSet<String>, schema: &Schema) -> Result
     Err(VariableError::Wrong { name: "LINK_ATTRIBUTES", value, expected })
 }
 
-/// Reads the totals: `count`, and after it the attributes whose numbers are added up. One of these may be called `count`,
-/// too.
+/// Reads the totals: `count`, and after it the attributes whose numbers are added up. One of these may be called
+/// `count`, too.
 fn totals(value: &str, schema: &Schema) -> Result<Totals, VariableError> {
     let wrong = |expected| Err(VariableError::Wrong { name: "TOTALS", value: value.to_owned(), expected });
     let mut names = value.split(',').map(str::trim).filter(|name| !name.is_empty());

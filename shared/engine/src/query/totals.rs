@@ -8,7 +8,8 @@ use sapwood_table::{Query, ReadOptions, RetryPolicy, Table};
 
 use super::{ReadError, Reader};
 
-/// Most parts of totals in a page. A node has four of each epoch, and those of earlier ones are deleted sooner or later.
+/// Most parts of totals in a page. A node has four of each epoch, and those of earlier ones are deleted sooner or
+/// later.
 const LANES_MAX: usize = 100;
 
 /// What is below a node, by its totals.

@@ -1,9 +1,9 @@
-//! Totals of what is below each node: nodes whose numbers change, that move, go and come back, and a judge who sees every
-//! change.
+//! Totals of what is below each node: nodes whose numbers change, that move, go and come back, and a judge who sees
+//! every change.
 //!
-//! The judge knows nothing of how nodes are counted but where that is said. After every write the totals of each node are
-//! the sum of what nodes were counted as below it. At rest each node is counted as its lineage and its record say, and
-//! the totals are what the rows below their node add up to.
+//! The judge knows nothing of how nodes are counted but where that is said. After every write the totals of each node
+//! are the sum of what nodes were counted as below it. At rest each node is counted as its lineage and its record say,
+//! and the totals are what the rows below their node add up to.
 
 use std::collections::{BTreeMap, BTreeSet};
 

@@ -153,8 +153,8 @@ impl<'r> Round<'r> {
         self.io.note(Problem { key, reason: reason.into(), unreadable });
     }
 
-    /// The keys to read first: each node, its lineage, and the lineage of its likely parent. Where totals are kept, what
-    /// the node was counted as, and the epoch.
+    /// The keys to read first: each node, its lineage, and the lineage of its likely parent. Where totals are kept,
+    /// what the node was counted as, and the epoch.
     fn first_keys(&self) -> BTreeSet<ItemKey> {
         let schema = self.context.schema();
         let mut keys = BTreeSet::new();

@@ -378,7 +378,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         tag: Tag::Read,
         summary: "Read how many nodes are below a node, and what their numbers add up to",
         description: "The totals of a node, if the deployment keeps them (`TOTALS`; 404 without it). They follow the rows, a moment later, and are exact: each node is \
-            in them once. What is in the trash isn't in them. One round trip, some 2 read units however much is below.",
+            in them once. What is in the trash isn't in them. One round trip, 1.5 read units however much is below.",
         parameters: &[parameters::id, parameters::consistent, parameters::prefer_read],
         body: None,
         answers: &[Answer::json::<TotalsBody>(200, "The totals.")

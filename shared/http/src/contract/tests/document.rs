@@ -79,7 +79,7 @@ fn every_call_of_a_function_serves_one_operation() {
         functions.push(operation.function);
     }
     // This is the number of variants, and the routers match on all of them.
-    assert_eq!(functions.len(), 38);
+    assert_eq!(functions.len(), 39);
 }
 
 #[test]

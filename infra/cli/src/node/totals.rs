@@ -1,0 +1,38 @@
+//! `sapwood totals`.
+
+use api_reader::totals_body;
+use clap::Args;
+use sapwood_engine::query::Reader;
+
+use super::{NodeError, Target, line};
+use crate::printable::shown;
+use crate::say::say;
+
+/// Read how many nodes are below a node, and what their numbers add up to, where Totals is set.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood totals d --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood totals d --table sapwood --profile prod --json
+
+A line has the number of nodes below it (`count`), that of its children (`children`), or an attribute's sum. They follow the rows, a moment later. It
+ends with 0, with 1 if there is no such node, with 2 if the table keeps no totals, and with 4 if the table can't be read.")]
+pub(crate) struct Arguments {
+    #[command(flatten)]
+    target: Target,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+    let opened = arguments.target.open().await?;
+    let client = opened.client();
+    let found = Reader::new(&client, &opened.settings).totals(&opened.node, true).await?;
+    if arguments.target.json {
+        say!("{}", line(&totals_body(found))?);
+        return Ok(());
+    }
+    say!("count  {}", found.count);
+    say!("children  {}", found.children);
+    for (name, sum) in found.sums {
+        say!("sum of {}  {sum}", shown(&name));
+    }
+    Ok(())
+}
