@@ -40,10 +40,22 @@ async function begun(words, isFirst) {
 /** Starts `sapwood dev`. */
 export function dev(...words) {
   const address = words.includes('--http') ? [] : ['--http', '127.0.0.1:0'];
+  let server = null;
   return begun(['dev', '--json', '--dynamodb', '127.0.0.1:0', ...address, ...words], (line) => {
     const said = JSON.parse(line);
-    return said.event === 'listening' && { http: said.http, page: said.explorer, dynamodb: said.dynamodb };
+    if (said.event === 'listening') server = { http: said.http, page: said.explorer, dynamodb: said.dynamodb };
+    return (said.event === 'filled' || !words.includes('--example')) && server;
+  }).then(async (server) => {
+    // The rows of an example follow its records.
+    if (words.includes('--example')) await until('the example', async () => (await settled(server)) && settled(server));
+    return server;
   });
+}
+
+/** True if nothing lags. */
+async function settled(server) {
+  const { items, wrong, moving } = await (await fetch(`${server.page}/data/verify`)).json();
+  return items > 0 && wrong + moving === 0;
 }
 
 /** Starts `sapwood explore`. */

@@ -14,8 +14,6 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use serde_json::Value;
 
-use crate::mapping::Seen;
-
 type Attributes = HashMap<String, AttributeValue>;
 
 /// One change record.
@@ -57,10 +55,9 @@ impl Record {
         Event(self)
     }
 
-    /// Returns what a watcher of the stream sees of the record.
-    pub(crate) fn seen(&self, is_wanted: bool) -> Seen {
-        let event = self.record.event_name.as_ref().map_or("", OperationType::as_str).to_owned();
-        Seen { event, keys: self.keys(), is_wanted }
+    /// Returns what happened to the item: `INSERT`, `MODIFY` or `REMOVE`.
+    pub(crate) fn event_name(&self) -> &str {
+        self.record.event_name.as_ref().map_or("", OperationType::as_str)
     }
 
     /// Returns true if the write changed nothing. Only dynoxide makes a record of such a write; AWS and DynamoDB Local

@@ -97,8 +97,8 @@ pub(crate) struct Arguments {
     /// Show how rows follow the changes of a folder tree and an audit log, then exit.
     #[arg(long)]
     demo: bool,
-    /// Fill the table with the tree of an example, and serve the explorer, on 127.0.0.1:3000 unless --http names another
-    /// address. What is there already stays.
+    /// Fill the table with the tree of an example, and serve the explorer, on 127.0.0.1:3000 unless --http names
+    /// another address. What is there already stays.
     #[arg(long, value_name = "EXAMPLE", conflicts_with = "demo")]
     example: Option<Example>,
     /// Open the explorer in a browser. It is served on 127.0.0.1:3000 unless --http names another address.
@@ -151,10 +151,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
             stopped = stop_signal() => stopped,
         }
     } else {
+        output.listening(&stack, &arguments);
         if let Some(example) = arguments.example {
             example.fill(&stack.table, arguments.tenant(&stack.schema).as_ref()).await?;
+            output.filled();
         }
-        output.listening(&stack, &arguments);
         if let Some(page) = stack.page().filter(|_| arguments.open) {
             explorer::open_browser(&page);
         }

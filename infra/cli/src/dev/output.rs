@@ -79,6 +79,13 @@ impl Output {
         }
     }
 
+    /// Tells programs that the records of the example are written.
+    pub(super) fn filled(&self) {
+        if matches!(self, Self::Json) {
+            print_json(&json!({"event": "filled"}));
+        }
+    }
+
     /// Prints a line for a batch that wrote something, and one for each problem in it.
     pub(super) fn fan_out(&self, event: &str, report: &Report, took: Duration) {
         if matches!(self, Self::Quiet) {

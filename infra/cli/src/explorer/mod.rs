@@ -1,5 +1,5 @@
-//! The explorer: a page that shows a tree, the items behind each node, and the stream handler at work. It is plain files
-//! in the binary. Nodes are written through the HTTP API's own calls; what the page needs besides is under
+//! The explorer: a page that shows a tree, the items behind each node, and the stream handler at work. It is plain
+//! files in the binary. Nodes are written through the HTTP API's own calls; what the page needs besides is under
 //! `/explorer/data`, which is no part of the published contract and may change with any release.
 
 mod assets;

@@ -1,5 +1,5 @@
-//! What can be done to the stream handler of `sapwood dev`, to see that the rows end up right all the same: it is killed
-//! between two of its writes, gets its records twice, or gets them late; and a row is damaged behind its back.
+//! What can be done to the stream handler of `sapwood dev`, to see that the rows end up right all the same: it is
+//! killed between two of its writes, gets its records twice, or gets them late; and a row is damaged behind its back.
 
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};

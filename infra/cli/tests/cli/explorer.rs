@@ -3,8 +3,9 @@
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpStream;
 use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
 
-use sapwood_tests::client::{contents, node, put};
+use sapwood_tests::client::{contents, node, put, put_all};
 use serde_json::{Value, json};
 
 use crate::running::{Sapwood, TABLE};
@@ -47,9 +48,16 @@ async fn each_example_is_a_table_that_is_right() {
         let sapwood = Sapwood::start(&[&["--http", "127.0.0.1:0", "--example", example], &usual[..]].concat());
         let page = sapwood.explorer.clone().unwrap();
         assert_eq!(page, format!("{}/explorer", sapwood.http.clone().unwrap()));
+        let begun = Instant::now();
+        let nodes = async || {
+            let items = contents(&sapwood.client, TABLE, ["PK", "SK"]).await;
+            items.keys().filter(|(_, sk)| sk == "NODE").count()
+        };
+        while nodes().await < count {
+            assert!(begun.elapsed() < Duration::from_secs(30), "{example} has {} nodes", nodes().await);
+        }
         sapwood.becomes_right().await;
-        let items = contents(&sapwood.client, TABLE, ["PK", "SK"]).await;
-        assert_eq!(items.keys().filter(|(_, sk)| sk == "NODE").count(), count, "{example}");
+        assert_eq!(nodes().await, count, "{example}");
         let query = shown.replace('#', "%23");
         let found = get(&page, &format!("/explorer/data/node?id={query}"));
         assert_eq!((&found["id"], &found["state"]), (&json!(shown), &json!("right")), "{found}");
@@ -91,6 +99,8 @@ async fn a_handler_that_dies_after_its_first_writes_leaves_a_table_that_becomes_
     order(json!({"trial": "kill"}));
     put(&sapwood.client, TABLE, node("root", None, "Root")).await;
     put(&sapwood.client, TABLE, node("leaf", Some("root"), "Leaf")).await;
+    // Enough of them that some invocation has more than two writes to send.
+    put_all(&sapwood.client, TABLE, (0..200).map(|n| node(&format!("n{n}"), Some("leaf"), "n")).collect()).await;
     let mut died = Vec::new();
     while died.len() < 3 {
         let line = lines.next().unwrap().unwrap();

@@ -11,10 +11,10 @@ use crate::filter::{Filter, Verdict};
 use crate::record::Record;
 use crate::stream::{From, Page, StreamError};
 
-use super::Function;
 use super::batch::Delivery;
 use super::context::Context;
 use super::worker::Worker;
+use super::{Function, Seen};
 
 /// Reads a shard to its end and gives its records to workers.
 pub(super) struct Reader<F> {
@@ -142,7 +142,10 @@ impl<F: Function> Reader<F> {
         if let Some(watcher) = &context.settings.watcher {
             // What a read has without a change is the engine's own doing.
             let changes = records.iter().zip(&wanted).filter(|(record, _)| !record.changes_nothing());
-            watcher(&mut changes.map(|(record, &is_wanted)| record.seen(is_wanted)));
+            watcher(&mut changes.map(|(record, &is_wanted)| {
+                let event = record.event_name().to_owned();
+                Seen { event, keys: record.keys(), is_wanted }
+            }));
         }
         let read = records.iter().zip(&wanted).map(|(record, &wanted)| (record.sequence_number.clone(), wanted));
         let numbers = context.progress.admit(&self.shard, read.collect());
