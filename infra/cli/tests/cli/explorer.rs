@@ -39,7 +39,7 @@ fn get(url: &str, path: &str) -> Value {
 async fn each_example_is_a_table_that_is_right() {
     for (example, shown, count) in [
         ("folders", "d", 15),
-        ("locations", "USA#NY#NEWYORKCITY#10019", 10),
+        ("locations", "USA#NY#NEWYORKCITY#10019", 12),
         ("orders", "ITEM#ABC", 8),
         ("audits", "Part_1", 4),
     ] {
