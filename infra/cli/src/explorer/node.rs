@@ -215,6 +215,7 @@ pub(super) fn kind(key: &SortKey) -> &'static str {
         SortKey::Deleted => "deleted",
         SortKey::Latest { .. } => "copy",
         SortKey::Revision { .. } => "revision",
+        SortKey::Counted | SortKey::Totals { .. } => "total",
         SortKey::Operation(_) | SortKey::Idempotency { .. } => "other",
     }
 }

@@ -15,6 +15,7 @@ const KINDS = [
   ['tombstone', 'Tombstone', () => 'What a deleted node leaves in the place of its lineage, for children that come late.'],
   ['cursor', 'Cursor', () => 'How far the stream handler is with the children of a wide node.'],
   ['name', 'Claim of a name', () => 'No two siblings get one name: it answers “is this name taken here?”'],
+  ['total', 'Totals', () => 'What is below it, counted and added up. They answer “how much is below?” without reading it all.'],
   ['deleted', 'Deleted', () => 'The API has deleted this id.'],
   ['other', 'Others', () => 'Items that the comparison names.'],
 ];
