@@ -45,10 +45,11 @@ pub fn if_match(text: &str) -> Result<Tags, &'static str> {
 }
 
 fn tags(text: &str, comparison: Comparison, named: fn(&str) -> &str) -> Result<Tags, &'static str> {
-    if text.trim() == "*" {
+    // Empty elements of a list say nothing (RFC 9110, 5.6.1). A gateway may leave them out, and the header with them.
+    let mut rest = text.trim_matches([' ', '\t', ',']);
+    if rest == "*" {
         return Ok(Tags::Any);
     }
-    let mut rest = text.trim_matches([' ', '\t', ',']);
     if rest.is_empty() {
         return Err("it is empty; give an entity tag, or leave it out");
     }

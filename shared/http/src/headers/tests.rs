@@ -45,6 +45,7 @@ fn preconditions_hold_as_rfc_9110_says() {
         ("if-match", &among, (true, false)),
         ("if-match", "\"other\"", (false, false)),
         ("if-none-match", "*", (false, true)),
+        ("if-none-match", ", *", (false, true)),
         ("if-none-match", &tag, (false, true)),
         ("if-none-match", &weak, (false, true)),
         ("if-none-match", "\"other\"", (true, true)),
