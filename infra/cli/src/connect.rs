@@ -62,6 +62,15 @@ impl Whose {
         }
     }
 
+    /// Warns who writes base records where nothing says what the settings are.
+    pub(crate) fn warn_who_writes(self) {
+        if self == Self::Defaults {
+            eprintln!(
+                "no stream handler has left its settings in this table: the template's defaults count; give --parameter if your stack has others"
+            );
+        }
+    }
+
     /// Says it to people.
     fn tell(self) {
         eprintln!(
@@ -146,11 +155,7 @@ impl Connection {
         policy: &impl RetryPolicy,
     ) -> Result<(DynamoTable, Settings), ConnectError> {
         let (table, settings, whose) = self.opened(policy).await?;
-        if whose == Whose::Defaults {
-            eprintln!(
-                "no stream handler has left its settings in this table: the template's defaults count; give --parameter if your stack has others"
-            );
-        }
+        whose.warn_who_writes();
         Ok((table, settings))
     }
 
@@ -231,6 +236,24 @@ impl Connection {
             .credentials_provider(SharedCredentialsProvider::new(credentials))
             .endpoint_url(url)
             .build()
+    }
+
+    /// The configuration of a service's clients: that of this endpoint, if one is named, and otherwise the region's.
+    pub(crate) async fn config_of(&self, endpoint: Option<&str>) -> Result<SdkConfig, ConnectError> {
+        match endpoint {
+            Some(url) => Ok(self.config_at(url)),
+            None => self.config().await,
+        }
+    }
+
+    /// The same for the services around a table whose clients have this one. `None` where an endpoint of DynamoDB alone
+    /// is named.
+    pub(crate) fn config_of_services(&self, of_table: &SdkConfig, endpoint: Option<&str>) -> Option<SdkConfig> {
+        match (endpoint, self.endpoint()) {
+            (Some(url), _) => Some(self.config_at(url)),
+            (None, Some(_)) => None,
+            (None, None) => Some(of_table.clone()),
+        }
     }
 
     /// The region that is named.

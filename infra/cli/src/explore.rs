@@ -13,7 +13,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::connect::{ConnectError, Connection, Whose};
+use crate::connect::{ConnectError, Connection};
 use crate::exit::{Exit, Failure};
 use crate::explorer::{Explorer, PATH, Place, Rights, gate, new_token, open_browser};
 use crate::recognised::{Unrecognised, check_keys};
@@ -106,10 +106,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
         (Some(_), false) => return Err(ExploreError::Tenant("this table has no tenants: leave --tenant out")),
         _ => {}
     }
-    if write && whose == Whose::Defaults {
-        eprintln!(
-            "no stream handler has left its settings in this table: the template's defaults count; give --parameter if your stack has others"
-        );
+    if write {
+        whose.warn_who_writes();
     }
     let tables = || {
         let table = table.clone();

@@ -1,22 +1,56 @@
 //! Requests to a table's stream.
 
+use aws_config::SdkConfig;
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::config::Builder;
 use aws_sdk_dynamodbstreams::config::retry::RetryConfig;
+use aws_sdk_dynamodbstreams::types::{Shard, ShardIteratorType};
 use sapwood_import::failed_records::NoKey;
 use sapwood_table::{RetryPolicy, lacks_credentials};
 
-use crate::connect::{ConnectError, Connection, Patient};
+use crate::connect::Patient;
 use crate::sdk::{ProvideErrorMetadata, SdkError, said};
 
-/// Makes a client of the streams of this region or endpoint, without a request.
-pub(crate) async fn client(connection: &Connection) -> Result<Client, ConnectError> {
-    let config = match connection.endpoint() {
-        Some(url) => connection.config_at(url),
-        None => connection.config().await?,
-    };
+/// Makes a client of streams, without a request.
+pub(crate) fn client(config: &SdkConfig) -> Client {
     // `patiently` tries again.
-    Ok(Client::from_conf(Builder::from(&config).retry_config(RetryConfig::disabled()).build()))
+    Client::from_conf(Builder::from(config).retry_config(RetryConfig::disabled()).build())
+}
+
+/// Where to read a shard from.
+#[derive(Clone, Debug)]
+pub(crate) enum From {
+    Now,
+    Oldest,
+    After(String),
+}
+
+/// Returns all shards of a stream, closed ones too.
+pub(crate) async fn shards(client: &Client, arn: &str) -> Result<Vec<Shard>, StreamRefusal> {
+    let (mut shards, mut after) = (Vec::new(), None);
+    loop {
+        let request = client.describe_stream().stream_arn(arn).set_exclusive_start_shard_id(after);
+        let page = patiently(|| request.clone().send()).await?.stream_description;
+        let Some(page) = page else { return Ok(shards) };
+        shards.extend(page.shards.unwrap_or_default());
+        after = page.last_evaluated_shard_id;
+        if after.is_none() {
+            return Ok(shards);
+        }
+    }
+}
+
+/// Returns an iterator of a shard. There is none if the shard has no more records.
+pub(crate) async fn iterator(client: &Client, arn: &str, shard: &str, from: &From) -> Result<Option<String>, Failed> {
+    let request = client.get_shard_iterator().stream_arn(arn).shard_id(shard);
+    let request = match from {
+        From::Now => request.shard_iterator_type(ShardIteratorType::Latest),
+        From::Oldest => request.shard_iterator_type(ShardIteratorType::TrimHorizon),
+        From::After(number) => {
+            request.shard_iterator_type(ShardIteratorType::AfterSequenceNumber).sequence_number(number)
+        }
+    };
+    Ok(patiently(|| request.clone().send()).await?.shard_iterator)
 }
 
 /// Why a stream gives no records, and what to do.
@@ -119,7 +153,7 @@ impl Failed {
     }
 }
 
-impl From<Failed> for StreamRefusal {
+impl std::convert::From<Failed> for StreamRefusal {
     fn from(failed: Failed) -> Self {
         match failed {
             Failed::Expired => Self::Unplaced("an iterator expires"),

@@ -25,15 +25,8 @@ pub(super) struct Services {
 
 /// Makes the clients. `endpoint` is that of Lambda and CloudWatch, if one is named.
 pub(super) async fn services(connection: &Connection, endpoint: Option<&str>) -> Result<Services, DoctorError> {
-    let dynamodb = match connection.endpoint() {
-        Some(url) => connection.config_at(url),
-        None => connection.config().await?,
-    };
-    let others = match (endpoint, connection.endpoint()) {
-        (Some(url), _) => Some(connection.config_at(url)),
-        (None, Some(_)) => None,
-        (None, None) => Some(dynamodb.clone()),
-    };
+    let dynamodb = connection.config_of(connection.endpoint()).await?;
+    let others = connection.config_of_services(&dynamodb, endpoint);
     Ok(Services {
         dynamodb: aws_sdk_dynamodb::Client::new(&dynamodb),
         others: others.map(|config| (aws_sdk_lambda::Client::new(&config), aws_sdk_cloudwatch::Client::new(&config))),

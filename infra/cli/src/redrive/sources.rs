@@ -157,10 +157,7 @@ pub(super) async fn client(
     endpoint: Option<&str>,
     path_style: bool,
 ) -> Result<Client, RedriveError> {
-    let config = match endpoint {
-        Some(url) => connection.config_at(url),
-        None => connection.config().await?,
-    };
+    let config = connection.config_of(endpoint).await?;
     let config = aws_sdk_s3::config::Builder::from(&config).force_path_style(path_style || endpoint.is_some());
     Ok(Client::from_conf(config.build()))
 }

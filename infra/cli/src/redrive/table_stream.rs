@@ -14,7 +14,7 @@ use std::time::Duration;
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::operation::get_records::GetRecordsOutput;
 use aws_sdk_dynamodbstreams::primitives::{DateTime, DateTimeFormat};
-use aws_sdk_dynamodbstreams::types::{AttributeValue, ShardIteratorType};
+use aws_sdk_dynamodbstreams::types::AttributeValue;
 use futures::{Stream, StreamExt, stream};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::padded;
@@ -23,7 +23,7 @@ use sapwood_import::failed_records::key_of;
 use super::error::RedriveError;
 use crate::clock;
 use crate::connect::Connection;
-use crate::stream::{Failed, StreamRefusal, client, patiently};
+use crate::stream::{Failed, From, StreamRefusal, client, iterator, patiently};
 
 /// Shards that are read at a time. One page of each is held in memory, which has at most 1,000 records or 1 MB.
 const SHARDS_IN_FLIGHT_MAX: usize = 8;
@@ -97,7 +97,7 @@ impl<'a> TableStream<'a> {
         schema: &'a Schema,
     ) -> Result<Self, RedriveError> {
         Ok(Self {
-            client: client(connection).await?,
+            client: client(&connection.config_of(connection.endpoint()).await?),
             arn: &arn.0,
             schema,
             young: i64::try_from(clock::seconds()).unwrap_or(i64::MAX).saturating_add(CLOCK_SLOW_MAX),
@@ -111,21 +111,12 @@ impl<'a> TableStream<'a> {
     /// Returns all shards, and true if the stream has had older ones. What is in a shard that begins later was written
     /// later.
     pub(super) async fn shards(&self) -> Result<(Vec<Shard>, bool), StreamRefusal> {
-        let (mut shards, mut parents, mut after) = (Vec::new(), BTreeSet::new(), None);
-        loop {
-            let request = self.client.describe_stream().stream_arn(self.arn).set_exclusive_start_shard_id(after);
-            let page = patiently(|| request.clone().send()).await?.stream_description;
-            let Some(page) = page else { break };
-            for shard in page.shards.unwrap_or_default() {
-                let Some(id) = shard.shard_id else { continue };
-                let ending = shard.sequence_number_range.and_then(|range| range.ending_sequence_number);
-                parents.extend(shard.parent_shard_id);
-                shards.push(Shard { id, ending: ending.as_deref().map(padded) });
-            }
-            after = page.last_evaluated_shard_id;
-            if after.is_none() {
-                break;
-            }
+        let (mut shards, mut parents) = (Vec::new(), BTreeSet::new());
+        for shard in crate::stream::shards(&self.client, self.arn).await? {
+            let Some(id) = shard.shard_id else { continue };
+            let ending = shard.sequence_number_range.and_then(|range| range.ending_sequence_number);
+            parents.extend(shard.parent_shard_id);
+            shards.push(Shard { id, ending: ending.as_deref().map(padded) });
         }
         for shard in &shards {
             parents.remove(&shard.id);
@@ -207,14 +198,8 @@ impl Reading<'_> {
     async fn ask(&mut self) -> Result<Option<GetRecordsOutput>, Failed> {
         let TableStream { client, arn, .. } = self.stream;
         if self.iterator.is_none() {
-            let request = client.get_shard_iterator().stream_arn(*arn).shard_id(&self.shard.id);
-            let request = match &self.last {
-                None => request.shard_iterator_type(ShardIteratorType::TrimHorizon),
-                Some(number) => {
-                    request.shard_iterator_type(ShardIteratorType::AfterSequenceNumber).sequence_number(number)
-                }
-            };
-            self.iterator = patiently(|| request.clone().send()).await?.shard_iterator;
+            let from = self.last.clone().map_or(From::Oldest, From::After);
+            self.iterator = iterator(client, arn, &self.shard.id, &from).await?;
         }
         let Some(iterator) = &self.iterator else { return Ok(None) };
         let request = client.get_records().shard_iterator(iterator);

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use sapwood_core::keys::{ItemKey, NodeRef, Schema, SortKey};
-use sapwood_core::model::{Item, is_truncated, row_parent};
+use sapwood_core::model::{AttributeValue, Item, Latest, is_truncated, row_parent};
 use sapwood_json::Attributes;
 use serde::Serialize;
 
@@ -99,8 +99,8 @@ impl Watched<'_> {
 }
 
 fn latest_version(copy: &Item) -> Option<usize> {
-    match copy.get(sapwood_core::model::VERSION)? {
-        sapwood_core::model::AttributeValue::N(digits) => digits.parse().ok(),
+    match Latest::version_of(copy)? {
+        AttributeValue::N(digits) => digits.parse().ok(),
         _ => None,
     }
 }

@@ -4,11 +4,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
 use aws_sdk_dynamodbstreams::Client;
-use aws_sdk_dynamodbstreams::types::{Record, ShardIteratorType};
+use aws_sdk_dynamodbstreams::types::Record;
 use futures::{StreamExt, stream};
 
 use crate::clock;
-use crate::stream::{Failed, StreamRefusal, patiently};
+use crate::stream::{Failed, From, StreamRefusal, iterator, patiently, shards};
 
 /// Shards that are read at a time.
 const SHARDS_IN_FLIGHT_MAX: usize = 8;
@@ -17,14 +17,6 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// Rounds after which shards are listed again. A shard takes no new records after some four hours, and DescribeStream
 /// ten calls a second of all who read the stream.
 const ROUNDS_OF_A_LIST: u32 = 20;
-
-/// Where to read a shard from.
-#[derive(Clone, Debug)]
-enum From {
-    Now,
-    Oldest,
-    After(String),
-}
 
 /// A shard that is read.
 #[derive(Debug)]
@@ -63,7 +55,7 @@ impl<'a> Follower<'a> {
             has_ended: false,
             has_missed: false,
         };
-        for (shard, _) in follower.shards().await? {
+        for shard in shards(client, arn).await?.into_iter().filter_map(|shard| shard.shard_id) {
             follower.places.insert(shard, Place { from: From::Now, iterator: None, is_again: false });
         }
         let iterators = stream::iter(&follower.places)
@@ -148,11 +140,12 @@ impl<'a> Follower<'a> {
 
     /// Takes the shards that have come since. One whose parent is still read waits: its items are the parent's.
     async fn list(&mut self) -> Result<(), StreamRefusal> {
-        let shards = self.shards().await?;
+        let shards = shards(self.client, self.arn).await?;
         // A shard is forgotten with its records, so what was read to its end needn't be kept.
-        self.over.retain(|over| shards.iter().any(|(shard, _)| shard == over));
-        for (shard, parent) in shards {
-            let waits = parent.is_some_and(|parent| self.places.contains_key(&parent));
+        self.over.retain(|over| shards.iter().any(|shard| shard.shard_id() == Some(over)));
+        for shard in shards {
+            let waits = shard.parent_shard_id().is_some_and(|parent| self.places.contains_key(parent));
+            let Some(shard) = shard.shard_id else { continue };
             if !waits && !self.over.contains(&shard) {
                 let new = Place { from: From::Oldest, iterator: None, is_again: false };
                 self.places.entry(shard).or_insert(new);
@@ -160,38 +153,10 @@ impl<'a> Follower<'a> {
         }
         Ok(())
     }
-
-    /// All shards, each with its parent.
-    async fn shards(&self) -> Result<Vec<(String, Option<String>)>, StreamRefusal> {
-        let (mut shards, mut after) = (Vec::new(), None);
-        loop {
-            let request = self.client.describe_stream().stream_arn(self.arn).set_exclusive_start_shard_id(after);
-            let page = patiently(|| request.clone().send()).await?.stream_description;
-            let Some(page) = page else { return Ok(shards) };
-            let found = page.shards.unwrap_or_default().into_iter();
-            shards.extend(found.filter_map(|shard| Some((shard.shard_id?, shard.parent_shard_id))));
-            after = page.last_evaluated_shard_id;
-            if after.is_none() {
-                return Ok(shards);
-            }
-        }
-    }
 }
 
 /// When a change was made, in seconds since 1970.
 pub(super) fn time(record: &Record) -> i64 {
     let time = record.dynamodb.as_ref().and_then(|change| change.approximate_creation_date_time);
     time.map_or(i64::MAX, |time| time.secs())
-}
-
-async fn iterator(client: &Client, arn: &str, shard: &str, from: &From) -> Result<Option<String>, Failed> {
-    let request = client.get_shard_iterator().stream_arn(arn).shard_id(shard);
-    let request = match from {
-        From::Now => request.shard_iterator_type(ShardIteratorType::Latest),
-        From::Oldest => request.shard_iterator_type(ShardIteratorType::TrimHorizon),
-        From::After(number) => {
-            request.shard_iterator_type(ShardIteratorType::AfterSequenceNumber).sequence_number(number)
-        }
-    };
-    Ok(patiently(|| request.clone().send()).await?.shard_iterator)
 }

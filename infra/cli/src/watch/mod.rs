@@ -6,6 +6,7 @@ mod follow;
 
 use std::collections::HashMap;
 
+use aws_config::SdkConfig;
 use aws_sdk_dynamodb::types::StreamViewType;
 use aws_sdk_dynamodbstreams::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_dynamodbstreams::types::{AttributeValue, Record};
@@ -70,11 +71,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), WatchError> {
     let (_, settings) = connection.open().await?;
     let schema = &settings.schema;
     let node = node(&id, tenant.as_ref(), schema)?;
-    let (arn, is_global) = stream(&connection).await?;
-    if !third_reader {
-        check_readers(&connection, services_endpoint.as_deref(), &arn, is_global).await?;
+    let config = connection.config_of(connection.endpoint()).await?;
+    let (arn, is_global) = stream(&config, &connection.table).await?;
+    // An endpoint of DynamoDB alone has no functions.
+    let services = connection.config_of_services(&config, services_endpoint.as_deref());
+    if let Some(services) = services.filter(|_| !third_reader) {
+        check_readers(&services, &arn, is_global).await?;
     }
-    let client = client(&connection).await?;
+    let client = client(&config);
     let mut follower = Follower::begin(&client, &arn).await?;
     eprintln!("watching, as one more reader of {arn}");
     let watched = Watched { node: &node, schema, depth_max: depth, revisions };
@@ -118,12 +122,8 @@ fn item(attributes: HashMap<String, AttributeValue>) -> Item {
 }
 
 /// The name of the table's stream, and true if the table has replicas.
-async fn stream(connection: &Connection) -> Result<(String, bool), WatchError> {
-    let config = match connection.endpoint() {
-        Some(url) => connection.config_at(url),
-        None => connection.config().await?,
-    };
-    let request = aws_sdk_dynamodb::Client::new(&config).describe_table().table_name(&connection.table);
+async fn stream(config: &SdkConfig, table: &str) -> Result<(String, bool), WatchError> {
+    let request = aws_sdk_dynamodb::Client::new(config).describe_table().table_name(table);
     let table = request.send().await.map_err(|error| WatchError::Table(said(&error)))?.table;
     let table = table.ok_or(WatchError::NoStream)?;
     let has_images = table.stream_specification().is_some_and(|stream| {
@@ -133,19 +133,9 @@ async fn stream(connection: &Connection) -> Result<(String, bool), WatchError> {
     Ok((arn.to_owned(), !table.replicas().is_empty()))
 }
 
-/// Checks that the stream has room for one more reader. An endpoint of DynamoDB alone has no functions.
-async fn check_readers(
-    connection: &Connection,
-    services: Option<&str>,
-    arn: &str,
-    is_global: bool,
-) -> Result<(), WatchError> {
-    let config = match (services, connection.endpoint()) {
-        (Some(url), _) => connection.config_at(url),
-        (None, Some(_)) => return Ok(()),
-        (None, None) => connection.config().await?,
-    };
-    let request = aws_sdk_lambda::Client::new(&config).list_event_source_mappings().event_source_arn(arn);
+/// Checks that the stream has room for one more reader.
+async fn check_readers(config: &SdkConfig, arn: &str, is_global: bool) -> Result<(), WatchError> {
+    let request = aws_sdk_lambda::Client::new(config).list_event_source_mappings().event_source_arn(arn);
     let mappings: Result<Vec<_>, _> = request.into_paginator().items().send().collect().await;
     let mappings = mappings.map_err(|error| WatchError::Readers(said(&error)))?;
     let functions = mappings.iter().filter(|mapping| mapping.state() != Some("Disabled")).count();
