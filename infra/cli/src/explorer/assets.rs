@@ -14,13 +14,11 @@ struct Asset {
     bytes: &'static [u8],
 }
 
-const ICON: &str = "icon.svg";
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-const ASSETS: [Asset; 10] = [
+const ASSETS: [Asset; 9] = [
     Asset { name: "index.html", media_type: "text/html; charset=utf-8", bytes: include_bytes!("page/index.html") },
     Asset { name: "style.css", media_type: "text/css; charset=utf-8", bytes: include_bytes!("page/style.css") },
-    Asset { name: ICON, media_type: "image/svg+xml", bytes: include_bytes!("page/icon.svg") },
     Asset { name: "app.js", media_type: SCRIPT, bytes: include_bytes!("page/app.js") },
     Asset { name: "base.js", media_type: SCRIPT, bytes: include_bytes!("page/base.js") },
     Asset { name: "node.js", media_type: SCRIPT, bytes: include_bytes!("page/node.js") },
@@ -30,8 +28,9 @@ const ASSETS: [Asset; 10] = [
     Asset { name: "code.js", media_type: SCRIPT, bytes: include_bytes!("page/code.js") },
 ];
 
-/// Nothing but the page's own files, no text that becomes HTML or script, and no page around it.
-const POLICY: &str = "default-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; \
+/// Nothing but the page's own files, no text that becomes HTML or script, and no page around it. The icon is in the page itself, because
+/// browsers ask for an icon again, now and then, with each new address of a page.
+const POLICY: &str = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// Answers with a file of the page.
@@ -39,12 +38,7 @@ pub(super) fn answer(name: &str) -> Response<Body> {
     let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
         return Problem::new(Kind::NotFound, "the explorer has no such file").into_response();
     };
-    let mut response = finished(asset.bytes.into(), asset.media_type);
-    // Browsers ask for the icon again with each address.
-    if asset.name == ICON {
-        response.headers_mut().insert(CACHE_CONTROL, HeaderValue::from_static("max-age=3600"));
-    }
-    response
+    finished(asset.bytes.into(), asset.media_type)
 }
 
 /// Answers with JSON.
