@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use sapwood_core::audit::{Kind, State};
+use sapwood_core::audit::{Kind, State, Trail};
+use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, Copied, Settings, number, text};
 use sapwood_engine::announce::announce;
 use sapwood_engine::auditor::{Auditor, Clock, Limits, Pace, Report};
@@ -79,6 +80,63 @@ fn what_is_damaged_is_suspected_then_mended_then_seen_to_be_right() {
     let state = state(&fixture, LIMITS);
     assert_eq!(state.last.map(|pass| (pass.began, pass.differences, pass.healed)), Some((200, 1, 1)));
     assert_eq!(state.right_as_of, Some(200));
+}
+
+/// Leaves a trail of these nodes at this time, as a handler does.
+fn leave_trail(fixture: &mut Fixture, number: u8, at: u64, nodes: &[String]) {
+    let mut trail = Trail::default();
+    for node in nodes {
+        trail.note(&ItemKey::new(node, "NODE"), fixture.schema());
+    }
+    let item = trail.take(number, at, fixture.schema()).unwrap();
+    fixture.table().0.lock().unwrap().write(&fixture.schema().trail_key(number), Some(item));
+}
+
+#[test]
+fn what_was_written_lately_is_looked_at_before_the_pass_comes_by() {
+    let mut fixture = planted(500);
+    // The pass has room for a page a run, and 50 runs before it.
+    let limits = Limits { read_units_max: 400.0, ..LIMITS };
+    let run_at = |fixture: &Fixture, now| {
+        let client = Client::new(fixture.table(), &NoRetries, fixture.schema());
+        let auditor = Auditor::new(&client, fixture.settings(), limits, true);
+        let pages = std::cell::Cell::new(2);
+        let pace = || pages.replace(pages.get() - 1) > 0;
+        at_once(auditor.run(Clock { now, name: now * 1_000, pace })).unwrap()
+    };
+    let last_of_the_scan = "c499".to_owned();
+    assert_eq!(run_at(&fixture, 1_000).recent, 0);
+    damage(&mut fixture, 499..500);
+    leave_trail(&mut fixture, 3, 1_100, &[last_of_the_scan.clone(), "c7".to_owned()]);
+    let found = run_at(&fixture, 1_200);
+    assert_eq!((found.recent, found.suspects), (2, 1), "{found:?}");
+    // The same trail isn't followed twice, and one that can't be true not at all.
+    leave_trail(&mut fixture, 4, 99_000, &["c8".to_owned()]);
+    let mended = run_at(&fixture, 1_500);
+    assert_eq!((mended.recent, mended.confirmed.len()), (0, 1), "{mended:?}");
+    fixture.settle();
+    leave_trail(&mut fixture, 3, 1_600, &["c9".to_owned()]);
+    let healed = run_at(&fixture, 1_800);
+    assert_eq!((healed.recent, healed.healed), (1, 1), "{healed:?}");
+    let state = state(&fixture, limits);
+    assert_eq!((state.pass.recent, state.pass.differences, state.trail_at), (3, 1, 1_600));
+    assert!(state.last.is_none(), "the pass isn't there yet");
+    let compared = (state.pass.items + 3) as f64;
+    assert_eq!(state.wrong_per_million(), Some(1e6 / compared));
+}
+
+#[test]
+fn what_was_written_lately_takes_a_share_of_the_units_and_the_pass_goes_on() {
+    let mut fixture = planted(500);
+    let limits = Limits { read_units_max: 200.0, ..LIMITS };
+    for number in 0..32_u8 {
+        let nodes: Vec<String> = (0..15).map(|node| format!("c{}", u32::from(number) * 15 + node)).collect();
+        leave_trail(&mut fixture, number, 1_100, &nodes);
+    }
+    let found = run(&fixture, limits, true, 1_200);
+    assert!(found.recent > 0 && found.recent < 100 && found.items > 0, "{found:?}");
+    let passes = (0..200).find(|number| run(&fixture, limits, true, 1_500 + number).pass_time.is_some());
+    assert!(passes.is_some(), "the pass never ends");
 }
 
 #[test]

@@ -6,8 +6,8 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sapwood_core::audit::State;
-use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Version};
+use sapwood_core::audit::{State, Trail};
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey, Version};
 use sapwood_core::model::{
     Amounts, Announcement, BaseNode, Counted, Cursor, DELETING, DeletionMark, Epoch, Item, Latest, NameClaim, Settings,
     Stored, WRITE, key_of, row_parent, rows, text_of, with_key,
@@ -253,6 +253,14 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
             assert!(kept.impossible.is_empty(), "{:?}", kept.impossible);
             let state = kept.state;
             assert_eq!(state.item(&schema), *item);
+            continue;
+        }
+        if schema.trail_range().contains(&key.sk) {
+            let mut trail = Trail::default();
+            for key in [ItemKey::new("V", "NODE"), ItemKey::new("d", "v002_Audit")] {
+                trail.note(&key, &schema);
+            }
+            assert_eq!(trail.take(7, EXAMPLE_SECONDS, &schema).as_ref(), Some(item));
             continue;
         }
         if key == schema.epoch_key() {

@@ -5,7 +5,7 @@ import sys
 import time
 import unittest
 
-SUITES = ("linting", "commands", "permissions", "versions", "alarms", "filtering", "invoking", "smoke", "building", "packaging", "deployment", "auditing", "examining", "walking")
+SUITES = ("linting", "commands", "permissions", "versions", "alarms", "filtering", "invoking", "smoke", "building", "packaging", "deployment", "auditing", "examining", "walking", "watching")
 
 
 class InOrder(unittest.TestLoader):

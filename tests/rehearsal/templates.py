@@ -36,6 +36,7 @@ EVERYTHING = {
     "TenantClaim": "tenant",
     "CorsOrigins": "https://app.example.com",
     "StreamHandlerConcurrency": "10",
+    "Tracing": "on",
     "GradualDeployment": "true",
     "OlderCursors": "on",
     "Audit": "report",

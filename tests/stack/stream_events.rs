@@ -7,6 +7,8 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
+use sapwood_core::audit::{Subject, Trail};
+use sapwood_core::keys::Schema;
 use sapwood_core::model::Settings;
 use sapwood_engine::fanout::Fanout;
 use sapwood_local::endpoint::Endpoint;
@@ -121,6 +123,26 @@ async fn each_event_brings_the_table_to_what_its_base_records_call_for() {
     let end = table.contents().await;
     let version = &end[&("eq".to_owned(), "v0_Audit".to_owned())]["_version"];
     assert_eq!(*version, serde_dynamo::AttributeValue::N("2".to_owned()), "the newest audit has expired");
+    table.engine.stop().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_handler_leaves_one_trail_for_the_auditor_however_many_batches_it_handles() {
+    let table = Table::start().await;
+    let handler = table.handler.clone().announcing();
+    let event = event("insert");
+    table.write(&event).await;
+    for _ in 0..3 {
+        handle(&handler, &event, Duration::from_secs(20)).await;
+    }
+    let contents = table.contents().await;
+    let is_trail = |(pk, sk): &(String, String)| pk == "SAPWOOD" && sk.starts_with("TRAIL#");
+    let trails: Vec<_> = contents.iter().filter(|(key, _)| is_trail(key)).map(|(_, item)| item).collect();
+    let [trail] = trails[..] else { panic!("{trails:?}") };
+    let (at, subjects) = Trail::read(trail, &Schema::default()).unwrap();
+    assert!(at > 0 && !subjects.is_empty());
+    assert!(subjects.iter().all(|subject| matches!(subject, Subject::Node(_))), "{subjects:?}");
+    assert_eq!(Oracle::default().differences(&contents), [""; 0], "a trail isn't derived from anything");
     table.engine.stop().await.unwrap();
 }
 

@@ -11,7 +11,7 @@ use sapwood_telemetry::log;
 #[tokio::main(flavor = "current_thread")]
 #[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
 async fn main() -> ExitCode {
-    log::init(std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().as_deref());
+    log::init(|name| std::env::var(name).ok());
     log::ended(run().await)
 }
 

@@ -112,7 +112,7 @@ fn since_1970() -> Duration {
 #[must_use]
 pub fn answer(report: &Report) -> Value {
     json!({
-        "saved": report.is_saved, "items": report.items, "suspects": report.suspects, "confirmed": report.confirmed.len(),
+        "saved": report.is_saved, "items": report.items, "recent": report.recent, "suspects": report.suspects, "confirmed": report.confirmed.len(),
         "healed": report.healed, "left": report.left.len(), "restless": report.restless.len(),
         "unconfirmed": report.unconfirmed.len(), "settle_seconds": report.settle, "findings": report.findings, "age_seconds": report.age,
         "pass_seconds": report.pass_time, "read_units": report.usage.read_units, "write_units": report.usage.write_units,
@@ -153,6 +153,7 @@ fn log(report: &Report) {
     info!(
         saved = report.is_saved,
         items = report.items,
+        recent = report.recent,
         suspects = report.suspects,
         unconfirmed = report.unconfirmed.len(),
         settle = report.settle,
@@ -189,6 +190,7 @@ fn measured(report: &Report) -> Vec<Metric> {
             Metric::count("AuditFindings", report.findings),
             Metric::seconds("AuditAge", report.age),
         ]);
+        metrics.extend(report.wrong_per_million.map(|wrong| Metric::amount("AuditWrongPerMillion", wrong)));
         metrics.extend(report.pass_time.map(|seconds| Metric::seconds("AuditPassTime", seconds)));
     }
     metrics

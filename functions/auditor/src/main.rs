@@ -5,9 +5,9 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use auditor::{Config, Handler, answer};
-use lambda_runtime::{Error, LambdaEvent, service_fn};
+use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
 use sapwood_table::{Connection, DynamoTable};
-use sapwood_telemetry::log;
+use sapwood_telemetry::log::{self, Invocation};
 use serde_json::Value;
 
 /// The time of an invocation whose deadline has already passed: the function's `Timeout` in template.yaml.
@@ -16,7 +16,7 @@ const DEFAULT_TIME: Duration = Duration::from_secs(300);
 #[tokio::main(flavor = "current_thread")]
 #[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
 async fn main() -> ExitCode {
-    log::init(std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().as_deref());
+    log::init(|name| std::env::var(name).ok());
     log::ended(run().await)
 }
 
@@ -29,6 +29,10 @@ async fn run() -> Result<(), Error> {
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async move {
         // If the deadline has already passed, the event is cargo lambda's: it sends a deadline in the year 1970.
         let left = event.context.deadline().duration_since(SystemTime::now()).unwrap_or(DEFAULT_TIME);
+        let Context { request_id, invoked_function_arn: arn, xray_trace_id: trace, .. } = &event.context;
+        // The schedule's events have ids.
+        let correlation_id = event.payload.get("id").and_then(Value::as_str);
+        log::began(&Invocation { request_id, arn, correlation_id, trace: trace.as_deref() });
         handler.run(left).await.map(|report| answer(&report)).map_err(Error::from)
     }))
     .await

@@ -8,16 +8,18 @@ mod config;
 mod metrics;
 mod record;
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
+use sapwood_core::audit::{TRAILS, Trail};
 use sapwood_core::fanout::StreamRecord;
-use sapwood_core::plan::Problem;
+use sapwood_core::plan::{Problem, Task};
+use sapwood_core::request::Action;
 use sapwood_engine::announce::announce;
 use sapwood_engine::fanout::{Fanout, Report, Run};
-use sapwood_table::{Client, Deadline, DynamoTable, NoRetries};
+use sapwood_table::{Client, Condition, Deadline, DynamoTable, NoRetries};
 use sapwood_telemetry::metrics::Metrics;
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -41,8 +43,19 @@ pub struct Handler {
     fanout: Fanout,
     table: DynamoTable,
     metrics: Metrics,
-    /// When the handler has announced itself, in seconds since 1970. None if it doesn't.
-    announced_at: Option<Arc<AtomicU64>>,
+    /// What the handler leaves in the table about itself. None if it doesn't.
+    presence: Option<Arc<Presence>>,
+}
+
+/// What a handler leaves in the table about itself.
+#[derive(Debug)]
+struct Presence {
+    /// When it has announced itself, in seconds since 1970.
+    announced_at: AtomicU64,
+    /// What it has handled, as a sample for the auditor.
+    trail: Mutex<Trail>,
+    /// Its trail's number: any, but always the same.
+    number: u8,
 }
 
 /// The longest time that an announcement keeps a batch waiting.
@@ -75,7 +88,7 @@ impl Handler {
     /// Makes a handler of this table. It writes no metrics.
     #[must_use]
     pub fn new(fanout: Fanout, table: DynamoTable) -> Self {
-        Self { fanout, table, metrics: Metrics::default(), announced_at: None }
+        Self { fanout, table, metrics: Metrics::default(), presence: None }
     }
 
     /// Has the handler write a line of metrics for each batch.
@@ -84,11 +97,13 @@ impl Handler {
         Self { metrics, ..self }
     }
 
-    /// Has the handler leave its settings in the table: with its first batch, and again if somebody else has left
-    /// others.
+    /// Has the handler leave its settings in the table, with its first batch, and again if somebody else has left
+    /// others; and a [`Trail`] for the auditor, at most every five minutes.
     #[must_use]
     pub fn announcing(self) -> Self {
-        Self { announced_at: Some(Arc::default()), ..self }
+        let number = Uuid::new_v4().as_bytes()[0] % TRAILS;
+        let presence = Presence { announced_at: AtomicU64::default(), trail: Mutex::default(), number };
+        Self { presence: Some(Arc::new(presence)), ..self }
     }
 
     /// Handles one event, given as JSON, within the time that is left. Returns the answer for Lambda. An event that is
@@ -115,10 +130,12 @@ impl Handler {
         drop(event);
         let table = self.table.until(deadline);
         self.announce().await;
+        self.note(&records);
         let name = Uuid::new_v4().to_string();
         let run = Run { name: &name, now: seconds_now() };
         let mut report = self.fanout.run(&table, &deadline, run, records).await;
         report.problems.splice(..0, problems);
+        self.leave_trail().await;
         log(request_id, count, &report);
         self.metrics.write(|now| metrics::of(count, &written_at, &report, now));
         Ok(report)
@@ -143,7 +160,7 @@ impl Handler {
     /// Announces the handler, if it does that. Nothing depends on it, so it is tried once, and an error is only logged.
     /// Each batch does so first.
     pub async fn announce(&self) {
-        let Some(announced_at) = &self.announced_at else { return };
+        let Some(Presence { announced_at, .. }) = self.presence.as_deref() else { return };
         let now = seconds_now();
         if now.saturating_sub(announced_at.load(Ordering::Relaxed)) < ANNOUNCED_EVERY.as_secs() {
             return;
@@ -156,6 +173,30 @@ impl Handler {
             Ok(false) => {}
             Ok(true) => info!("the handler's settings are in the table now"),
             Err(error) => warn!(%error, "failed to store the handler's settings"),
+        }
+    }
+
+    fn note(&self, records: &[StreamRecord]) {
+        let Some(presence) = &self.presence else { return };
+        let mut trail = presence.trail.lock().unwrap_or_else(PoisonError::into_inner);
+        for record in records {
+            trail.note(&record.key, &self.fanout.settings.schema);
+        }
+    }
+
+    /// Leaves its trail, if that is due. Nothing depends on it, so it is tried once, and an error is only logged.
+    async fn leave_trail(&self) {
+        let Some(presence) = &self.presence else { return };
+        let schema = &self.fanout.settings.schema;
+        let due =
+            presence.trail.lock().unwrap_or_else(PoisonError::into_inner).take(presence.number, seconds_now(), schema);
+        let Some(item) = due else { return };
+        let table = self.table.until(Deadline::after(ANNOUNCED_WITHIN));
+        let client = Client::new(&table, &NoRetries, schema);
+        let task =
+            Task::Write(Action::Put { key: schema.trail_key(presence.number), item, condition: Condition::Always });
+        if let Err(error) = client.carry_out(&task).await.outcome {
+            warn!(%error, "failed to leave a trail for the auditor");
         }
     }
 }

@@ -3,10 +3,10 @@
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use lambda_runtime::{Error, LambdaEvent, service_fn};
+use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
 use sapwood_engine::fanout::Fanout;
 use sapwood_table::{Connection, DynamoTable};
-use sapwood_telemetry::log;
+use sapwood_telemetry::log::{self, Invocation};
 use serde_json::value::RawValue;
 use stream_handler::{Config, Handler};
 
@@ -16,7 +16,7 @@ const DEFAULT_TIME: Duration = Duration::from_secs(60);
 #[tokio::main(flavor = "current_thread")]
 #[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
 async fn main() -> ExitCode {
-    log::init(std::env::var("AWS_LAMBDA_LOG_LEVEL").ok().as_deref());
+    log::init(|name| std::env::var(name).ok());
     log::ended(run().await)
 }
 
@@ -31,8 +31,10 @@ async fn run() -> Result<(), Error> {
     lambda_runtime::run(service_fn(|event: LambdaEvent<Box<RawValue>>| async move {
         // If the deadline has already passed, the event is cargo lambda's: it sends a deadline in the year 1970.
         let left = event.context.deadline().duration_since(SystemTime::now()).unwrap_or(DEFAULT_TIME);
+        let Context { request_id, invoked_function_arn: arn, xray_trace_id: trace, .. } = &event.context;
+        log::began(&Invocation { request_id, arn, correlation_id: None, trace: trace.as_deref() });
         let payload = Box::<str>::from(event.payload);
-        handler.handle(payload, &event.context.request_id, left).await.map_err(Error::from)
+        handler.handle(payload, request_id, left).await.map_err(Error::from)
     }))
     .await
 }

@@ -1,18 +1,18 @@
 //! The auditor: a pass over the table that never ends, a run at a time.
 //!
-//! A run first looks again at what the runs before it have suspected, mends what counts by now, and then goes on with
-//! the scan. What it has come to is one item, which is saved at the end of the run if no other run has saved meanwhile.
-//! A run that dies has no effect but the repairs that it made, and these can be repeated.
+//! A run first looks again at what the runs before it have suspected, mends what counts by now, looks at what was
+//! written lately, and then goes on with the scan. What it has come to is one item, saved at the end of the run if no
+//! other run has saved meanwhile. A run that dies has no effect but its repairs, and these can be repeated.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use sapwood_core::audit::{Difference, Kept, Kind, Stage, State, Subject, Suspect, due, one_a_node};
+use sapwood_core::audit::{Difference, Kept, Kind, Stage, State, Subject, Suspect, TRAILS, due, one_a_node};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{FORMAT, NewerFormat, Settings, Stored};
 use sapwood_core::plan::{Rules, Task, TaskOutcome};
 use sapwood_core::request::Action;
-use sapwood_table::{Client, Condition, ErrorKind, ReadOptions, RetryPolicy, Scannable, TableError, Usage};
+use sapwood_table::{Client, Condition, ErrorKind, Query, ReadOptions, RetryPolicy, Scannable, TableError, Usage};
 
 use crate::announce::announced;
 use crate::audit::Audit;
@@ -103,6 +103,10 @@ pub struct Clock<P> {
 pub struct Report {
     /// The number of items that the scan has seen.
     pub items: u64,
+    /// The number of nodes and histories that were compared because they were written lately.
+    pub recent: u64,
+    /// How many differences were found in a million items that were compared, since the last pass began that has ended.
+    pub wrong_per_million: Option<f64>,
     /// The number of suspects that are left.
     pub suspects: usize,
     /// What counts since this run.
@@ -184,6 +188,7 @@ impl<'a, T: Scannable, P: RetryPolicy> Auditor<'a, T, P> {
         report.suspects = state.suspects.len();
         report.unconfirmed = state.suspects.unconfirmed().map(|suspect| suspect.difference.clone()).collect();
         report.settle = state.suspects.settle().as_secs();
+        report.wrong_per_million = state.wrong_per_million();
         report.age = state.age(clock.now);
         report.usage = self.client.usage();
         Ok(report)
@@ -221,6 +226,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
             self.report.restless.push(suspect.difference);
         }
         self.state.begin_pass(self.auditor.limits.pass_every, self.now);
+        self.follow_trails(pace, now).await?;
         while !self.state.scanned && self.has_units() && pace.wait(self.units()).await && self.scan(now).await? {}
         Ok(())
     }
@@ -385,6 +391,35 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         }
     }
 
+    /// Looks at what was written lately, as far as a share of the units goes. What there is no room for, the pass comes
+    /// by.
+    async fn follow_trails(&mut self, pace: &impl Pace, now: Duration) -> Result<(), TableError> {
+        let schema = &self.auditor.settings.schema;
+        let query = Query {
+            pk: schema.trail_key(0).pk,
+            range: schema.trail_range(),
+            after: None,
+            limit: usize::from(TRAILS),
+            descending: false,
+            reading: ReadOptions { strong: false, attributes: None },
+        };
+        let trails = self.auditor.client.query(&query).await?.items;
+        let units_max = self.units() + self.auditor.limits.read_units_max * SHARE_FOR_TRAILS;
+        for some in self.state.follow(&trails, schema, self.now).chunks(SUBJECTS_AT_ONCE) {
+            if self.units() >= units_max || !self.has_units() || !pace.wait(self.units()).await {
+                break;
+            }
+            let found = self.auditor.audit().look(some.iter().cloned().collect()).await?;
+            let mut suspects = self.minded(found);
+            // Those that came first are as good as any.
+            suspects.truncate(self.fitting(&suspects));
+            self.state.suspects.take(suspects, now);
+            self.state.pass.recent += some.len() as u64;
+            self.report.recent += some.len() as u64;
+        }
+        Ok(())
+    }
+
     /// Looks at the next page. Returns false if its suspects have to wait until there is room for them.
     async fn scan(&mut self, now: Duration) -> Result<bool, TableError> {
         let limits = self.auditor.limits;
@@ -455,6 +490,9 @@ const AWAITED_MAX: usize = 20;
 
 /// What a suspect takes besides its keys: the names of its attributes, numbers, and a tenant.
 const BYTES_OF_SUSPECT: usize = 400;
+
+/// The share of a run's read units for what was written lately. It is a choice.
+const SHARE_FOR_TRAILS: f64 = 0.25;
 
 /// How many subjects are looked at in one go, so that a run doesn't read much at once.
 const SUBJECTS_AT_ONCE: usize = 25;

@@ -6,6 +6,8 @@
 #[cfg(test)]
 mod tests;
 
+mod invocation;
+
 use std::fmt::Display;
 use std::panic::PanicHookInfo;
 use std::process::ExitCode;
@@ -16,10 +18,24 @@ use tracing_subscriber::filter::Targets;
 use tracing_subscriber::fmt::MakeWriter;
 use tracing_subscriber::layer::SubscriberExt;
 
-/// Writes the log of this process, panics included, to standard output. Only the first call has an effect.
-pub fn init(level: Option<&str>) {
-    drop(tracing::subscriber::set_global_default(subscriber(level, std::io::stdout)));
+pub use invocation::{Invocation, Keys};
+
+/// The keys of the invocation that this Lambda function is at work on. Lambda gives a process one at a time.
+static KEYS: Keys = Keys::none();
+
+/// Writes the log of this Lambda function, panics included, to standard output, with the keys of each invocation that
+/// [`began`]. Only the first call has an effect. It reads `AWS_LAMBDA_LOG_LEVEL` and the variables of [`Keys`].
+pub fn init(variable: impl Fn(&str) -> Option<String>) {
+    let level = variable("AWS_LAMBDA_LOG_LEVEL");
+    KEYS.name(variable);
+    let to = KEYS.in_front_of(std::io::stdout);
+    drop(tracing::subscriber::set_global_default(subscriber(level.as_deref(), to)));
     std::panic::set_hook(Box::new(panicked));
+}
+
+/// Has the lines from now on have the keys of this invocation.
+pub fn began(invocation: &Invocation<'_>) {
+    KEYS.began(invocation);
 }
 
 /// The crates whose lines below INFO are written. Others, such as the runtime and the SDK, log whole events and

@@ -439,7 +439,9 @@ fn audit(seen: &Seen) -> Finding {
             ),
         )
     } else {
-        (Right, format!("all that is older than {} minutes was compared", age / 60))
+        let compared = format!("all that is older than {} minutes was compared", age / 60);
+        let wrong = state.wrong_per_million().filter(|wrong| *wrong > 0.0);
+        (Right, wrong.map_or(compared.clone(), |wrong| format!("{compared}; {wrong:.2} of a million items were wrong")))
     };
     Finding::new(check, verdict, words, page)
 }

@@ -14,7 +14,7 @@
 //! | [`redrive`](fn@redrive) | has an item handled again whose stream record was lost, without comparing anything |
 //!
 //! [`Suspects`] remembers since when what seems to be wrong has been the same, and [`State`] how far the auditor has
-//! come.
+//! come. [`Trail`] is a sample of what was written lately, where the auditor looks first.
 //!
 //! What a node asks for is decided by [`place`](fn@crate::fanout::place), which the handler itself runs. The oracles of
 //! the tests are written apart from it.
@@ -30,6 +30,7 @@ mod suspects;
 #[cfg(test)]
 mod tests;
 mod totals;
+mod trail;
 
 pub use difference::{Difference, Kind, due, one_a_node};
 pub use history::look_at_history;
@@ -40,3 +41,4 @@ pub use state::{Kept, Pass, Position, State};
 pub use subject::{Class, Subject};
 pub use suspects::{Stage, Suspect, Suspects};
 pub use totals::look_at_totals;
+pub use trail::{TRAILS, Trail};

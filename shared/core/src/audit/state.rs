@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use super::difference::identity_of;
 use super::suspects::{Longest, Stage, Suspect, Suspects};
-use super::{Difference, Kind};
+use super::{Difference, Kind, Subject, Trail};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, Tenant};
 use crate::model::{AttributeValue, FORMAT, FORMAT_ATTRIBUTE, Item, NewerFormat, text, with_key};
 
@@ -40,6 +40,8 @@ pub struct Pass {
     pub ended: Option<u64>,
     /// The number of items that it has seen.
     pub items: u64,
+    /// How many nodes and histories were compared besides, because they were written lately ([`super::Trail`]).
+    pub recent: u64,
     /// The number of differences that count, one for each node, row without an owner, copy and cursor.
     pub differences: u64,
     /// How many of them were mended and are right now.
@@ -76,6 +78,8 @@ pub struct State {
     /// All that stood in the table at this time has been compared since, and what was wrong with it is known. In
     /// seconds since 1970.
     pub right_as_of: Option<u64>,
+    /// When the newest trail was left that was followed, in seconds since 1970. 0 before the first.
+    pub trail_at: u64,
     /// What seems to be wrong.
     pub suspects: Suspects,
     /// What this pass has left as it is, or has given up: hashes of each node, or item. It isn't suspected again in
@@ -108,6 +112,7 @@ impl State {
             position: None,
             scanned: true,
             right_as_of: None,
+            trail_at: 0,
             suspects: Suspects::endless(settle, Longest::default(), []),
             left: BTreeSet::new(),
         }
@@ -179,6 +184,38 @@ impl State {
         now.saturating_sub(self.right_as_of.unwrap_or(self.began))
     }
 
+    /// How many differences were found in a million items that were compared, since the last pass began that has ended.
+    /// `None` before anything was compared.
+    #[must_use]
+    pub fn wrong_per_million(&self) -> Option<f64> {
+        let last = self.last.as_ref().filter(|last| last.number != self.pass.number);
+        let sum = |of: fn(&Pass) -> u64| (of(&self.pass) + last.map_or(0, of)) as f64;
+        let compared = sum(|pass| pass.items + pass.recent);
+        (compared > 0.0).then(|| sum(|pass| pass.differences) * 1e6 / compared)
+    }
+
+    /// Takes the trails that were left since the last ones that were followed. Returns what to look at: first one of
+    /// each trail, then another of each.
+    pub fn follow<'i>(
+        &mut self,
+        trails: impl IntoIterator<Item = &'i Item>,
+        schema: &Schema,
+        now: u64,
+    ) -> Vec<Subject> {
+        let since = self.trail_at;
+        let mut subjects = Vec::new();
+        for (at, of_trail) in trails.into_iter().filter_map(|item| Trail::read(item, schema)) {
+            // A time far ahead can't be true, and would hide all others.
+            if at > since && at <= now.saturating_add(AHEAD_SECONDS_MAX) {
+                self.trail_at = self.trail_at.max(at);
+                subjects.extend(of_trail.into_iter().enumerate());
+            }
+        }
+        subjects.sort();
+        let mut known = BTreeSet::new();
+        subjects.into_iter().map(|(_, subject)| subject).filter(|subject| known.insert(subject.clone())).collect()
+    }
+
     /// The item.
     #[must_use]
     pub fn item(&self, schema: &Schema) -> Item {
@@ -204,6 +241,7 @@ impl State {
         let left = || self.left.iter().flat_map(|one| one.to_be_bytes()).collect();
         attributes.extend((!self.left.is_empty()).then(|| ("left", AttributeValue::B(left()))));
         attributes.extend(self.right_as_of.map(|at| ("right_as_of", number(at))));
+        attributes.extend((self.trail_at > 0).then(|| ("trail_at", number(self.trail_at))));
         if let Some(Position { after, history }) = &self.position {
             attributes.extend([("after_pk", text(&after.pk)), ("after_sk", text(&after.sk))]);
             attributes.extend(history.as_ref().map(|node| ("history", map(node_value(node)))));
@@ -270,6 +308,7 @@ impl Reading<'_> {
         let left = self.optional("left", read_left).unwrap_or_default();
         let last = self.optional("last", |value| read_pass(value, now));
         let right_as_of = self.optional("right_as_of", |value| read_time(value, now));
+        let trail_at = self.optional("trail_at", |value| read_time(value, now)).unwrap_or_default();
         let (runs, began, saved) = (self.number(State::RUNS, 0), self.time("began"), self.time("saved"));
         let longest =
             Longest { lasted: Duration::from_secs(self.number("longest", 0)), at: Duration::from_secs(longest_at) };
@@ -288,6 +327,7 @@ impl Reading<'_> {
             position,
             scanned: scanned && known,
             right_as_of,
+            trail_at,
             suspects: Suspects::endless(settle.unwrap_or(Duration::from_secs(written)), longest, suspects),
             left,
         }
@@ -322,6 +362,7 @@ impl Pass {
             ("number", number(self.number)),
             ("began", number(self.began)),
             ("items", number(self.items)),
+            ("recent", number(self.recent)),
             ("differences", number(self.differences)),
             ("healed", number(self.healed)),
             ("left", number(self.left)),
@@ -345,6 +386,8 @@ impl Pass {
             began: count("began")?,
             ended: count("ended"),
             items: count("items")?,
+            // An older auditor hasn't written it.
+            recent: count("recent").unwrap_or_default(),
             differences: count("differences")?,
             healed: count("healed")?,
             left: count("left")?,

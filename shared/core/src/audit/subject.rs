@@ -78,7 +78,7 @@ impl Class {
     #[must_use]
     pub fn of(item: &Item, schema: &Schema) -> Self {
         let Some(key) = key_of(item, schema) else { return Self::Foreign };
-        if [schema.settings_key(), schema.audit_key(), schema.epoch_key()].contains(&key) {
+        if schema.is_own(&key) {
             return Self::Own;
         }
         match schema.parse_partition(&key.pk).ok().and_then(|_| schema.parse_sort_key(&key.sk)) {

@@ -304,6 +304,26 @@ impl Schema {
         ItemKey::new(OWN, sort_key::EPOCH)
     }
 
+    /// Returns the key of one of the trails that handlers leave for the auditor.
+    #[must_use]
+    pub fn trail_key(&self, number: u8) -> ItemKey {
+        ItemKey::new(OWN, format!("{}{number:02}", sort_key::TRAIL))
+    }
+
+    /// Returns the range of all trails.
+    #[must_use]
+    pub fn trail_range(&self) -> SortRange {
+        SortRange { from: self.trail_key(0).sk, to: self.trail_key(99).sk }
+    }
+
+    /// True for the key of an item that Sapwood keeps about itself, and not about a node.
+    #[must_use]
+    pub fn is_own(&self, key: &ItemKey) -> bool {
+        key.pk == OWN
+            && ([sort_key::SETTINGS, sort_key::AUDIT, sort_key::EPOCH].contains(&key.sk.as_str())
+                || self.trail_range().contains(&key.sk))
+    }
+
     /// Returns a key in a node's partition whose sort key has no parts, and therefore can't fail.
     fn fixed(&self, node: &NodeRef, key: &SortKey) -> ItemKey {
         let sk = sort_key::write(key, &self.names.node).unwrap_or_default();

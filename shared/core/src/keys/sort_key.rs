@@ -185,6 +185,7 @@ const LATEST: &str = "v0_";
 pub(super) const SETTINGS: &str = "SETTINGS";
 pub(super) const AUDIT: &str = "AUDIT";
 pub(super) const EPOCH: &str = "EPOCH";
+pub(super) const TRAIL: &str = "TRAIL#";
 
 /// The number of lanes that a node's totals are the sum of. Writers of one node's totals that choose different lanes
 /// don't meet.
@@ -239,6 +240,7 @@ pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
         COUNTED,
         "TOTALS",
         EPOCH,
+        "TRAIL",
     ];
     if name.is_empty() {
         Err("it is empty")

@@ -7,7 +7,7 @@ use utoipa::ToSchema;
 
 /// How far the auditor has come, and what it has found. Where the deployment keeps tenants apart, the times alone: the
 /// numbers are those of the whole table.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AuditBody {
     /// Everything that stood in the table at this time has been compared since, but for what still changed whenever it
     /// was looked at. It is absent until a pass has ended.
@@ -20,6 +20,11 @@ pub struct AuditBody {
     /// When the auditor ran last.
     #[schema(examples("2026-02-04T04:05:06Z"))]
     pub last_run_at: String,
+    /// How many differences were found in a million items that were compared, since the last pass began that has ended.
+    /// It is absent before anything was compared, and where there are tenants.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, examples(0.4))]
+    pub wrong_per_million: Option<f64>,
     /// What can't be true in the state that the auditor has left, such as `saved` for a time to come. Its next run sets
     /// it anew. It is absent where all can be true.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -60,6 +65,8 @@ pub struct PassBody {
     pub ended_at: Option<String>,
     /// The number of items that were seen.
     pub items: u64,
+    /// How many nodes and histories were compared besides, because they were written lately.
+    pub recent: u64,
     /// The number of differences that counted.
     pub differences: u64,
     /// How many of them were mended and are right now.

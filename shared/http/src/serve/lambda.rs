@@ -17,6 +17,7 @@ use lambda_http::Error;
 use lambda_http::aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use lambda_http::lambda_runtime::{self, Context, Diagnostic, LambdaEvent, service_fn};
 use sapwood_table::Deadline;
+use sapwood_telemetry::log::{self, Invocation};
 use serde_json::value::RawValue;
 use tokio::time::Instant;
 
@@ -42,6 +43,9 @@ pub async fn run_lambda(router: Router, options: Options) -> Result<(), Error> {
     let lambda = &lambda_service(router, options);
     lambda_runtime::run(service_fn(|event: LambdaEvent<Box<RawValue>>| async move {
         let request = request(event.payload.get())?;
+        let Context { request_id, invoked_function_arn: arn, xray_trace_id: trace, .. } = &event.context;
+        let correlation_id = request.request_context.request_id.as_deref();
+        log::began(&Invocation { request_id, arn, correlation_id, trace: trace.as_deref() });
         Ok::<_, NoRequest>(lambda.handle(request, &event.context).await)
     }))
     .await

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::lines::Lines;
-use crate::log;
+use crate::log::{self, Invocation, Keys};
 
 /// Returns what is logged on this thread while `run` runs.
 fn logged(level: Option<&str>, run: impl FnOnce()) -> Vec<Value> {
@@ -118,4 +118,50 @@ fn a_panic_is_one_line_with_its_place_and_without_its_message() {
     assert_eq!(line["message"], "panic");
     assert!(line["place"].as_str().unwrap().contains("log/tests.rs:"), "{line}");
     assert!(!line.to_string().contains("secret"), "{line}");
+}
+
+#[test]
+fn all_lines_of_an_invocation_have_its_keys() {
+    static KEYS: Keys = Keys::none();
+    let lines = Lines::default();
+    let writer = lines.clone();
+    let subscriber = log::subscriber(None, KEYS.in_front_of(move || writer.clone()));
+    let log = |word| tracing::info!(word, "line");
+    tracing::subscriber::with_default(subscriber, || {
+        log("before");
+        KEYS.name(|name| match name {
+            "AWS_LAMBDA_FUNCTION_NAME" => Some("trees-handler".to_owned()),
+            "AWS_LAMBDA_FUNCTION_MEMORY_SIZE" => Some("512".to_owned()),
+            _ => None,
+        });
+        KEYS.began(&Invocation {
+            request_id: "r1",
+            arn: "arn:aws:lambda:eu-west-1:123456789012:function:trees-handler:live",
+            correlation_id: Some("a \"quoted\" id\n"),
+            trace: Some("Parent=53995c3f42cd8ad8;Root=1-5759e988-bd862e3fe1be46a994272793;Sampled=1"),
+        });
+        log("first");
+        log("second");
+        KEYS.name(|name| (name == "POWERTOOLS_SERVICE_NAME").then(|| "trees".to_owned()));
+        KEYS.began(&Invocation { request_id: "r2", ..Invocation::default() });
+        log("third");
+    });
+    let lines: Vec<Value> = lines.take().lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    let [before, first, second, third] = &lines[..] else { panic!("{lines:?}") };
+    assert!(before.get("service").is_none() && before["word"] == "before");
+    let keys = |line: &Value| {
+        let names =
+            ["service", "function_name", "function_memory_size", "cold_start", "function_request_id", "xray_trace_id"];
+        names.map(|name| line[name].clone())
+    };
+    let root = "1-5759e988-bd862e3fe1be46a994272793";
+    assert_eq!(
+        keys(first),
+        ["sapwood".into(), "trees-handler".into(), 512.into(), true.into(), "r1".into(), root.into()]
+    );
+    assert_eq!(first["correlation_id"], "a \"quoted\" id\n");
+    assert_eq!((keys(first), second["word"].as_str()), (keys(second), Some("second")));
+    assert_line(second, "INFO");
+    assert_eq!(keys(third), ["trees".into(), Value::Null, Value::Null, false.into(), "r2".into(), Value::Null]);
+    assert!(third.get("correlation_id").is_none());
 }

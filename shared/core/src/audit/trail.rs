@@ -1,0 +1,133 @@
+//! A sample of what was written lately. Handlers leave it, and the auditor looks there first.
+//!
+//! A pass over a large table takes days, and what is wrong most likely comes from a recent write. A second reader of
+//! the stream would see all writes, but a shard has two readers at most, and the other one is for the table's owner. So
+//! a handler notes keys as it goes, and writes them now and then: at most one write unit every five minutes for each
+//! process, however much is written.
+
+use std::collections::BTreeSet;
+
+use super::Subject;
+use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
+use crate::model::{AttributeValue, Item, text, with_key};
+
+/// The number of trails in a table. Handlers that share one overwrite each other's: a trail is a sample.
+pub const TRAILS: u8 = 32;
+
+/// How often a handler leaves its trail, in seconds: as often as the auditor runs.
+const EVERY_SECONDS: u64 = 300;
+
+/// Most bytes of a trail's keys, so that the item takes one write unit. A single key may be longer.
+const BYTES_MAX: usize = 850;
+
+/// What a key takes besides its two texts.
+const BYTES_OF_KEY: usize = 16;
+
+/// The keys of base records that a handler has handled since it last left its trail: the first of them, because these
+/// have had the most time to settle.
+#[derive(Debug, Default)]
+pub struct Trail {
+    keys: BTreeSet<ItemKey>,
+    bytes: usize,
+    left_at: u64,
+}
+
+impl Trail {
+    const AT: &str = "at";
+    const KEYS: &str = "keys";
+
+    /// Notes that a record with this key was handled.
+    pub fn note(&mut self, key: &ItemKey, schema: &Schema) {
+        let bytes = key.pk.len() + key.sk.len() + BYTES_OF_KEY;
+        let has_room = self.keys.is_empty() || self.bytes + bytes <= BYTES_MAX;
+        if has_room && subject(key, schema).is_some() && self.keys.insert(key.clone()) {
+            self.bytes += bytes;
+        }
+    }
+
+    /// Returns the item that is to be written, and begins anew, if a trail is due at this time, in seconds since 1970.
+    ///
+    /// ```
+    /// # use sapwood_core::{audit::Trail, keys::{ItemKey, Schema}};
+    /// let (mut trail, schema) = (Trail::default(), Schema::default());
+    /// trail.note(&ItemKey::new("D", "NODE"), &schema);
+    /// assert!(trail.take(7, 1_795_251_900, &schema).is_some());
+    /// trail.note(&ItemKey::new("V", "NODE"), &schema);
+    /// assert!(trail.take(7, 1_795_252_199, &schema).is_none(), "not five minutes later");
+    /// assert!(trail.take(7, 1_795_252_200, &schema).is_some());
+    /// ```
+    #[must_use]
+    pub fn take(&mut self, number_of_trail: u8, now: u64, schema: &Schema) -> Option<Item> {
+        if self.keys.is_empty() || now.saturating_sub(self.left_at) < EVERY_SECONDS {
+            return None;
+        }
+        let Self { keys, .. } = std::mem::replace(self, Self { left_at: now, ..Self::default() });
+        let key_value = |key: ItemKey| {
+            AttributeValue::M([("pk".to_owned(), text(&key.pk)), ("sk".to_owned(), text(&key.sk))].into())
+        };
+        let mut item = with_key(&schema.trail_key(number_of_trail % TRAILS), schema);
+        item.insert(Self::AT.to_owned(), AttributeValue::N(now.to_string()));
+        item.insert(Self::KEYS.to_owned(), AttributeValue::L(keys.into_iter().map(key_value).collect()));
+        Some(item)
+    }
+
+    /// Reads a trail: when it was left, and what there is to look at. `None` for what is no trail.
+    #[must_use]
+    pub fn read(item: &Item, schema: &Schema) -> Option<(u64, Vec<Subject>)> {
+        let Some(AttributeValue::N(at)) = item.get(Self::AT) else { return None };
+        let Some(AttributeValue::L(keys)) = item.get(Self::KEYS) else { return None };
+        let read_key = |value: &AttributeValue| {
+            let AttributeValue::M(map) = value else { return None };
+            let (AttributeValue::S(pk), AttributeValue::S(sk)) = (map.get("pk")?, map.get("sk")?) else { return None };
+            subject(&ItemKey::new(pk, sk), schema)
+        };
+        Some((at.parse().ok()?, keys.iter().filter_map(read_key).collect()))
+    }
+}
+
+/// What is derived from a base record with this key, as something to look at.
+fn subject(key: &ItemKey, schema: &Schema) -> Option<Subject> {
+    let node: NodeRef = schema.parse_partition(&key.pk).ok()?;
+    match schema.parse_sort_key(&key.sk)? {
+        SortKey::Node => Some(Subject::Node(node)),
+        SortKey::Revision { .. } => Some(Subject::History(node)),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used)]
+mod tests {
+    use super::*;
+    use crate::keys::Id;
+
+    #[test]
+    fn a_trail_names_what_was_handled_first_and_takes_one_write_unit() {
+        let (mut trail, schema) = (Trail::default(), Schema::default());
+        for key in ["LINEAGE", "CASCADE", "NODE#0001#x", "v0_Audit"] {
+            trail.note(&ItemKey::new("a", key), &schema);
+        }
+        assert_eq!(trail.take(0, EVERY_SECONDS, &schema), None, "these aren't base records");
+        trail.note(&ItemKey::new("a", "v001_Audit"), &schema);
+        for number in 0..1_000 {
+            trail.note(&ItemKey::new(&format!("node-{number:020}"), "NODE"), &schema);
+        }
+        let item = trail.take(33, EVERY_SECONDS, &schema).unwrap();
+        assert_eq!(item.get("SK"), Some(&text("TRAIL#01")));
+        assert!(crate::model::item_bytes(&item) <= 1_024);
+        let (at, subjects) = Trail::read(&item, &schema).unwrap();
+        assert_eq!((at, subjects.len()), (EVERY_SECONDS, 19));
+        let node = |id: &str| NodeRef::from(Id::new(id).unwrap());
+        assert!(subjects.contains(&Subject::History(node("a"))));
+        assert!(subjects.contains(&Subject::Node(node("node-00000000000000000017"))), "{subjects:?}");
+    }
+
+    #[test]
+    fn a_key_that_is_long_has_a_trail_all_the_same() {
+        let (mut trail, schema) = (Trail::default(), Schema::default());
+        trail.note(&ItemKey::new(&"a".repeat(1_000), "NODE"), &schema);
+        trail.note(&ItemKey::new("b", "NODE"), &schema);
+        let item = trail.take(0, EVERY_SECONDS, &schema).unwrap();
+        assert_eq!(Trail::read(&item, &schema).unwrap().1.len(), 1);
+    }
+}
