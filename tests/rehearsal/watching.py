@@ -47,7 +47,11 @@ class Watching(unittest.TestCase):
 
     def got(self):
         """The changes that the function has been given: what happened, to which row, and the name in its image."""
-        pages = self.emulator.client("logs").get_paginator("filter_log_events").paginate(logGroupName=f"/aws/lambda/{self.watcher}")
+        logs, group = self.emulator.client("logs"), f"/aws/lambda/{self.watcher}"
+        # The group is made with the first invocation.
+        if not logs.describe_log_groups(logGroupNamePrefix=group)["logGroups"]:
+            return []
+        pages = logs.get_paginator("filter_log_events").paginate(logGroupName=group)
         lines = [line for page in pages for event in page["events"] for line in event["message"].splitlines()]
         found = []
         for what, change in (json.loads(line.partition("GOT ")[2]) for line in lines if "GOT " in line):

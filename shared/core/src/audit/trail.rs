@@ -110,7 +110,7 @@ mod tests {
         assert_eq!(trail.take(0, EVERY_SECONDS, &schema), None, "these aren't base records");
         trail.note(&ItemKey::new("a", "v001_Audit"), &schema);
         for number in 0..1_000 {
-            trail.note(&ItemKey::new(&format!("node-{number:020}"), "NODE"), &schema);
+            trail.note(&ItemKey::new(format!("node-{number:020}"), "NODE"), &schema);
         }
         let item = trail.take(33, EVERY_SECONDS, &schema).unwrap();
         assert_eq!(item.get("SK"), Some(&text("TRAIL#01")));
@@ -125,7 +125,7 @@ mod tests {
     #[test]
     fn a_key_that_is_long_has_a_trail_all_the_same() {
         let (mut trail, schema) = (Trail::default(), Schema::default());
-        trail.note(&ItemKey::new(&"a".repeat(1_000), "NODE"), &schema);
+        trail.note(&ItemKey::new("a".repeat(1_000), "NODE"), &schema);
         trail.note(&ItemKey::new("b", "NODE"), &schema);
         let item = trail.take(0, EVERY_SECONDS, &schema).unwrap();
         assert_eq!(Trail::read(&item, &schema).unwrap().1.len(), 1);
