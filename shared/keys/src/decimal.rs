@@ -43,6 +43,26 @@ const OFFSET: i32 = 500;
 const EXPECTED: &str = "a number of at most 38 digits, from 1E-130 to 9.99E+125, its negative, or 0";
 const TEXT_EXPECTED: &str = "the text of a decimal number";
 
+impl Decimal {
+    /// True if it is less than zero.
+    #[must_use]
+    pub fn is_negative(&self) -> bool {
+        self.is_negative
+    }
+
+    /// Its digits, without zeros at either end. Zero has none.
+    #[must_use]
+    pub fn digits(&self) -> &str {
+        &self.digits
+    }
+
+    /// The power of ten of its first digit.
+    #[must_use]
+    pub fn exponent(&self) -> i32 {
+        self.exponent
+    }
+}
+
 impl FromStr for Decimal {
     type Err = Error;
 

@@ -48,34 +48,18 @@ impl Decimal {
     }
 
     fn read(text: &str, digits_max: i32) -> Option<Self> {
-        let (mantissa, exponent) = match text.split_once(['e', 'E']) {
-            Some((mantissa, exponent)) => (mantissa, exponent.parse::<i32>().ok()?),
-            None => (text, 0),
-        };
-        let (is_negative, mantissa) = match mantissa.strip_prefix('-') {
-            Some(rest) => (true, rest),
-            None => (false, mantissa.strip_prefix('+').unwrap_or(mantissa)),
-        };
-        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-        let digits = format!("{whole}{fraction}");
-        if digits.is_empty() || !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-            return None;
-        }
-        let significant = digits.trim_start_matches('0');
-        let leading = i32::try_from(digits.len() - significant.len()).ok()?;
-        // The number is 0.SIGNIFICANT times ten to the power of `point`.
-        let point = i32::try_from(whole.len()).ok()?.checked_add(exponent)?.checked_sub(leading)?;
-        let significant = significant.trim_end_matches('0');
-        if significant.is_empty() {
+        let number: sapwood_keys::Decimal = text.parse().ok()?;
+        if number.digits().is_empty() {
             return Some(Self::ZERO);
         }
-        let after = i32::try_from(significant.len()).ok()?.checked_sub(point)?;
-        if point > digits_max || after > FRACTION_DIGITS {
+        let (before, digits) = (number.exponent() + 1, i32::try_from(number.digits().len()).ok()?);
+        let after = digits - before;
+        if before > digits_max || after > FRACTION_DIGITS {
             return None;
         }
         let power = 10_i128.checked_pow(u32::try_from(FRACTION_DIGITS - after).ok()?)?;
-        let billionths = significant.parse::<i128>().ok()?.checked_mul(power)?;
-        Some(Self(if is_negative { -billionths } else { billionths }))
+        let billionths = number.digits().parse::<i128>().ok()?.checked_mul(power)?;
+        Some(Self(if number.is_negative() { -billionths } else { billionths }))
     }
 }
 
