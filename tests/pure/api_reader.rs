@@ -386,6 +386,11 @@ async fn every_call_answers_as_the_contract_says() {
         item["depth"] = json!(1);
         item
     };
+    let with_totals = |node: &Value, count: u32, children: u32, price: &Value| {
+        let mut node = node.clone();
+        node["totals"] = json!({ "count": count, "children": children, "sums": { "price": price } });
+        node
+    };
     // By name; the one without comes last.
     let leaves = json!([with(&item_2, json!([])), with(&item_1, json!([]))]);
     let at = |node: &Value, path: Value| {
@@ -437,6 +442,22 @@ async fn every_call_answers_as_the_contract_says() {
         ),
         ("/nodes/D/totals", 2, json!({ "count": 3, "children": 1, "sums": { "price": 1.5 } })),
         ("/nodes/ITEM~231/totals?consistent=true", 2, json!({ "count": 0, "children": 0, "sums": { "price": 0 } })),
+        ("/nodes/D/children?totals=true&fields=name", 3, json!({ "items": [with_totals(&order, 2, 2, &json!(1.5))] })),
+        (
+            "/nodes/ORDER~231/children?order=asc&totals=true",
+            3,
+            json!({ "items": [
+                with_totals(&child(&item_2), 0, 0, &json!(0)),
+                with_totals(&child(&item_1), 0, 0, &json!(0)),
+            ] }),
+        ),
+        (
+            "/roots?totals=true&fields=no&consistent=true",
+            3,
+            json!({ "items": [with_totals(&json!({ "id": "D", "attributes": {} }), 3, 1, &json!(1.5))] }),
+        ),
+        ("/nodes/ITEM~231/children?totals=true", 2, json!({ "items": [] })),
+        ("/nodes/D/children?totals=false", 1, json!({ "items": [order] })),
         ("/nodes/D/inherited?attributes=nothing", 1, json!({ "id": "D", "nearest": {}, "above": above(0, "D") })),
         (
             "/nodes/ITEM~231/granted?attribute=name&principal=o&principal=GROUP%23x&principal=d",
@@ -627,9 +648,39 @@ async fn every_read_of_the_document_is_served_and_answers_what_it_says() {
 async fn a_deployment_without_totals_says_so() {
     let fixture = fixture();
     let settings = Settings { totals: None, ..fixture.settings().clone() };
-    let (answer, body) = send_raw(&fixture, &settings, None, "/nodes/D/totals", &[]).await;
-    assert_eq!(answer.status, 404);
-    assert!(String::from_utf8_lossy(&body).contains("TOTALS"), "{}", String::from_utf8_lossy(&body));
+    for target in [
+        "/nodes/D/totals",
+        "/nodes/D/children?totals=true",
+        "/nodes/ITEM~231/children?totals=true",
+        "/roots?totals=true",
+    ] {
+        let (answer, body) = send_raw(&fixture, &settings, None, target, &[]).await;
+        assert_eq!(answer.status, 404, "{target}");
+        assert!(String::from_utf8_lossy(&body).contains("TOTALS"), "{}", String::from_utf8_lossy(&body));
+    }
+    let (answer, _) = send_raw(&fixture, fixture.settings(), None, "/nodes/D/descendants?totals=true", &[]).await;
+    assert_eq!(answer.status, 400, "only siblings show theirs");
+}
+
+#[tokio::test]
+async fn a_page_with_totals_has_a_hundred_items_and_goes_on() {
+    let mut fixture = fixture();
+    (0..150).for_each(|n| fixture.put_node(&format!("n{n:03}"), Some("D"), &[]));
+    (0..150).for_each(|n| fixture.put_node(&format!("x{n:03}"), Some(&format!("n{n:03}")), &[("price", number(n))]));
+    fixture.settle();
+    let (mut cursor, mut found) = (String::new(), Vec::new());
+    for items in [100, 51] {
+        let page = get(&fixture, &format!("/nodes/D/children?totals=true&limit=1000{cursor}")).await.body;
+        assert_eq!(page["items"].as_array().unwrap().len(), items);
+        found.extend(page["items"].as_array().unwrap().clone());
+        cursor = format!("&cursor={}", page["cursor"].as_str().unwrap_or_default());
+    }
+    assert_eq!(cursor, "&cursor=");
+    for (n, item) in found[1..].iter().enumerate() {
+        let one = get(&fixture, &format!("/nodes/n{n:03}/totals")).await.body;
+        assert_eq!((item["id"].as_str(), &item["totals"]), (Some(&*format!("n{n:03}")), &one));
+        assert_eq!(one, json!({ "count": 1, "children": 1, "sums": { "price": n } }));
+    }
 }
 
 #[tokio::test]

@@ -711,6 +711,12 @@ async fn each_read_is_one_request_whatever_the_window() {
     assert_documented("totals", cost.figures());
     let (found, strong) = counted!(running, &kept, Reader, |reader| reader.totals(&at("x12"), true));
     found.unwrap();
+    let some: Vec<_> = (0..25).map(|n| at(&format!("x{n}"))).collect();
+    for nodes in [1, 25] {
+        let (found, cost) = counted!(running, &kept, Reader, |reader| reader.totals_of_nodes(&some[..nodes], false));
+        assert_eq!(found.unwrap().len(), nodes);
+        assert_eq!((cost.usage.requests, cost.usage.read_units), (2, 0.5 + 2.0 * nodes as f64));
+    }
     assert_eq!(strong.usage.read_units, 2.0 * cost.usage.read_units);
     let (found, cost) =
         counted!(running, Reader, |reader| reader.inherited(&at("x12"), ["name".to_owned()], Mode::Nearest));

@@ -3,13 +3,16 @@
 use axum::http::header::LINK;
 use axum::response::Response;
 use sapwood_core::keys::{Id, NodeRef, Tenant};
-use sapwood_engine::query::{Bounds, Fields, Filter, ListOptions, Page, Record, Stamps};
-use sapwood_http::contract::{self, AncestorBody, DescendantBody, LinkBody, PathBody, RecordBody, RootBody, TrashBody};
+use sapwood_core::model::AttributeValue;
+use sapwood_engine::query::{Bounds, Fields, Filter, ListOptions, Page, Record, Stamps, Totals};
+use sapwood_http::contract::{
+    self, AncestorBody, DescendantBody, LinkBody, PathBody, RecordBody, RootBody, TotalsBody, TrashBody,
+};
 use sapwood_http::cursor::Scope;
 use sapwood_http::headers::etag_text;
 use sapwood_http::parameters::NextPage;
 use sapwood_http::problem::{Kind, Problem};
-use sapwood_json::Numbers;
+use sapwood_json::{Attributes, Numbers};
 use sapwood_table::Table;
 use serde::Serialize;
 
@@ -22,6 +25,8 @@ pub(crate) struct List {
     pub(crate) options: ListOptions,
     /// True if each item shows what its base record says.
     pub(crate) has_records: bool,
+    /// True if each item shows its totals.
+    has_totals: bool,
     scope: Scope,
     next: NextPage,
 }
@@ -52,6 +57,16 @@ impl List {
         let scope = if filter.is_empty() { scope } else { scope.list(conditions.iter().map(String::as_str)) };
         let list = Self::with_records(asked, scope)?;
         Ok(Self { options: ListOptions { filter, ..list.options }, ..list })
+    }
+
+    /// Reads the same parameters, and `totals`.
+    pub(crate) fn totalled(asked: &mut Asked<'_>, scope: Scope) -> Result<Self, Problem> {
+        let has_totals = asked.parameters.flag("totals")?.unwrap_or_default();
+        let mut list = Self::filtered(asked, scope)?;
+        if has_totals {
+            list.options.bounds.items_max = list.options.bounds.items_max.min(TOTALS_MAX);
+        }
+        Ok(Self { has_totals, ..list })
     }
 
     /// Reads the same parameters without `limit`.
@@ -94,7 +109,7 @@ impl List {
         };
         let options = ListOptions { bounds: Bounds { bytes_max, ..options.bounds }, ..options };
         let next = asked.parameters.next_page();
-        Ok(Self { options: ListOptions { after, ..options }, has_records: false, scope, next })
+        Ok(Self { options: ListOptions { after, ..options }, has_records: false, has_totals: false, scope, next })
     }
 
     /// The same list, with fewer bytes on a page.
@@ -103,6 +118,7 @@ impl List {
         Self {
             options: ListOptions { bounds, ..self.options.clone() },
             has_records: self.has_records,
+            has_totals: self.has_totals,
             scope: self.scope.clone(),
             next: self.next.clone(),
         }
@@ -139,10 +155,17 @@ impl List {
         body: impl Fn(R) -> B,
     ) -> Result<Response, Problem> {
         let mut page = self.page(at.shared, page, body);
+        // An id that no key can hold is in no row.
+        let node = |body: &B| Some(NodeRef { tenant: tenant.cloned(), id: Id::new(body.id()).ok()? });
+        let nodes: Vec<NodeRef> = page.items.iter().filter_map(node).collect();
+        if self.has_totals {
+            let mut totals = reader(at).totals_of_nodes(&nodes, self.options.strong).await.map_err(refused)?;
+            for body in &mut page.items {
+                let found = node(body).and_then(|node| totals.remove(&node));
+                found.into_iter().for_each(|found| body.show_totals(totals_body(found)));
+            }
+        }
         if self.has_records {
-            // An id that no key can hold is in no row.
-            let node = |body: &B| Some(NodeRef { tenant: tenant.cloned(), id: Id::new(body.id()).ok()? });
-            let nodes: Vec<NodeRef> = page.items.iter().filter_map(node).collect();
             let mut records = reader(at).records_of_nodes(&nodes, self.options.strong).await.map_err(refused)?;
             for body in &mut page.items {
                 let record = node(body).and_then(|node| records.remove(&node));
@@ -170,16 +193,21 @@ impl List {
 /// The most items on a page with their records, which can have 400 KB each.
 const RECORDS_MAX: usize = 100;
 
+/// The most items on a page with their totals, which are four items each.
+const TOTALS_MAX: usize = 100;
+
 /// An item of a list that is about a node.
 pub(crate) trait OfNode {
     /// The node's id.
     fn id(&self) -> &str;
     /// Where its record is shown.
     fn record(&mut self) -> &mut Option<RecordBody>;
+    /// Shows its totals, in a list that takes `totals`.
+    fn show_totals(&mut self, _: TotalsBody) {}
 }
 
 macro_rules! of_node {
-    ($($body:ty),*) => {$(
+    ($($body:ty { $($totals:ident)? }),*) => {$(
         impl OfNode for $body {
             fn id(&self) -> &str {
                 &self.id
@@ -188,16 +216,27 @@ macro_rules! of_node {
             fn record(&mut self) -> &mut Option<RecordBody> {
                 &mut self.record
             }
+
+            $(fn show_totals(&mut self, totals: TotalsBody) {
+                self.$totals = Some(totals);
+            })?
         }
     )*};
 }
 
-of_node!(AncestorBody, DescendantBody, LinkBody, PathBody, RootBody, TrashBody);
+of_node!(AncestorBody {}, DescendantBody { totals }, LinkBody {}, PathBody {}, RootBody { totals }, TrashBody {});
 
 /// What a base record says beside its attributes.
 pub(crate) fn record_body(record: Record) -> RecordBody {
     let Record { segment, stamps: Stamps { created_at, created_by, updated_at, updated_by }, etag } = record;
     RecordBody { segment, created_at, created_by, updated_at, updated_by, etag: etag_text(&etag) }
+}
+
+/// The body of totals.
+#[must_use]
+pub fn totals_body(found: Totals) -> TotalsBody {
+    let sums = found.sums.into_iter().map(|(name, sum)| (name, AttributeValue::N(sum.to_string())));
+    TotalsBody { count: found.count, children: found.children, sums: Attributes(sums.collect()) }
 }
 
 /// Reads `expand=record`.

@@ -1,12 +1,13 @@
 //! `sapwood tree`.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use api_reader::descendant_body;
+use api_reader::{descendant_body, totals_body};
 use clap::Args;
-use sapwood_core::keys::{ItemKey, NodeRef};
+use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, Settings, Stored, rows};
-use sapwood_engine::query::{Descendant, Fields, ListOptions, Reader, Tree};
+use sapwood_engine::query::{Descendant, Fields, ListOptions, Reader, Totals, Tree};
 use sapwood_table::{Client, DynamoTable, ReadOptions, TableError};
 use serde_json::{Value, json};
 
@@ -21,6 +22,7 @@ use crate::say::say;
 #[command(after_help = "Examples:
   sapwood tree D --table sapwood --endpoint http://127.0.0.1:8000
   sapwood tree D --table sapwood --depth 2 --show name --rows
+  sapwood tree D --table sapwood --depth 2 --totals
   sapwood tree D --table sapwood --json
 
 At most 5,000 nodes are drawn. It ends with 0, with 1 if there is no such node, and with 4 if the table can't be read.")]
@@ -38,6 +40,9 @@ pub(crate) struct Arguments {
     /// Show this attribute beside the id. Repeat it for more attributes.
     #[arg(long = "show", value_name = "ATTRIBUTE")]
     shown: Vec<String>,
+    /// Say how many nodes are below each node, and what their numbers add up to, where Totals is set.
+    #[arg(long)]
+    totals: bool,
     /// Name the items behind each node: its lineage, and the rows that this names.
     #[arg(long)]
     rows: bool,
@@ -51,11 +56,17 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
     let client = Client::new(&table, &Patient, &settings.schema);
     let node = node(&arguments.id, arguments.tenant.as_ref(), &settings.schema)?;
     let options = ListOptions { strong: true, fields: Fields::all(), bounds: Tree::BOUNDS, ..ListOptions::default() };
-    let tree = Reader::new(&client, &settings).tree(&node, arguments.depth, &options).await?;
-    if arguments.json {
-        return print_json(&client, &settings, &node, tree, arguments.rows).await;
+    let reader = Reader::new(&client, &settings);
+    let tree = reader.tree(&node, arguments.depth, &options).await?;
+    let mut totals = BTreeMap::new();
+    if arguments.totals {
+        let nodes: Vec<NodeRef> = tree.nodes.iter().map(|found| node.sibling(found.id.clone())).collect();
+        totals = reader.totals_of_nodes(&nodes, true).await?;
     }
-    let lines = drawn(&tree, &arguments.shown);
+    if arguments.json {
+        return print_json(&client, &settings, &node, tree, totals, arguments.rows).await;
+    }
+    let lines = drawn(&tree, &arguments.shown, |id| totals.get(&node.sibling(id.clone())));
     for (index, line) in lines {
         say!("{line}");
         if arguments.rows {
@@ -78,13 +89,16 @@ async fn print_json(
     settings: &Settings,
     top: &NodeRef,
     tree: Tree,
+    mut totals: BTreeMap<NodeRef, Totals>,
     rows: bool,
 ) -> Result<(), NodeError> {
     let wrong = |error: serde_json::Error| NodeError::Json(error.to_string());
     for found in tree.nodes {
         let of = top.sibling(found.id.clone());
         // As text: a value of serde_json's would have fewer digits.
-        let mut line = serde_json::to_string(&descendant_body(found)).map_err(wrong)?;
+        let mut body = descendant_body(found);
+        body.totals = totals.remove(&of).map(totals_body);
+        let mut line = serde_json::to_string(&body).map_err(wrong)?;
         if rows {
             let items = serde_json::to_string(&items(client, settings, &of).await?.json()).map_err(wrong)?;
             line.truncate(line.len() - 1);
@@ -99,13 +113,14 @@ async fn print_json(
 }
 
 /// Draws a tree: the position of each node, and its line. Nothing recurses, however deep the tree is.
-fn drawn(tree: &Tree, names: &[String]) -> Vec<(usize, String)> {
+fn drawn<'t>(tree: &Tree, names: &[String], totals: impl Fn(&Id) -> Option<&'t Totals>) -> Vec<(usize, String)> {
     let mut lines = Vec::with_capacity(tree.nodes.len());
     // The next to draw is the last: its position, what stands before it, and before what is below it.
     let mut left: Vec<(usize, String, String)> =
         tree.tops.iter().rev().map(|top| (*top, String::new(), String::new())).collect();
     while let Some((index, before, below)) = left.pop() {
-        lines.push((index, format!("{before}{}", label(&tree.nodes[index], names))));
+        let found = &tree.nodes[index];
+        lines.push((index, format!("{before}{}", label(found, names, totals(&found.id)))));
         let children = &tree.children[index];
         for (position, child) in children.iter().enumerate().rev() {
             let (branch, rest) =
@@ -116,11 +131,16 @@ fn drawn(tree: &Tree, names: &[String]) -> Vec<(usize, String)> {
     lines
 }
 
-fn label(node: &Descendant, names: &[String]) -> String {
+fn label(node: &Descendant, names: &[String], totals: Option<&Totals>) -> String {
     let mut label = shown(node.id.as_str()).into_owned();
     for name in names {
         let Some(value) = node.attributes.get(name) else { continue };
         let _ = write!(label, "  {}={}", shown(name), shown(value_of(value)));
+    }
+    // Where nothing is below, there is nothing to say.
+    if let Some(Totals { count, sums, .. }) = totals.filter(|totals| totals.count > 0) {
+        let sums: String = sums.iter().map(|(name, sum)| format!(", {} {sum}", shown(name))).collect();
+        let _ = write!(label, "  ({count} below{sums})");
     }
     label
 }
@@ -177,7 +197,7 @@ async fn items(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use sapwood_core::keys::Id;
+    use sapwood_core::model::Decimal;
     use sapwood_engine::query::Page;
 
     #[test]
@@ -199,8 +219,16 @@ mod tests {
             node("e", Some("W"), 2),
         ];
         let tree = Tree::nest(Page { items, next: None });
-        let lines: Vec<String> = drawn(&tree, &[]).into_iter().map(|(_, line)| line).collect();
+        let lines: Vec<String> = drawn(&tree, &[], |_| None).into_iter().map(|(_, line)| line).collect();
         assert_eq!(lines, ["D", "├── V", "│   └── d", "└── W", "    └── e"]);
-        assert_eq!(drawn(&tree, &["name".to_owned()])[2].1, "│   └── d  name=d\\u{a}");
+        assert_eq!(drawn(&tree, &["name".to_owned()], |_| None)[2].1, "│   └── d  name=d\\u{a}");
+        let totals = |count| Totals {
+            count,
+            children: count.min(1),
+            sums: [("size".to_owned(), Decimal::value("2.5").unwrap())].into(),
+        };
+        let (one, none) = (totals(1), totals(0));
+        let lines = drawn(&tree, &[], |id| Some(if id.as_str() == "V" { &one } else { &none }));
+        assert_eq!((lines[1].1.as_str(), lines[2].1.as_str()), ("├── V  (1 below, size 2.5)", "│   └── d"));
     }
 }

@@ -89,6 +89,12 @@ tree = reads.get_tree(in_path(ceo))
 equal([(child.id, [below.id for below in child.children]) for child in tree.children], [(order, [odd]), (listed, [])])
 equal([(item.id, item.depth) for item in reads.list_ancestors(in_path(odd)).items], [(order, 1), (ceo, 2)])
 equal(reads.count_descendants(in_path(ceo)).count, 3)
+totals = reads.get_totals(in_path(ceo))
+equal((totals.count, totals.children, totals.sums), (3, 2, {"size": 0}))
+with_totals = reads.list_children(in_path(ceo), totals=True).items
+equal([(item.id, item.totals and item.totals.count) for item in with_totals], [(order, 1), (listed, 0)])
+equal([item.totals and item.totals.count for item in reads.list_roots(totals=True).items], [3])
+equal(reads.list_children(in_path(ceo)).items[0].totals, None)
 fails(lambda: reads.get_node("nobody"), 404, "not-found")
 
 # A move that fails if somebody else has changed the node since it was read.

@@ -31,7 +31,7 @@ impl Call<Shared> for Roots {
             Asking::Kept(siblings) => in_order(Scope::new("roots in order", tenant.as_ref()), siblings),
             Asking::Sorted(sorting) => sorted(Scope::new("roots sorted", tenant.as_ref()), sorting),
         };
-        Ok(Self { list: List::filtered(asked, scope)?, tenant, order })
+        Ok(Self { list: List::totalled(asked, scope)?, tenant, order })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
@@ -46,6 +46,7 @@ impl Call<Shared> for Roots {
             attributes: Attributes(root.attributes),
             truncated: root.truncated,
             record: None,
+            totals: None,
         };
         self.list.answer_nodes(at, tenant, page.map_err(refused)?, body).await
     }
@@ -64,13 +65,13 @@ impl Call<Shared> for Children {
         let node = asked.node("id")?;
         let scope = |kind| Scope::new(kind, node.tenant.as_ref()).text(node.id.as_str());
         match order {
-            Asking::ById => Descendants::of(asked, "children", Window::children()).map(Self::ById),
+            Asking::ById => Descendants::of(asked, "children", Window::children(), List::totalled).map(Self::ById),
             Asking::Kept(siblings) => {
-                let list = List::filtered(asked, in_order(scope("children in order"), &siblings))?;
+                let list = List::totalled(asked, in_order(scope("children in order"), &siblings))?;
                 Ok(Self::InOrder { node, siblings, list })
             }
             Asking::Sorted(sorting) => {
-                let list = List::filtered(asked, sorted(scope("children sorted"), &sorting))?;
+                let list = List::totalled(asked, sorted(scope("children sorted"), &sorting))?;
                 Ok(Self::Sorted { node, sorting, list })
             }
         }
@@ -147,6 +148,9 @@ fn sorted(scope: Scope, sorting: &Sorting) -> Scope {
     scope.text(word(sorting.order())).text(&sorting.by().to_string())
 }
 
+/// Reads the parameters of a list.
+type ReadList = fn(&mut Asked<'_>, Scope) -> Result<List, Problem>;
+
 /// `GET /nodes/{id}/descendants`
 pub(crate) struct Descendants {
     node: NodeRef,
@@ -155,14 +159,14 @@ pub(crate) struct Descendants {
 }
 
 impl Descendants {
-    fn of(asked: &mut Asked<'_>, kind: &str, window: Window) -> Result<Self, Problem> {
+    fn of(asked: &mut Asked<'_>, kind: &str, window: Window, list: ReadList) -> Result<Self, Problem> {
         let node = asked.node("id")?;
         let scope = Scope::new(kind, node.tenant.as_ref())
             .text(node.id.as_str())
             .number(window.min())
             .number(window.max())
             .optional(window.id_prefix());
-        Ok(Self { list: List::filtered(asked, scope)?, node, window })
+        Ok(Self { list: list(asked, scope)?, node, window })
     }
 }
 
@@ -170,7 +174,7 @@ impl Call<Shared> for Descendants {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (min, max) = depths(asked)?;
         let prefix = asked.prefix("id_prefix", ID_BYTES_MAX)?;
-        Self::of(asked, "descendants", Window::new(min, max, prefix).map_err(refused)?)
+        Self::of(asked, "descendants", Window::new(min, max, prefix).map_err(refused)?, List::filtered)
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
@@ -189,6 +193,7 @@ pub fn descendant(found: Descendant) -> DescendantBody {
         attributes: Attributes(found.attributes),
         truncated: found.truncated,
         record: None,
+        totals: None,
     }
 }
 

@@ -31,5 +31,4 @@ pub use history::{copy as latest_body, revision as revision_body};
 pub use inherit::{granted as granted_body, inherited as inherited_body};
 pub use links::link as link_body;
 pub use operations::body as operation_body;
-pub use totals::body as totals_body;
 pub use trash::body as trash_body;

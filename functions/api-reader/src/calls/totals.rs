@@ -2,15 +2,12 @@
 
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
-use sapwood_core::model::AttributeValue;
-use sapwood_engine::query::Totals as Found;
 use sapwood_http::call::Call;
-use sapwood_http::contract::TotalsBody;
 use sapwood_http::problem::Problem;
-use sapwood_json::Attributes;
 use sapwood_table::Table;
 
 use crate::call::{Asked, At, reader};
+use crate::list::totals_body;
 use crate::problem::refused;
 use crate::state::Shared;
 
@@ -27,13 +24,6 @@ impl Call<Shared> for Totals {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let found = reader(at).totals(&self.node, self.strong).await.map_err(refused)?;
-        at.json(&body(found))
+        at.json(&totals_body(found))
     }
-}
-
-/// The body of totals.
-#[must_use]
-pub fn body(found: Found) -> TotalsBody {
-    let sums = found.sums.into_iter().map(|(name, sum)| (name, AttributeValue::N(sum.to_string())));
-    TotalsBody { count: found.count, children: found.children, sums: Attributes(sums.collect()) }
 }

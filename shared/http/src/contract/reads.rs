@@ -73,6 +73,10 @@ pub struct RootBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub record: Option<RecordBody>,
+    /// What is below it, with `totals=true`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub totals: Option<TotalsBody>,
 }
 
 /// A node that was put into the trash. What is below it has no entry of its own.
@@ -139,6 +143,10 @@ pub struct DescendantBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub record: Option<RecordBody>,
+    /// What is below it, with `totals=true`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub totals: Option<TotalsBody>,
 }
 
 /// A node that links to another.

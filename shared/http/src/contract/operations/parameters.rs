@@ -130,6 +130,12 @@ pub(super) fn expand_record() -> Value {
     query("expand", description, json!({"type": "string", "enum": ["record"]}))
 }
 
+pub(super) fn totals() -> Value {
+    let description = "True to add to each item how many nodes are below it, and what their numbers add up to, as `/nodes/{id}/totals` has it (`TOTALS`; 404 \
+        without it): 2 read units an item. A page then has 100 items at most.";
+    query("totals", description, json!({"type": "boolean", "default": false}))
+}
+
 pub(super) fn consistent() -> Value {
     let description = "True for a strongly consistent read, at twice the read units. Derived rows can still lag behind their base \
         records: it doesn't promise that what was just written is shown. `written` does.";

@@ -56,6 +56,7 @@ fn only_a_row_without_room_is_marked_as_truncated() {
         attributes: Attributes::default(),
         truncated,
         record: None,
+        totals: None,
     };
     assert_eq!(serde_json::to_value(row(false)).unwrap(), json!({"id": "a", "depth": 0, "attributes": {}}));
     assert_eq!(serde_json::to_value(row(true)).unwrap()["truncated"], json!(true));
