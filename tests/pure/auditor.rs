@@ -20,6 +20,7 @@ const LIMITS: Limits = Limits {
     suspects_bytes_max: 150_000,
     repairs_max: 100,
     unheeded_max: 10,
+    totals_children_max: 2_000,
     settle: Duration::ZERO,
     pass_every: Duration::ZERO,
 };

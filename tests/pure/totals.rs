@@ -1,12 +1,13 @@
 //! Totals: what comes between two requests, tables that refuse, and what others write under our keys. Random schedules
 //! are in `simulation.rs`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::ready;
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll, Waker};
 
-use sapwood_core::audit::{Difference, Kind, Redriven, due};
+use sapwood_core::audit::{Difference, Kind, Mended, Redriven, due};
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, NodeRef, Schema};
 use sapwood_core::model::{AttributeValue, Decimal, Epoch, Item, Settings, Totals, text};
@@ -17,7 +18,7 @@ use sapwood_table::{Action, Client, NoRetries, Table, TableError, Transacted};
 use sapwood_tests::fixture::at_once;
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::memory::MemoryTable;
-use sapwood_tests::oracle::Oracle;
+use sapwood_tests::oracle::{Contents, Oracle};
 use sapwood_tests::sim::wrong_totals;
 
 /// What is done to transactions.
@@ -29,6 +30,10 @@ struct Transactions {
     refused: bool,
     /// What is done just before the next one, by somebody else.
     before: Option<Deed>,
+    /// What is done after so many pages of a scan.
+    after_pages: Option<(usize, Deed)>,
+    /// The number of requests that read.
+    reads: usize,
 }
 
 type Deed = Box<dyn FnOnce() + Send>;
@@ -44,6 +49,19 @@ impl Watched {
 
 impl Observer for Watched {
     async fn before(&self, request: &Request<'_>) {
+        if request.is_read() {
+            self.of(|of| of.reads += 1);
+        }
+        if matches!(request, Request::Scan(_)) {
+            let deed = self.of(|of| match of.after_pages.take() {
+                Some((0, deed)) => Some(deed),
+                left => {
+                    of.after_pages = left.map(|(pages, deed)| (pages - 1, deed));
+                    None
+                }
+            });
+            deed.into_iter().for_each(|deed| deed());
+        }
         let Request::Transact(actions) = request else { return };
         let deed = self.of(|of| {
             of.sent.push(actions.to_vec());
@@ -382,6 +400,20 @@ fn compared(world: &World) -> Vec<(Kind, String)> {
     found.into_iter().map(|one| (one.kind, one.key.pk)).collect()
 }
 
+/// Counts totals anew, in so many parts of the table.
+fn recount(world: &World, ids: &[&str], segments: u32, rules: Rules) -> BTreeMap<String, Mended> {
+    let settings = &world.fanout.settings;
+    let client = Client::new(&world.table, &NoRetries, &settings.schema);
+    let nodes = ids.iter().map(|id| node(id)).collect();
+    let audit = Audit::new(&client, settings);
+    let recounted = audit.recount(nodes, "1".to_owned(), rules, segments, |_| ready(()));
+    at_once(recounted).unwrap().into_iter().map(|(node, mended)| (node.id.to_string(), mended)).collect()
+}
+
+fn node(id: &str) -> NodeRef {
+    sapwood_core::keys::Id::new(id).unwrap().into()
+}
+
 /// Repairs the table until nothing is left to repair.
 fn repair(world: &World) {
     let settings = &world.fanout.settings;
@@ -389,7 +421,10 @@ fn repair(world: &World) {
         let client = Client::new(&world.table.table, &NoRetries, &settings.schema);
         let audit = Audit::new(&client, settings);
         let page = at_once(audit.page(0, 1, None, 10_000)).unwrap();
-        for (position, difference) in due(page.suspects).into_iter().enumerate() {
+        let (totals, due): (Vec<_>, Vec<_>) = due(page.suspects).into_iter().partition(|one| one.kind.is_recounted());
+        let totals: Vec<&str> = totals.iter().map(|one| one.node.id.as_str()).collect();
+        recount(world, &totals, 3, Rules::default());
+        for (position, difference) in due.into_iter().enumerate() {
             at_once(audit.mend(difference, format!("{round}{position:04}"), Rules::default())).unwrap();
         }
         world.settle();
@@ -464,6 +499,257 @@ fn a_restored_copy_with_half_of_a_transaction_is_right_in_a_new_epoch() {
     assert_eq!((world.wrong(), compared(&world)), (Vec::new(), Vec::new()));
     let contents = world.table.table.0.lock().unwrap().contents();
     assert!(!contents.keys().any(|(_, sk)| sk.starts_with("TOTALS#0000")), "parts of the earlier epoch are left");
+}
+
+#[test]
+fn a_restored_copy_with_half_of_a_transaction_is_mended_in_place() {
+    let world = small(Rules::default());
+    let (counted, lane) = (world.get("n", "COUNTED").unwrap(), |lane| format!("TOTALS#0000#{lane:02}"));
+    world.put("n", Some("r"), Some("20"));
+    world.put("q", Some("p"), Some("1"));
+    world.settle();
+    world.write("n", "COUNTED", Some(counted));
+    world.write("q", "COUNTED", None);
+    (0..3).for_each(|number| world.write("r", &lane(number), None));
+    world.records();
+    assert!(!world.wrong().is_empty());
+    repair(&world);
+    assert_eq!((world.wrong(), compared(&world)), (Vec::new(), Vec::new()));
+    assert_eq!(world.get("SAPWOOD", "EPOCH"), None, "no epoch has begun");
+}
+
+/// Lanes of `r` that are wrong, in every way.
+fn wrong_lanes() -> Vec<Item> {
+    let number = |digits: &str| AttributeValue::N(digits.to_owned());
+    let lanes = [
+        vec![("_count", number("7"))],
+        vec![("_count", text("many")), ("_writes", number("3"))],
+        vec![("_sum_size", number("1e-9")), ("_writes", text("often"))],
+        vec![],
+    ];
+    let own = |lane: Vec<(&str, AttributeValue)>| {
+        lane.into_iter().map(|(name, value)| (name.to_owned(), value)).collect::<Item>()
+    };
+    lanes.into_iter().map(own).collect()
+}
+
+#[test]
+fn wrong_totals_are_counted_anew_in_place_and_nothing_else_is_written() {
+    for (number, wrong) in wrong_lanes().into_iter().enumerate() {
+        let world = small(Rules::default());
+        let right = world.table.table.0.lock().unwrap().contents();
+        for lane in 0..4 {
+            let key = [("PK", text("r")), ("SK", text(format!("TOTALS#0000#{lane:02}")))];
+            let key = key.map(|(name, value)| (name.to_owned(), value));
+            world.write("r", &format!("TOTALS#0000#{lane:02}"), Some(wrong.clone().into_iter().chain(key).collect()));
+        }
+        world.records();
+        assert_eq!(compared(&world), [(Kind::TotalWrong, "r".to_owned())], "{number}");
+        let found = recount(&world, &["r", "p"], 3, Rules::default());
+        let mended = [("p", Mended::Gone), ("r", Mended::Recounted)].map(|(id, mended)| (id.to_owned(), mended));
+        assert_eq!(found, mended.into());
+        assert_eq!((world.wrong(), compared(&world)), (Vec::new(), Vec::new()), "{number}");
+        let others = |all: Contents| all.into_iter().filter(|((_, sk), _)| !sk.starts_with("TOTALS#"));
+        let mended = world.table.table.0.lock().unwrap().contents();
+        assert!(others(mended).eq(others(right)), "{number}");
+        // Handlers go on adding.
+        world.put("m", Some("p"), Some("5"));
+        world.settle();
+        assert_eq!((world.wrong(), world.total("r", 0, "_sum_size")), (Vec::new(), "16".to_owned()));
+    }
+}
+
+/// A recount of all totals, while after so many of its pages somebody does something. Returns what is wrong then, and
+/// what the recount says of `r`.
+fn recounted_while(
+    pages: usize,
+    rules: Rules,
+    deed: impl FnOnce(&World) + Send + 'static,
+) -> (Vec<String>, Option<Mended>) {
+    let world = small(rules);
+    world.put("q", Some("r"), Some("1"));
+    world.put("m", Some("q"), Some("10"));
+    world.settle();
+    let world = Arc::new(world);
+    let other = Arc::clone(&world);
+    world.table.observer.of(|of| of.after_pages = Some((pages, Box::new(move || deed(&other)))));
+    let found = recount(&world, &["p", "q", "r"], SEGMENTS, rules);
+    assert!(world.table.observer.of(|of| of.after_pages.is_none()), "the scan has fewer pages");
+    world.settle();
+    (world.wrong(), found.get("r").copied())
+}
+
+/// The parts of a table whose pages come one after another.
+const SEGMENTS: u32 = 16;
+
+/// What other invocations do with the table, past the one that is watched.
+fn settle_beside(world: &World) {
+    for _ in 0..20 {
+        let records = world.records();
+        assert_eq!(world.run(&world.table.table, &records).failed, Vec::<String>::new());
+    }
+}
+
+#[test]
+fn a_recount_beside_writers_is_exact_or_does_nothing() {
+    let wrong_without = |rule: Option<Rule>, deed: fn(&World)| {
+        let rules = rule.map_or(Rules::default(), Rules::without);
+        (0..SEGMENTS as usize).filter(|pages| !recounted_while(*pages, rules, deed).0.is_empty()).count()
+    };
+    let grows = |world: &World| {
+        world.put("n", Some("p"), Some("20"));
+        settle_beside(world);
+    };
+    // Two nodes change places in one batch: the totals stay what they are, and what is read of the two doesn't.
+    let swap = |world: &World| {
+        world.put("n", Some("q"), Some("10"));
+        world.put("m", Some("p"), Some("10"));
+        settle_beside(world);
+    };
+    assert_eq!((wrong_without(None, grows), wrong_without(None, swap)), (0, 0));
+    assert!(wrong_without(Some(Rule::RecountAsRead), grows) > 0);
+    assert!(wrong_without(Some(Rule::CountWrites), swap) > 0);
+    assert_eq!(recounted_while(3, Rules::default(), grows).1, Some(Mended::Busy));
+}
+
+#[test]
+fn a_recount_knows_lanes_that_went_and_came_back() {
+    // A node comes after the lanes were read and before it was, and goes again. Then empty totals are deleted.
+    let wrong = |rules: Rules, pages: usize| {
+        let world = World::new(rules);
+        world.put("p", None, None);
+        world.settle();
+        let world = Arc::new(world);
+        let (comes, goes) = (Arc::clone(&world), Arc::clone(&world));
+        let gone = move || {
+            goes.write("n", "NODE", None);
+            settle_beside(&goes);
+            (0..4).for_each(|lane| goes.write("p", &format!("TOTALS#0000#{lane:02}"), None));
+        };
+        let came = move || {
+            comes.put("n", Some("p"), Some("10"));
+            settle_beside(&comes);
+            let pages = SEGMENTS as usize - pages - 2;
+            comes.table.observer.of(|of| of.after_pages = Some((pages, Box::new(gone))));
+        };
+        world.table.observer.of(|of| of.after_pages = Some((pages, Box::new(came))));
+        let found = recount(&world, &["p"], SEGMENTS, rules);
+        (world.total("p", 0, "_count") != "0", found["p"])
+    };
+    assert_eq!(wrong(Rules::default(), 0), (false, Mended::Busy));
+    assert_eq!(wrong(Rules::without(Rule::RecountMark), 0), (true, Mended::Recounted));
+}
+
+#[test]
+fn a_recount_leaves_what_a_newer_version_has_a_say_in() {
+    let world = small(Rules::default());
+    let mut counted = world.get("n", "COUNTED").unwrap();
+    counted.insert("format".to_owned(), AttributeValue::N("99".to_owned()));
+    world.write("n", "COUNTED", Some(counted));
+    let contents = || {
+        let all = world.table.table.0.lock().unwrap().contents();
+        all.into_iter().filter(|((_, sk), _)| !sk.starts_with("TOTALS#")).collect::<Contents>()
+    };
+    let (before, total) = (contents(), world.total("r", 0, "_sum_size"));
+    assert_eq!(recount(&world, &["r"], 2, Rules::default())["r"], Mended::Left);
+    assert_eq!((contents(), world.total("r", 0, "_sum_size")), (before, total));
+}
+
+#[test]
+fn totals_of_a_node_that_has_gone_are_deleted_once_they_are_nothing() {
+    let left = |rules| {
+        let world = small(rules);
+        world.write("p", "NODE", None);
+        world.settle();
+        assert_eq!(world.total("p", 0, "_count"), "1", "an orphan is counted where it was, until it is placed");
+        world.write("n", "NODE", None);
+        world.settle();
+        world
+    };
+    let lanes =
+        |world: &World| (0..4).filter(|lane| world.get("p", &format!("TOTALS#0000#{lane:02}")).is_some()).count();
+    let world = left(Rules::default());
+    assert!(lanes(&world) > 0);
+    // Nothing is wrong: it is only tidied.
+    assert_eq!(compared(&world), [(Kind::TotalsEmpty, "p".to_owned())]);
+    assert!(Kind::TotalsEmpty.is_finding() && Kind::TotalsEmpty.is_tidied());
+    repair(&world);
+    assert_eq!((lanes(&world), compared(&world)), (0, Vec::new()));
+    // The node, and one below it, come back between the look and the deletion.
+    for rule in [None, Some(Rule::EmptyAsRead)] {
+        let rules = rule.map_or(Rules::default(), Rules::without);
+        let world = Arc::new(left(rules));
+        let other = Arc::clone(&world);
+        world.table.observer.of(|of| {
+            of.before = Some(Box::new(move || {
+                other.put("p", Some("r"), Some("1"));
+                other.put("n", Some("p"), Some("10"));
+                settle_beside(&other);
+            }));
+        });
+        let settings = &world.fanout.settings;
+        let client = Client::new(&world.table, &NoRetries, &settings.schema);
+        let (key, node) = (ItemKey::new("p", "TOTALS#0000#00"), node("p"));
+        let mended = at_once(Audit::new(&client, settings).mend(
+            Difference::unseen(Kind::TotalsEmpty, key, node),
+            "1".to_owned(),
+            rules,
+        ));
+        assert_eq!(mended.unwrap() == Mended::Deleted, rule.is_some());
+        world.settle();
+        assert_eq!(world.wrong().is_empty(), rule.is_none(), "{rule:?}");
+    }
+}
+
+#[test]
+fn the_auditor_reads_no_children_of_a_node_with_too_many_and_each_node_once() {
+    let world = World::new(Rules::default());
+    world.put("r", None, None);
+    (0..300).for_each(|number| world.put(&format!("n{number}"), Some("r"), Some("1")));
+    world.settle();
+    let wrong = [("PK", text("r")), ("SK", text("TOTALS#0000#03")), ("_count", text("many"))];
+    let wrong = wrong.map(|(name, value)| (name.to_owned(), value)).into();
+    world.write("r", "TOTALS#0000#03", Some(wrong));
+    world.records();
+    let settings = &world.fanout.settings;
+    let client = Client::new(&world.table, &NoRetries, &settings.schema);
+    let compared = |children_max: usize| {
+        let audit = Audit::new(&client, settings).with_totals_of(children_max);
+        world.table.observer.of(|of| of.reads = 0);
+        let (mut from, mut found) = (None, Vec::new());
+        loop {
+            let page = at_once(audit.page(0, 1, from.as_ref(), 25)).unwrap();
+            found.extend(page.suspects);
+            from = page.next;
+            if from.is_none() {
+                break (found.len(), world.table.observer.of(|of| of.reads));
+            }
+        }
+    };
+    let ((none, without), (one, with)) = (compared(299), compared(300));
+    assert_eq!((none, one), (0, 1));
+    // The rows of its children are on a dozen pages, and its totals are looked at once.
+    assert!(with - without < 30, "{without} and {with} reads");
+}
+
+#[test]
+fn a_transaction_later_than_anything_assumed_breaks_no_sum_and_is_found() {
+    // A handler dies with a request under way. Its record is handled again when the size is what it was before, so that
+    // nothing is to be done, and only then DynamoDB carries the request out.
+    let world = small(Rules::default());
+    world.put("n", Some("p"), Some("20"));
+    let records = world.records();
+    world.table.observer.of(|of| of.refused = true);
+    world.handle(&records);
+    let late = world.sent().pop().unwrap();
+    world.table.observer.of(|of| of.refused = false);
+    world.put("n", Some("p"), Some("10"));
+    world.settle();
+    assert_eq!(at_once(world.table.table.transact(&late)).unwrap().value, Transacted::Done);
+    assert_eq!(world.total("r", 0, "_sum_size"), "21");
+    assert_eq!(compared(&world), [(Kind::CountWrong, "n".to_owned())], "the sums are those of what is counted");
+    repair(&world);
+    assert_eq!((world.wrong(), compared(&world)), (Vec::new(), Vec::new()));
 }
 
 #[test]

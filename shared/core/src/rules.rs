@@ -206,6 +206,14 @@ pub enum Rule {
     CountChildren,
     /// Totals are added to, whatever they are.
     AddToLanes,
+    /// Whatever changes what is counted below a node writes a lane of its totals, even if they stay what they are.
+    CountWrites,
+    /// A recount ends only while the lanes are as they were read before the table was.
+    RecountAsRead,
+    /// It marks them first, so that lanes which come back aren't taken for those that were read.
+    RecountMark,
+    /// Totals of a node that has gone are deleted only while they are nothing.
+    EmptyAsRead,
     /// A node isn't counted in an earlier epoch than before.
     EpochOnwards,
     /// A node that can't be counted now is touched, and its record doesn't fail.

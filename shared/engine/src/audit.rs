@@ -6,9 +6,11 @@
 //! becomes of the differences, is up to the caller.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::{Mutex, PoisonError};
 
 use sapwood_core::audit::{
-    Class, Difference, Mended, Position, Redriven, Subject, look, look_at_history, look_at_totals, mend, redrive,
+    Class, Difference, Mended, Position, Recount, Redriven, Subject, look, look_at_history, look_at_totals, mend,
+    redrive,
 };
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Item, Settings, key_of};
@@ -23,6 +25,9 @@ const HISTORY_PAGE_ITEMS_MAX: usize = 1_000;
 /// Children in a page of a look at totals. Each takes five items that are read by their keys.
 const TOTALS_PAGE_ITEMS_MAX: usize = 200;
 
+/// Items in a page of a recount.
+const RECOUNT_PAGE_ITEMS_MAX: usize = 1_000;
+
 /// What is looked at in one go. A node has 300 rows at most: two for each of 98 ancestors, one for each of 100 links,
 /// and three more.
 const SUBJECTS_MAX: usize = 100;
@@ -31,6 +36,7 @@ const SUBJECTS_MAX: usize = 100;
 pub struct Audit<'a, T, P> {
     client: &'a Client<'a, T, P>,
     settings: &'a Settings,
+    totals_children_max: usize,
 }
 
 /// What a page of the table, or of a partition, shows.
@@ -54,7 +60,14 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     /// Comparisons by these settings.
     #[must_use]
     pub fn new(client: &'a Client<'a, T, P>, settings: &'a Settings) -> Self {
-        Self { client, settings }
+        Self { client, settings, totals_children_max: usize::MAX }
+    }
+
+    /// The same, but for the totals of nodes with more children than this: they aren't compared. A comparison of totals
+    /// reads all children at once.
+    #[must_use]
+    pub fn with_totals_of(self, totals_children_max: usize) -> Self {
+        Self { totals_children_max, ..self }
     }
 
     /// Looks at the page of a part of the table that begins here.
@@ -113,6 +126,8 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     ) -> Result<Page, TableError> {
         let schema = &self.settings.schema;
         let mut history = from.and_then(|position| position.history.clone());
+        // The rows of a node's children follow one another, and one of them is enough to have its totals looked at.
+        let mut totals = from.and_then(|position| Subject::totals_at(&position.after, schema));
         let mut classes = BTreeMap::new();
         for item in &items {
             *classes.entry(Class::of(item, schema)).or_default() += 1;
@@ -124,8 +139,11 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
                 }
                 other => subjects.extend(other),
             }
-            if self.settings.totals.is_some() {
-                subjects.extend(Subject::totals_of(item, schema));
+            if self.settings.totals.is_some()
+                && let Some(found) = key_of(item, schema).and_then(|key| Subject::totals_at(&key, schema))
+                && totals.replace(found.clone()).as_ref() != Some(&found)
+            {
+                subjects.insert(found);
             }
         }
         let count = items.len() as u64;
@@ -162,7 +180,8 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
             let look = match subject {
                 Subject::History(node) => look_at_history(self.settings, node, strong, HISTORY_PAGE_ITEMS_MAX),
                 Subject::Totals(node) if self.settings.totals.is_some() => {
-                    look_at_totals(self.settings, node, strong, TOTALS_PAGE_ITEMS_MAX)
+                    let children_max = self.totals_children_max;
+                    look_at_totals(self.settings, node, strong, TOTALS_PAGE_ITEMS_MAX, children_max)
                 }
                 _ => continue,
             };
@@ -177,6 +196,56 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     /// [`TableError`] if something can't be read or written. The repair can be tried again.
     pub async fn mend(&self, difference: Difference, name: String, rules: Rules) -> Result<Mended, TableError> {
         run(self.client, mend(self.context(rules), difference, name)).await
+    }
+
+    /// Counts the totals of these nodes anew, from all that the table's nodes are counted as, and puts right those that
+    /// are wrong. It reads the whole table, in so many parts side by side, and after each page waits as `pace` says of
+    /// the read units that the page took. `name` is one that no other recount of this table has had.
+    ///
+    /// # Errors
+    /// [`TableError`] if something can't be read or written. The recount can be tried again.
+    pub async fn recount<W: Future<Output = ()>>(
+        &self,
+        nodes: BTreeSet<NodeRef>,
+        name: String,
+        rules: Rules,
+        segments: u32,
+        pace: impl Fn(f64) -> W,
+    ) -> Result<BTreeMap<NodeRef, Mended>, TableError>
+    where
+        T: Scannable,
+    {
+        let recount = Mutex::new(run(self.client, Recount::begin(self.context(rules), nodes, name)).await?);
+        let parts = (0..segments).map(|segment| self.count(segment, segments, &recount, &pace));
+        futures::future::try_join_all(parts).await?;
+        let recount = recount.into_inner().unwrap_or_else(PoisonError::into_inner);
+        run(self.client, recount.end(self.context(rules))).await
+    }
+
+    async fn count<W: Future<Output = ()>>(
+        &self,
+        segment: u32,
+        segments: u32,
+        recount: &Mutex<Recount>,
+        pace: &impl Fn(f64) -> W,
+    ) -> Result<(), TableError>
+    where
+        T: Scannable,
+    {
+        let reading = ReadOptions { strong: true, attributes: None };
+        let mut after = None;
+        loop {
+            let before = self.client.usage().read_units;
+            let scan = Scan { segment, segments, after, limit: RECOUNT_PAGE_ITEMS_MAX, reading: reading.clone() };
+            let scanned = self.client.scan(&scan).await?;
+            recount.lock().unwrap_or_else(PoisonError::into_inner).take(&scanned.items, &self.settings.schema);
+            after = scanned.next;
+            if after.is_none() {
+                return Ok(());
+            }
+            // Parts that run side by side share what they take.
+            pace((self.client.usage().read_units - before) / f64::from(segments)).await;
+        }
     }
 
     /// Has an item handled again whose stream record was lost. `name` has at most 19 digits, and no other repair of

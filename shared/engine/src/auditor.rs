@@ -32,6 +32,8 @@ pub struct Limits {
     pub repairs_max: usize,
     /// Most repairs without effect, one after another, in a pass: no handler takes them.
     pub unheeded_max: u64,
+    /// The totals of a node with more children aren't compared: all of them are read for it, 2.5 read units each.
+    pub totals_children_max: usize,
     /// How long a suspect must be the same until it counts.
     pub settle: Duration,
     /// The shortest time from the beginning of one pass to that of the next.
@@ -47,6 +49,7 @@ impl Default for Limits {
             suspects_bytes_max: 150_000,
             repairs_max: 100,
             unheeded_max: 10,
+            totals_children_max: 2_000,
             settle: Duration::from_secs(600),
             pass_every: Duration::from_secs(24 * 3_600),
         }
@@ -195,7 +198,7 @@ impl<'a, T: Scannable, P: RetryPolicy> Auditor<'a, T, P> {
     }
 
     fn audit(&self) -> Audit<'_, T, P> {
-        Audit::new(self.client, self.settings)
+        Audit::new(self.client, self.settings).with_totals_of(self.limits.totals_children_max)
     }
 }
 
@@ -425,8 +428,10 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         let limits = self.auditor.limits;
         let audit = self.auditor.audit();
         let page = audit.page(0, 1, self.state.position.as_ref(), limits.page_items_max).await?;
-        let findings: Vec<Kind> = page.suspects.iter().map(|one| one.kind).filter(|kind| kind.is_finding()).collect();
-        let claims: Vec<Difference> = page.suspects.iter().filter(|one| one.kind.is_of_claim()).cloned().collect();
+        // What takes a look at the whole table is left to `sapwood repair`.
+        let is_only_told = |kind: &Kind| kind.is_finding() || kind.is_recounted();
+        let findings: Vec<Kind> = page.suspects.iter().map(|one| one.kind).filter(is_only_told).collect();
+        let tidied: Vec<Difference> = page.suspects.iter().filter(|one| one.kind.is_tidied()).cloned().collect();
         let mut suspects = self.minded(page.suspects);
         let fitting = self.fitting(&suspects);
         if fitting < suspects.len() {
@@ -438,7 +443,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
             suspects.truncate(fitting);
         }
         self.state.suspects.take(suspects, now);
-        self.mend_claims(claims).await?;
+        self.tidy(tidied).await?;
         self.report.findings += findings.len() as u64;
         for kind in findings {
             *self.state.pass.findings.entry(kind).or_default() += 1;
@@ -450,23 +455,23 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         Ok(true)
     }
 
-    /// Mends the claims of names that a page has shown. Nothing follows them with a lag: what is to be done is decided
-    /// on strong reads, and written on the condition that they still hold, so it can be done at once. What is left
-    /// waits for the next pass.
-    async fn mend_claims(&mut self, claims: Vec<Difference>) -> Result<(), TableError> {
-        if claims.is_empty() || !self.is_fit().await? {
+    /// Mends the claims of names that a page has shown, and deletes empty totals. Nothing follows them with a lag: what
+    /// is to be done is decided on strong reads, and written on the condition that they still hold, so it can be done at
+    /// once. What is left waits for the next pass.
+    async fn tidy(&mut self, found: Vec<Difference>) -> Result<(), TableError> {
+        if found.is_empty() || !self.is_fit().await? {
             return Ok(());
         }
-        for claim in claims.into_iter().take(self.auditor.limits.repairs_max) {
+        for one in found.into_iter().take(self.auditor.limits.repairs_max) {
             self.name += 1;
-            self.auditor.audit().mend(claim, self.name.to_string(), self.auditor.rules).await?;
+            self.auditor.audit().mend(one, self.name.to_string(), self.auditor.rules).await?;
         }
         Ok(())
     }
 
     /// What a run minds of what was found: one difference for each write that mends, but what this pass has left.
     fn minded(&self, mut found: Vec<Difference>) -> Vec<Difference> {
-        found.retain(|one| !one.kind.is_finding() && !self.state.is_left(one));
+        found.retain(|one| !one.kind.is_finding() && !one.kind.is_recounted() && !self.state.is_left(one));
         one_a_node(found)
     }
 

@@ -1,13 +1,14 @@
 //! A pass over the whole table or over a part of it, and the second looks at what it suspects.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
 use indicatif::ProgressBar;
-use sapwood_core::audit::{Difference, Position, Subject, Suspects};
+use sapwood_core::audit::{Difference, Mended, Position, Subject, Suspects};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
+use sapwood_core::plan::Rules;
 use sapwood_engine::audit::{Audit, Page};
 use sapwood_engine::subtree::Subtree;
 use sapwood_table::{Client, DynamoTable, TableError, Usage};
@@ -16,7 +17,7 @@ use super::seen::Seen;
 use super::touched::Touched;
 use super::work::Work;
 use super::{AuditError, Comparison};
-use crate::clock::now;
+use crate::clock::{nanoseconds, now};
 use crate::connect::{Connection, Patient, Whose};
 use crate::rate_limit::RateLimit;
 use crate::recognised::check_items;
@@ -161,6 +162,13 @@ impl<'a> Compared<'a> {
             tokio::time::sleep(self.pace.take(used)).await;
         }
         Ok(())
+    }
+
+    /// Counts the totals of these nodes anew, from the whole table.
+    pub(super) async fn recount(&self, nodes: BTreeSet<NodeRef>) -> Result<BTreeMap<NodeRef, Mended>, TableError> {
+        let segments = self.comparison.segments.count(self.connection.endpoint().is_some());
+        let pace = |used| tokio::time::sleep(self.pace.take(used));
+        self.audit().recount(nodes, nanoseconds().to_string(), Rules::default(), segments, pace).await
     }
 
     /// Looks at these subjects until each is right, or has been the same for the settling time.

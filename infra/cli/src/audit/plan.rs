@@ -35,8 +35,10 @@ pub(super) struct Plan {
     revisions: bool,
     /// Rows, lineages, copies, cursors and records that no base record asks for.
     surplus: BTreeMap<Kind, usize>,
-    /// Claims of names that are made, and those that are deleted.
-    claims: BTreeMap<Kind, usize>,
+    /// Claims of names that are made, and those that are deleted; empty totals that are deleted.
+    tidied: BTreeMap<Kind, usize>,
+    /// The nodes whose totals are counted anew.
+    recounted: usize,
     /// Records that are written, outside of the subtree that is repaired.
     outside: usize,
 }
@@ -71,9 +73,10 @@ impl Plan {
                 plan.count(client, &difference.node, &mark).await?;
             }
         }
-        for difference in due.iter().filter(|one| one.kind.is_of_claim()) {
-            *plan.claims.entry(difference.kind).or_default() += 1;
+        for difference in due.iter().filter(|one| one.kind.is_tidied()) {
+            *plan.tidied.entry(difference.kind).or_default() += 1;
         }
+        plan.recounted = due.iter().filter(|one| one.kind.is_recounted()).count();
         if let Some(top) = top {
             let written = due.iter().filter(|one| one.kind.is_redriven()).map(|one| one.node.clone()).collect();
             plan.outside = outside(client, settings, top, written).await?;
@@ -109,16 +112,17 @@ impl Plan {
         json!({
             "writes": self.writes, "write_units_min": self.units, "dollars_min": cost::dollars(self.units),
             "nodes_deleted": self.nodes.len(), "nodes_deleted_is_min": self.is_cut,
-            "revisions_deleted": self.revisions, "names_claimed": self.of_claims(Kind::NameUnclaimed),
-            "claims_deleted": self.of_claims(Kind::NameLeft), "surplus_deleted": surplus, "outside": self.outside,
+            "revisions_deleted": self.revisions, "names_claimed": self.of_tidied(Kind::NameUnclaimed),
+            "claims_deleted": self.of_tidied(Kind::NameLeft), "empty_totals_deleted": self.of_tidied(Kind::TotalsEmpty),
+            "totals_recounted": self.recounted, "surplus_deleted": surplus, "outside": self.outside,
         })
     }
 
     /// The plan for people, a line for each thing.
     pub(super) fn words(&self, top: Option<&NodeRef>) -> Vec<String> {
         let units = self.units;
-        let is_of_claims = self.writes == self.claims.values().sum::<usize>();
-        let handler = if is_of_claims { "" } else { ", and the handler puts all rows of these nodes again" };
+        let is_without_rows = self.writes == self.tidied.values().sum::<usize>() + self.recounted;
+        let handler = if is_without_rows { "" } else { ", and the handler puts all rows of these nodes again" };
         let mut lines = vec![format!(
             "{}{handler}: at least {}, ${:.2} at the list price of us-east-1",
             counted(self.writes as u64, "write", "writes"),
@@ -145,16 +149,26 @@ impl Plan {
             };
             format!("deletes {}", counted(*count as u64, one, many))
         }));
-        let claims = [
-            (self.of_claims(Kind::NameUnclaimed), "claims", "name of a node", "names of nodes"),
+        if self.recounted > 0 {
+            let nodes = counted(self.recounted as u64, "node", "nodes");
+            lines.push(format!("counts the totals of {nodes} anew, and reads the whole table for it"));
+        }
+        let tidied = [
+            (self.of_tidied(Kind::NameUnclaimed), "claims", "name of a node", "names of nodes"),
             (
-                self.of_claims(Kind::NameLeft),
+                self.of_tidied(Kind::NameLeft),
                 "deletes",
                 "claim of a name that its node doesn't have",
                 "claims of names that their nodes don't have",
             ),
+            (
+                self.of_tidied(Kind::TotalsEmpty),
+                "deletes",
+                "empty total of a node that has gone",
+                "empty totals of nodes that have gone",
+            ),
         ];
-        for (count, verb, one, many) in claims.into_iter().filter(|(count, ..)| *count > 0) {
+        for (count, verb, one, many) in tidied.into_iter().filter(|(count, ..)| *count > 0) {
             lines.push(format!("{verb} {}", counted(count as u64, one, many)));
         }
         if let Some(top) = top.filter(|_| self.outside > 0) {
@@ -167,8 +181,8 @@ impl Plan {
         lines
     }
 
-    fn of_claims(&self, kind: Kind) -> usize {
-        self.claims.get(&kind).copied().unwrap_or_default()
+    fn of_tidied(&self, kind: Kind) -> usize {
+        self.tidied.get(&kind).copied().unwrap_or_default()
     }
 
     fn counted_nodes(&self) -> String {
@@ -231,6 +245,8 @@ fn units_min(difference: &Difference, items: &BTreeMap<ItemKey, Item>, settings:
     let row = if settings.copied == Copied::All { record } else { 1 };
     match difference.kind {
         kind if kind.is_redriven() => record + rows * row + u64::from(kind.names_rows()),
+        // A transaction of five actions takes two units for each.
+        Kind::TotalWrong => 10,
         // The record is put and deleted; the handler deletes the rows and the lineage.
         Kind::LineageSurplus => 2 + rows + 1,
         // A transaction of a check and a write takes two units for each.

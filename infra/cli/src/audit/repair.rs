@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use clap::Args;
-use sapwood_core::audit::{Difference, Kind, Subject, due};
+use sapwood_core::audit::{Difference, Kind, Mended, Subject, due};
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
@@ -98,7 +98,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
             break;
         }
         touched.add(&client, &settings, &due).await?;
-        mend(&client, &settings, due, json).await?;
+        let (totals, others): (Vec<_>, Vec<_>) = due.into_iter().partition(|one| one.kind.is_recounted());
+        // What is counted wrong makes totals seem wrong, and counting it writes them.
+        if others.is_empty() {
+            let mended = compared.recount(totals.iter().map(|one| one.node.clone()).collect()).await?;
+            totals.iter().for_each(|one| tell(one, mended.get(&one.node).copied().unwrap_or(Mended::Left), json));
+        } else {
+            mend(&client, &settings, others, json).await?;
+        }
         found = compared.some(looked_at).await?;
         if report::faults(&found.settled).is_empty() && report::faults(&found.moving).is_empty() {
             found = compared.again(&touched).await?;
@@ -137,20 +144,37 @@ async fn mend(
     let mut name = nanoseconds();
     for difference in due {
         name += 1;
-        let mut line = difference_file::line(&difference);
-        let words = format!("{} | {}", shown(&difference.key.pk), shown(&difference.key.sk));
-        line["mended"] = match audit.mend(difference, name.to_string(), Rules::default()).await {
-            Ok(mended) => json!(format!("{mended:?}").to_lowercase()),
+        match audit.mend(difference.clone(), name.to_string(), Rules::default()).await {
+            Ok(mended) => tell(&difference, mended, json),
             // A record of 400 KB has no room for the attribute. The others are mended.
             Err(error) if error.kind == ErrorKind::Refuse => {
-                eprintln!("{words} can't be mended: {error}");
-                json!("refused")
+                eprintln!("{} can't be mended: {error}", words(&difference));
+                told(&difference, "refused", json);
             }
             Err(error) => return Err(error.into()),
-        };
-        if json {
-            say!("{line}");
         }
     }
     Ok(())
+}
+
+fn tell(difference: &Difference, mended: Mended, json: bool) {
+    if mended == Mended::Busy {
+        let words = words(difference);
+        eprintln!(
+            "{words} was written while it was counted. Try again when less is written, or begin all totals anew: sapwood backfill --totals"
+        );
+    }
+    told(difference, &format!("{mended:?}").to_lowercase(), json);
+}
+
+fn told(difference: &Difference, mended: &str, json: bool) {
+    if json {
+        let mut line = difference_file::line(difference);
+        line["mended"] = json!(mended);
+        say!("{line}");
+    }
+}
+
+fn words(difference: &Difference) -> String {
+    format!("{} | {}", shown(&difference.key.pk), shown(&difference.key.sk))
 }

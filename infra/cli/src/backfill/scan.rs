@@ -74,7 +74,8 @@ impl Scanner<'_> {
         self.bar.inc(found.items);
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).add(&found);
         if self.scope == Scope::Names {
-            let claims = found.suspects.iter().filter(|suspect| suspect.kind.is_of_claim());
+            let is_of_name = |kind: Kind| matches!(kind, Kind::NameUnclaimed | Kind::NameLeft);
+            let claims = found.suspects.iter().filter(|suspect| is_of_name(suspect.kind));
             let others = claims.map(|claim| (claim.key.clone(), claim.kind)).collect();
             return Ok(Page { others, next: found.next, ..Page::default() });
         }

@@ -85,7 +85,14 @@ pub(super) async fn mended<T: Scannable, P: RetryPolicy>(
     let found = differences(client, settings, top).await?.settled;
     let audit = Audit::new(client, settings);
     let (mut name, mut count) = (nanoseconds(), 0);
-    for difference in due(found) {
+    let (totals, due): (Vec<_>, Vec<_>) = due(found).into_iter().partition(|one| one.kind.is_recounted());
+    if !totals.is_empty() {
+        let nodes = totals.into_iter().map(|one| one.node).collect();
+        let pace = |_| std::future::ready(());
+        let recounted = audit.recount(nodes, name.to_string(), Rules::default(), 1, pace).await?;
+        count += recounted.values().filter(|mended| **mended == Mended::Recounted).count();
+    }
+    for difference in due {
         name += 1;
         let done = audit.mend(difference, name.to_string(), Rules::default()).await?;
         count += usize::from(!matches!(done, Mended::Gone | Mended::Left));

@@ -43,6 +43,8 @@ pub enum Kind {
     CountSurplus,
     /// A part of a total of an earlier epoch.
     TotalsLeft,
+    /// The totals of a node aren't what its children and their totals add up to.
+    TotalWrong,
     /// A cursor that no handler has written.
     CursorUnreadable,
     /// A base record that a repair has put back, and died before it could delete it again.
@@ -79,8 +81,8 @@ pub enum Kind {
     NameUnclaimed,
     /// The claim of a name that its node doesn't have (any more).
     NameLeft,
-    /// The totals of a node aren't what its children and their totals add up to.
-    TotalWrong,
+    /// A part of totals that are nothing, of a node that has gone.
+    TotalsEmpty,
     /// A node with something that can't be added up in an attribute that is.
     TotalLeftOut,
     /// A lineage that names something as a row to delete that can't be a row of its node.
@@ -96,7 +98,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 40] = [
+    pub const ALL: [Self; 41] = [
         Self::LineageMissing,
         Self::LineageWrong,
         Self::LineageRows,
@@ -113,6 +115,7 @@ impl Kind {
         Self::CountWrong,
         Self::CountSurplus,
         Self::TotalsLeft,
+        Self::TotalWrong,
         Self::CursorUnreadable,
         Self::RecordPutBack,
         Self::Unreadable,
@@ -131,7 +134,7 @@ impl Kind {
         Self::NameClash,
         Self::NameUnclaimed,
         Self::NameLeft,
-        Self::TotalWrong,
+        Self::TotalsEmpty,
         Self::TotalLeftOut,
         Self::ForeignRows,
         Self::DeletionBlocked,
@@ -162,6 +165,7 @@ impl Kind {
                 | Self::NameClash
                 | Self::NameUnclaimed
                 | Self::NameLeft
+                | Self::TotalsEmpty
                 | Self::TotalLeftOut
                 | Self::ForeignRows
                 | Self::NewerFormat
@@ -170,10 +174,16 @@ impl Kind {
     }
 
     /// True for a finding that a repair mends all the same: nothing is wrong, and nobody has to decide anything. The
-    /// claims of names are right without it.
+    /// claims of names, and totals, are right without it.
     #[must_use]
-    pub fn is_of_claim(self) -> bool {
-        matches!(self, Self::NameUnclaimed | Self::NameLeft)
+    pub fn is_tidied(self) -> bool {
+        matches!(self, Self::NameUnclaimed | Self::NameLeft | Self::TotalsEmpty)
+    }
+
+    /// True for what only a [recount](super::Recount) mends, which reads the whole table. The auditor leaves it.
+    #[must_use]
+    pub fn is_recounted(self) -> bool {
+        self == Self::TotalWrong
     }
 
     /// True for what says that something couldn't be compared.
@@ -250,6 +260,7 @@ impl Kind {
             Self::NameUnclaimed => "name-unclaimed",
             Self::NameLeft => "name-left",
             Self::TotalWrong => "total-wrong",
+            Self::TotalsEmpty => "totals-empty",
             Self::TotalLeftOut => "total-left-out",
             Self::ForeignRows => "foreign-rows",
             Self::DeletionBlocked => "deletion-blocked",
@@ -306,7 +317,7 @@ impl Difference {
         let (key, node) = (self.key.clone(), self.node.clone());
         match self.kind {
             Kind::RowSurplus => Subject::Row { key, node },
-            Kind::TotalsLeft => Subject::Lane { key, node },
+            Kind::TotalsLeft | Kind::TotalsEmpty => Subject::Lane { key, node },
             Kind::TotalWrong => Subject::Totals(node),
             Kind::NameLeft => Subject::Claim { key, node },
             _ if key.sk == CASCADE => Subject::Cursor(node),
@@ -332,7 +343,7 @@ pub(super) fn identity_of(node: &NodeRef) -> u64 {
 pub fn due(differences: Vec<Difference>) -> Vec<Difference> {
     let mut due = one_a_node(differences);
     let nodes: BTreeSet<NodeRef> = due.iter().filter(|one| one.kind.is_of_node()).map(|one| one.node.clone()).collect();
-    let is_mended = |kind: Kind| !kind.is_finding() || kind.is_of_claim();
+    let is_mended = |kind: Kind| !kind.is_finding() || kind.is_tidied();
     due.retain(|one| is_mended(one.kind) && (one.kind != Kind::RowSurplus || !nodes.contains(&one.node)));
     // Nodes of a circle may wait for one another. Then one has to be the first: a node without a lineage, since
     // the others are placed by what base records predict for it, and that can be wrong in a circle.

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::difference::Evidence;
+use super::recount::{are_nothing, lane_keys_beside};
 use super::subject::is_newer_memory;
 use super::{Difference, Kind, Subject};
 use crate::fanout::{PlaceInput, PlacePlan, Seen, Settle, ToCount, place};
@@ -102,7 +103,10 @@ impl<'a> Look<'a> {
                 own.into_iter().chain([schema.epoch_key()]).collect()
             }
             Subject::Node(node) => vec![schema.node_key(node), schema.lineage_key(node)],
-            Subject::Lane { key, .. } if self.settings.totals.is_some() => vec![key.clone(), schema.epoch_key()],
+            Subject::Lane { key, node } if self.settings.totals.is_some() => {
+                let lanes = lane_keys_beside(key, node, schema).into_iter().map(|(_, key)| key);
+                lanes.chain([schema.epoch_key(), schema.node_key(node)]).collect()
+            }
             Subject::Row { key, node } => vec![key.clone(), schema.lineage_key(node)],
             Subject::Foreign { key, .. } | Subject::Remembered { key, .. } => vec![key.clone()],
             Subject::Claim { key, node } if self.settings.names.is_on() => vec![key.clone(), schema.node_key(node)],
@@ -386,13 +390,24 @@ impl<'a> Look<'a> {
         Ok(kind.map(|kind| Difference::of(kind, key, node, &evidence)))
     }
 
-    /// A part of a total of an earlier epoch.
+    /// A part of a total of an earlier epoch, or one of several that together are nothing, of a node that has gone.
     fn judge_lane(&self, key: &ItemKey, node: &NodeRef) -> Result<Option<Difference>, Failure> {
         let schema = self.schema();
         let (item, epoch) = (self.item(key)?, self.item(&schema.epoch_key())?);
         let Some(SortKey::Totals { epoch: of_lane, .. }) = schema.parse_sort_key(&key.sk) else { return Ok(None) };
-        let is_left = item.is_some() && Epoch::read(epoch).is_ok_and(|Epoch(now)| of_lane < now);
-        Ok(is_left.then(|| Difference::of(Kind::TotalsLeft, key.clone(), node, &Evidence::new().and(epoch))))
+        let (Some(_), Ok(Epoch(now))) = (item, Epoch::read(epoch)) else { return Ok(None) };
+        if of_lane < now {
+            return Ok(Some(Difference::of(Kind::TotalsLeft, key.clone(), node, &Evidence::new().and(epoch))));
+        }
+        let record = self.item(&schema.node_key(node))?;
+        let mut lanes = BTreeMap::new();
+        for (_, key) in lane_keys_beside(key, node, schema) {
+            lanes.extend(self.item(&key)?.map(|lane| (key, lane)));
+        }
+        let evidence = lanes.values().fold(Evidence::new(), |evidence, lane| evidence.and(Some(*lane)));
+        // All of them are deleted together, so one of them stands for all.
+        let is_empty = record.is_none() && lanes.keys().next() == Some(key) && are_nothing(lanes.values().copied());
+        Ok(is_empty.then(|| Difference::of(Kind::TotalsEmpty, key.clone(), node, &evidence)))
     }
 
     /// What the handler would do if the node were touched now: nothing, where all is right.

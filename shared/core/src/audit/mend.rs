@@ -5,6 +5,7 @@
 
 use super::history::topic_of;
 use super::look::names;
+use super::recount::{are_nothing, is_as_read, lane_keys_beside};
 use super::{Difference, Kind};
 use crate::fanout::make_equal;
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
@@ -27,9 +28,13 @@ pub enum Mended {
     Copied,
     /// The name is claimed.
     Claimed,
+    /// The totals are what is counted.
+    Recounted,
+    /// The totals were written while they were counted anew. Another attempt may hold.
+    Busy,
     /// There was nothing left to mend.
     Gone,
-    /// The base record has to be changed, and only its owner knows how.
+    /// The base record has to be changed, and only its owner knows how; or totals have to be [counted anew](super::Recount).
     Left,
 }
 
@@ -71,6 +76,7 @@ impl<'m> Mend<'m> {
             | Kind::DeletionStuck
             | Kind::CursorUnreadable => self.mend_what_is_read().await,
             Kind::TotalsLeft => self.delete_lane().await,
+            Kind::TotalsEmpty => self.delete_lanes().await,
             Kind::NameLeft => self.forget_claim().await,
             Kind::NameUnclaimed => self.claim_name().await,
             Kind::CopyMissing | Kind::CopyWrong | Kind::CopySurplus => {
@@ -200,6 +206,28 @@ impl<'m> Mend<'m> {
             return Ok(Mended::Gone);
         }
         self.write(Action::Delete { key, condition: Condition::Exists }, Mended::Deleted).await
+    }
+
+    /// Deletes totals of a node that has gone, if they are nothing, while they are as they were read. Nothing is counted
+    /// wrong by that, whatever comes back.
+    async fn delete_lanes(&self) -> Result<Mended, Failure> {
+        let (schema, node) = (self.schema(), self.node());
+        let keys: Vec<ItemKey> =
+            lane_keys_beside(&self.difference.key, node, schema).into_iter().map(|(_, key)| key).collect();
+        let read = self.io.read(Need::keys(keys.iter().cloned().chain([schema.node_key(node)]))).await?;
+        let mut lanes = Vec::new();
+        for key in keys {
+            lanes.extend(read.item(&key)?.map(|lane| (key, lane)));
+        }
+        let is_there = read.item(&schema.node_key(node))?.is_some();
+        if is_there || lanes.is_empty() || !are_nothing(lanes.iter().map(|(_, lane)| *lane)) {
+            return Ok(Mended::Gone);
+        }
+        let delete = |(key, lane): (ItemKey, &Item)| Action::Delete {
+            key,
+            condition: self.on(Rule::EmptyAsRead, is_as_read(lane, schema)),
+        };
+        self.one(Task::together(lanes.into_iter().map(delete).collect()), Mended::Deleted).await
     }
 
     /// Deletes a row only while its owner's lineage is as it was read, and so doesn't name it. No handler can be about

@@ -11,6 +11,7 @@
 //! | [`look_at_history`] | compares the `v0_` copies of a node with its revisions |
 //! | [`look_at_totals`] | compares the totals of a node with those of its children |
 //! | [`mend`](fn@mend) | has the handler write what is wrong, or deletes what no base record asks for |
+//! | [`Recount`] | counts totals anew, from what all nodes of the table are counted as |
 //! | [`redrive`](fn@redrive) | has an item handled again whose stream record was lost, without comparing anything |
 //!
 //! [`Suspects`] remembers since when what seems to be wrong has been the same, and [`State`] how far the auditor has
@@ -23,6 +24,7 @@ mod difference;
 mod history;
 mod look;
 mod mend;
+mod recount;
 mod redrive;
 mod state;
 mod subject;
@@ -36,6 +38,7 @@ pub use difference::{Difference, Kind, due, one_a_node};
 pub use history::look_at_history;
 pub use look::look;
 pub use mend::{Mended, mend};
+pub use recount::Recount;
 pub use redrive::{Redriven, redrive};
 pub use state::{Kept, Pass, Position, State};
 pub use subject::{Class, Subject};

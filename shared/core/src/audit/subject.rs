@@ -137,10 +137,10 @@ impl Subject {
 }
 
 impl Subject {
-    /// Returns the totals that an item shows to be there, or that there should be: those of a node with children.
+    /// Returns the totals that an item with this key shows to be there, or that there should be: those of a node with
+    /// children.
     #[must_use]
-    pub fn totals_of(item: &Item, schema: &Schema) -> Option<Self> {
-        let key = key_of(item, schema)?;
+    pub fn totals_at(key: &ItemKey, schema: &Schema) -> Option<Self> {
         match schema.parse_sort_key(&key.sk)? {
             SortKey::Totals { .. } | SortKey::Ancestor { depth: 1, .. } => {
                 Some(Self::Totals(schema.parse_partition(&key.pk).ok()?))

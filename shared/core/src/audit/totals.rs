@@ -13,16 +13,18 @@ use crate::model::{Amounts, Counted, Epoch, Item, Settings, key_of};
 use crate::plan::{Failure, Io, Need, Script};
 use crate::request::{Query, ReadOptions};
 
-/// The plan that looks at the totals of a node, in pages of `page_items_max` children.
+/// The plan that looks at the totals of a node, in pages of `page_items_max` children. Those of a node with more than
+/// `children_max` aren't looked at.
 pub fn look_at_totals(
     settings: &Settings,
     node: NodeRef,
     strong: bool,
     page_items_max: usize,
+    children_max: usize,
 ) -> Script<'_, Vec<Difference>> {
-    Script::new(|io| async move {
+    Script::new(move |io| async move {
         let look = Look { settings, node: &node, strong, io: &io };
-        Ok(look.carry_out(page_items_max).await?.into_iter().collect())
+        Ok(look.carry_out(page_items_max, children_max).await?.into_iter().collect())
     })
 }
 
@@ -35,8 +37,8 @@ struct Look<'l> {
 
 impl Look<'_> {
     /// Finds that the totals are wrong. `None` as well where they can't be compared so: in a cycle, above the levels
-    /// that are counted, and where a child isn't counted as a child of this node. That is found by itself.
-    async fn carry_out(&self, page_items_max: usize) -> Result<Option<Difference>, Failure> {
+    /// that are counted, above too many children, and where a child isn't counted as a child of this node. That is found by itself.
+    async fn carry_out(&self, page_items_max: usize, children_max: usize) -> Result<Option<Difference>, Failure> {
         let schema = &self.settings.schema;
         let (epoch_key, counted_key) = (schema.epoch_key(), schema.counted_key(self.node));
         let own =
@@ -54,11 +56,14 @@ impl Look<'_> {
             found.add(&Amounts::in_lane(lane));
             evidence = evidence.and(Some(lane));
         }
-        let mut after = None;
+        // What can't be added to is wrong, whatever it counts as.
+        let is_plain = own.values().all(Amounts::can_be_added_to);
+        let (mut after, mut number) = (None, 0);
         loop {
             let page = self.io.page(self.rows(1, page_items_max, after)).await?;
             let children: Vec<NodeRef> = page.items.iter().filter_map(|row| self.child(row)).collect();
-            if children.iter().any(|child| above.contains(&child.id)) {
+            number += children.len();
+            if number > children_max || children.iter().any(|child| above.contains(&child.id)) {
                 return Ok(None);
             }
             let keys = children.iter().map(|child| schema.counted_key(child));
@@ -83,7 +88,7 @@ impl Look<'_> {
             }
         }
         let key = schema.totals_key(self.node, epoch, 0);
-        Ok((wanted != found).then(|| Difference::of(Kind::TotalWrong, key, self.node, &evidence)))
+        Ok((wanted != found || !is_plain).then(|| Difference::of(Kind::TotalWrong, key, self.node, &evidence)))
     }
 
     fn need(&self, keys: impl IntoIterator<Item = ItemKey>) -> Need {

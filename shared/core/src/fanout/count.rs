@@ -281,8 +281,9 @@ impl Counter<'_> {
 
     fn counting(&self, group: &Group, lane: usize) -> Counting {
         let schema = self.context.schema();
-        // One child can come as another one goes.
-        let changes = group.changes.iter().filter(|(_, change)| !change.is_nothing());
+        // One child can come as another one goes. Whoever counts the totals anew has to see that all the same.
+        let all = self.context.rules.keeps(Rule::CountWrites);
+        let changes = group.changes.iter().filter(|(_, change)| all || !change.is_nothing());
         let added = changes.map(|((ancestor, epoch), change)| {
             let lanes: Vec<ItemKey> = (0..LANES).map(|lane| schema.totals_key(ancestor, *epoch, lane)).collect();
             Added { lanes, update: self.update(change) }

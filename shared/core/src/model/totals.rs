@@ -133,7 +133,8 @@ pub struct Amounts {
 impl Amounts {
     const COUNT: &str = "_count";
     const CHILDREN: &str = "_children";
-    const WRITES: &str = "_writes";
+    /// The attribute that counts the writes of a lane.
+    pub const WRITES: &str = "_writes";
     /// What the name of a sum begins with: a user's attribute can be an index's key, or the table's TTL attribute.
     const SUM: &str = "_sum_";
 
@@ -175,6 +176,22 @@ impl Amounts {
             Some((name.strip_prefix(Self::SUM)?.to_owned(), sum))
         });
         Self { count: number(Self::COUNT), children: number(Self::CHILDREN), sums: sums.collect() }
+    }
+
+    /// A lane that has all of it, made of its key, after so many writes.
+    #[must_use]
+    pub fn lane(&self, key: Item, writes: u64) -> Item {
+        let mut lane = self.added().of(key);
+        lane.insert(Self::WRITES.to_owned(), AttributeValue::N(writes.to_string()));
+        lane
+    }
+
+    /// True if a lane has nothing but numbers where there have to be some, so that the table can add to them.
+    #[must_use]
+    pub fn can_be_added_to(lane: &Item) -> bool {
+        let own = [Self::COUNT, Self::CHILDREN, Self::WRITES];
+        let mut numbers = lane.keys().filter(|name| own.contains(&name.as_str()) || name.starts_with(Self::SUM));
+        numbers.all(|name| number_of(lane, name).is_some())
     }
 
     /// How often a lane was written.
@@ -272,6 +289,8 @@ pub struct Epoch(pub u32);
 impl Epoch {
     /// The attribute that holds it.
     pub const EPOCH: &str = "epoch";
+    /// The attribute that says that nodes are still to be counted in it: whoever has begun it removes it at the end.
+    pub const UNFINISHED: &str = "unfinished";
 
     /// The item, for example `{"PK": "SAPWOOD", "SK": "EPOCH", "format": 1, "epoch": 2}`.
     #[must_use]

@@ -154,6 +154,7 @@ pub fn run_auditor(seed: u64) -> Result<Run, Fault> {
         suspects_bytes_max: 30_000,
         repairs_max: world.rng.random_range(1..=5),
         unheeded_max: 10,
+        totals_children_max: 100,
         settle: Duration::from_secs(world.rng.random_range(0..=2) * STEP),
         pass_every: Duration::from_secs(world.rng.random_range(0..=3) * STEP),
     };

@@ -167,7 +167,12 @@ pub(super) fn repair(
         let audit = Audit::new(&client, &settings);
         let Ok((suspects, found, _)) = compared(&audit, 1, 50).await else { return };
         let confirmed = found.intersection(&suspects).cloned().collect();
-        for (position, difference) in due(confirmed).into_iter().enumerate() {
+        let (totals, due): (Vec<_>, Vec<_>) = due(confirmed).into_iter().partition(|one| one.kind.is_recounted());
+        if !totals.is_empty() {
+            let nodes = totals.into_iter().map(|one| one.node).collect();
+            let _ = audit.recount(nodes, number.to_string(), rules, 1, |_| std::future::ready(())).await;
+        }
+        for (position, difference) in due.into_iter().enumerate() {
             let name = (number * 1_000 + position as u64).to_string();
             let _ = audit.mend(difference, name, rules).await;
         }

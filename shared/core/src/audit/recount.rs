@@ -1,0 +1,192 @@
+//! Counts totals anew, in place, while the table is in use.
+//!
+//! Whatever changes what is counted below a node writes a lane of its totals in the same transaction
+//! ([`Rule::CountWrites`]), and each lane says how often it was written. So what is counted below a node stays the same
+//! from a look at its lanes until a transaction that holds only while they are as they were read. In between the whole
+//! table is read, and each `COUNTED` once: the sum is exact, whatever goes on elsewhere. All nodes are asked, and not
+//! those that have rows below the node: one that has just moved away can still be counted there.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Mended;
+use crate::keys::{ItemKey, LANES, NodeRef, Schema, SortKey};
+use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, key_of, text, with_key};
+use crate::plan::{Context, Need, Rule, Script, Task, TaskOutcome};
+use crate::request::{Action, Condition, Update};
+
+/// The attribute of a lane that names the recount under way. Lanes that are deleted meanwhile and come back don't have
+/// it.
+const RECOUNT: &str = "_recount";
+
+/// Totals that are being counted anew.
+#[derive(Clone, Debug)]
+pub struct Recount {
+    epoch: u32,
+    /// The epoch as it was read, whatever it is.
+    epoch_as_read: Option<AttributeValue>,
+    nodes: BTreeMap<NodeRef, Totals>,
+    /// True if a newer version has written something that has a say.
+    is_unreadable: bool,
+}
+
+/// The totals of a node.
+#[derive(Clone, Debug, Default)]
+struct Totals {
+    /// The lanes that there are, as they were read.
+    lanes: BTreeMap<u32, Item>,
+    /// What nodes are counted as below it, as far as they were read.
+    counted: Amounts,
+}
+
+impl Recount {
+    /// The plan that begins to count the totals of these nodes. `name` is one that no other recount has. Then the whole
+    /// table has to be [taken](Recount::take), read strongly consistent.
+    pub fn begin(context: Context<'_>, nodes: BTreeSet<NodeRef>, name: String) -> Script<'_, Self> {
+        Script::new(|io| async move {
+            let schema = context.schema();
+            let epoch_key = schema.epoch_key();
+            let read = io.read(Need::keys([epoch_key.clone()])).await?;
+            let epoch_item = read.item(&epoch_key)?;
+            let epoch_as_read = epoch_item.and_then(|item| item.get(Epoch::EPOCH).cloned());
+            let Ok(Epoch(epoch)) = Epoch::read(epoch_item) else {
+                let nodes = nodes.into_iter().map(|node| (node, Totals::default())).collect();
+                return Ok(Self { epoch: 0, epoch_as_read, nodes, is_unreadable: true });
+            };
+            let mark = |node| {
+                let key = schema.totals_key(node, epoch, 0);
+                let update = Update::set(RECOUNT, text(name.as_str()));
+                Task::Write(Action::Update { key, update, condition: Condition::Always })
+            };
+            for node in nodes.iter().filter(|_| context.rules.keeps(Rule::RecountMark)) {
+                io.one(mark(node)).await?;
+            }
+            let keys = nodes.iter().flat_map(|node| lane_keys(schema, node, epoch)).map(|(_, key)| key);
+            let read = io.read(Need::keys(keys)).await?;
+            let mut all = BTreeMap::new();
+            for node in nodes {
+                let mut totals = Totals::default();
+                for (lane, key) in lane_keys(schema, &node, epoch) {
+                    totals.lanes.extend(read.item(&key)?.map(|item| (lane, item.clone())));
+                }
+                all.insert(node, totals);
+            }
+            Ok(Self { epoch, epoch_as_read, nodes: all, is_unreadable: false })
+        })
+    }
+
+    /// Takes items of the table. Each has to come once.
+    pub fn take<'i>(&mut self, items: impl IntoIterator<Item = &'i Item>, schema: &Schema) {
+        for item in items {
+            let Some(key) = key_of(item, schema) else { continue };
+            if !matches!(schema.parse_sort_key(&key.sk), Some(SortKey::Counted)) {
+                continue;
+            }
+            let Ok(node) = schema.parse_partition(&key.pk) else { continue };
+            let Ok(counted) = Counted::read(item) else {
+                self.is_unreadable = true;
+                continue;
+            };
+            let Some(Counted { epoch, share: Some(share), .. }) = counted else { continue };
+            for ancestor in share.ancestors().iter().filter(|_| epoch == self.epoch) {
+                if let Some(totals) = self.nodes.get_mut(&node.sibling(ancestor.clone())) {
+                    totals.counted.add(&share.of(ancestor));
+                }
+            }
+        }
+    }
+
+    /// The plan that ends it. Returns what has become of each node's totals: [`Mended::Recounted`], [`Mended::Gone`] if
+    /// they were right, [`Mended::Busy`] if they were written meanwhile, or [`Mended::Left`] if a newer version has
+    /// written something that has a say.
+    pub fn end(self, context: Context<'_>) -> Script<'_, BTreeMap<NodeRef, Mended>> {
+        Script::new(|io| async move {
+            let mut mended = BTreeMap::new();
+            for (node, totals) in &self.nodes {
+                if self.is_unreadable {
+                    mended.insert(node.clone(), Mended::Left);
+                    continue;
+                }
+                let epoch = Condition::is(Epoch::EPOCH, self.epoch_as_read.clone());
+                let epoch = Action::Check { key: context.schema().epoch_key(), condition: epoch };
+                let lanes = totals.actions(node, self.epoch, context);
+                let actions = std::iter::once(epoch).chain(lanes).collect();
+                let outcome = io.one(Task::Transact(actions)).await?;
+                let is_done = outcome == TaskOutcome::Held;
+                let means = if totals.is_right() { Mended::Gone } else { Mended::Recounted };
+                mended.insert(node.clone(), if is_done { means } else { Mended::Busy });
+            }
+            Ok(mended)
+        })
+    }
+}
+
+impl Totals {
+    fn is_right(&self) -> bool {
+        let mut found = Amounts::default();
+        self.lanes.values().for_each(|lane| found.add(&Amounts::in_lane(lane)));
+        found == self.counted && self.lanes.values().all(Amounts::can_be_added_to)
+    }
+
+    /// What puts all that is counted into the first lane and deletes the others, while all of them are as they were
+    /// read. What was right is put together as well: the mark goes.
+    fn actions(&self, node: &NodeRef, epoch: u32, context: Context<'_>) -> Vec<Action> {
+        let (schema, rules) = (context.schema(), context.rules);
+        let mut actions = Vec::new();
+        for (lane, key) in lane_keys(schema, node, epoch) {
+            let there = self.lanes.get(&lane);
+            let as_read = match there {
+                _ if !rules.keeps(Rule::RecountAsRead) => Condition::Always,
+                None => Condition::Absent,
+                Some(item) => is_as_read(item, schema),
+            };
+            actions.push(match there {
+                _ if lane == 0 => {
+                    let item = self.counted.lane(with_key(&key, schema), self.writes() + 1);
+                    Action::Put { key, item, condition: as_read }
+                }
+                None if as_read == Condition::Always => continue,
+                None => Action::Check { key, condition: as_read },
+                Some(_) => Action::Delete { key, condition: as_read },
+            });
+        }
+        actions
+    }
+
+    /// How often the lanes were written.
+    fn writes(&self) -> u64 {
+        self.lanes.values().filter_map(Amounts::writes_of).fold(0, u64::saturating_add)
+    }
+}
+
+/// The keys of the lanes of a node's totals.
+fn lane_keys(schema: &Schema, node: &NodeRef, epoch: u32) -> impl Iterator<Item = (u32, ItemKey)> {
+    (0..LANES).map(move |lane| (lane, schema.totals_key(node, epoch, lane)))
+}
+
+/// The lanes of the totals that a lane belongs to.
+pub(super) fn lane_keys_beside(key: &ItemKey, node: &NodeRef, schema: &Schema) -> Vec<(u32, ItemKey)> {
+    match schema.parse_sort_key(&key.sk) {
+        Some(SortKey::Totals { epoch, .. }) => lane_keys(schema, node, epoch).collect(),
+        _ => Vec::new(),
+    }
+}
+
+/// True if nothing is counted by these lanes together.
+pub(super) fn are_nothing<'l>(lanes: impl IntoIterator<Item = &'l Item>) -> bool {
+    let (mut all, mut are_plain) = (Amounts::default(), true);
+    for lane in lanes {
+        are_plain &= Amounts::can_be_added_to(lane);
+        all.add(&Amounts::in_lane(lane));
+    }
+    are_plain && all.is_nothing()
+}
+
+/// The condition that a lane has what it had. A handler adds to it and counts the writes, and another client may have
+/// written anything.
+pub(super) fn is_as_read(item: &Item, schema: &Schema) -> Condition {
+    let names = schema.names();
+    let compared = item.keys().filter(|name| **name != names.partition_key && **name != names.sort_key);
+    let as_read = compared.map(|name| Condition::is(name, item.get(name).cloned()));
+    let unwritten = (!item.contains_key(Amounts::WRITES)).then(|| Condition::is(Amounts::WRITES, None));
+    Condition::All(std::iter::once(Condition::Exists).chain(as_read).chain(unwritten).collect())
+}
