@@ -12,9 +12,9 @@ use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use sapwood_core::keys::EPOCH_MAX;
-use sapwood_core::model::{Announcement, Epoch, Settings};
+use sapwood_core::model::{Announcement, AttributeValue, Epoch, Settings};
 use sapwood_core::plan::{Task, TaskOutcome};
-use sapwood_core::request::{Action, Condition};
+use sapwood_core::request::{Action, Condition, Update};
 use sapwood_import::backlog::Backlog;
 use sapwood_import::cost;
 use sapwood_import::work::{Level, remove};
@@ -159,6 +159,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
         return Ok(Exit::Done);
     }
     if plan.is_empty() {
+        if scope == Scope::Totals && backlog.done()? > 0 {
+            end_epoch(&client).await?;
+        }
         return ended(Counts::default(), client.usage().read_units, whose, backlog, &path, &arguments);
     }
     if !arguments.yes {
@@ -177,6 +180,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     }
     let mut writer = Writer::new(&client, &settings, scope, arguments.rate, &bar);
     writer.all(&mut backlog).await?;
+    if scope == Scope::Totals {
+        end_epoch(&client).await?;
+    }
     bar.finish_and_clear();
     ended(writer.counts, client.usage().read_units, whose, backlog, &path, &arguments)
 }
@@ -193,11 +199,21 @@ async fn begin_epoch(client: &Client<'_, DynamoTable, Patient>) -> Result<(), Ba
         None => Condition::Absent,
         Some(item) => Condition::is(Epoch::EPOCH, item.get(Epoch::EPOCH).cloned()),
     };
-    let put = Action::Put { key, item: Epoch(now + 1).item(client.schema()), condition };
+    let mut item = Epoch(now + 1).item(client.schema());
+    item.insert(Epoch::UNFINISHED.to_owned(), AttributeValue::Bool(true));
+    let put = Action::Put { key, item, condition };
     match client.carry_out(&Task::Write(put)).await.outcome? {
         TaskOutcome::Held => Ok(()),
         TaskOutcome::Failed(_) => Err(BackfillError::Epoch("somebody else has begun an epoch just now".to_owned())),
     }
+}
+
+/// Notes that all nodes are written, so that handlers count them: `sapwood doctor` has nothing to say then.
+async fn end_epoch(client: &Client<'_, DynamoTable, Patient>) -> Result<(), BackfillError> {
+    let update = Update { remove: [Epoch::UNFINISHED.to_owned()].into(), ..Update::default() };
+    let end = Action::Update { key: client.schema().epoch_key(), update, condition: Condition::Exists };
+    client.carry_out(&Task::Write(end)).await.outcome?;
+    Ok(())
 }
 
 /// What the settings of the parameters have otherwise than those that the handler has left, a variable each.

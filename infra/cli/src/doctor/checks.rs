@@ -2,14 +2,14 @@
 
 use std::collections::BTreeSet;
 
-use sapwood_core::audit::Kept;
+use sapwood_core::audit::{Kept, Kind};
 use sapwood_core::model::{NewerFormat, Settings};
 use sapwood_local::template::EventSource;
 use serde_json::Value;
 
 use super::finding::Verdict::{Fail, NotHere, Ok as Right, Unknown, Warn};
 use super::finding::{Finding, Verdict};
-use super::seen::{Read, Seen, SeenAlarm, SeenFunction, SeenMapping, SeenTable};
+use super::seen::{Read, Seen, SeenAlarm, SeenEpoch, SeenFunction, SeenMapping, SeenTable};
 use crate::recognised::other_keys;
 
 /// The metrics of the template's alarms on the table, the stream handler and its event source mapping.
@@ -68,6 +68,7 @@ pub(super) fn all(seen: &Seen, settings: &Settings, source: &EventSource, releas
         Read::NotHere => vec![not_here("alarms", "CloudWatch")],
     });
     findings.push(audit(seen));
+    findings.extend(settings.totals.as_ref().map(|_| totals(seen)));
     findings
 }
 
@@ -442,6 +443,53 @@ fn audit(seen: &Seen) -> Finding {
         let compared = format!("all that is older than {} minutes was compared", age / 60);
         let wrong = state.wrong_per_million().filter(|wrong| *wrong > 0.0);
         (Right, wrong.map_or(compared.clone(), |wrong| format!("{compared}; {wrong:.2} of a million items were wrong")))
+    };
+    Finding::new(check, verdict, words, page)
+}
+
+/// Totals that are kept: they are exact from the epoch on in which every node was counted.
+fn totals(seen: &Seen) -> Finding {
+    let (check, page) = ("totals", "api.md#totals");
+    let found = |kind: Kind| match &seen.audit {
+        Read::Known(Some(Ok(Kept { state, .. }))) => state.pass.findings.get(&kind).copied().unwrap_or_default(),
+        _ => 0,
+    };
+    let (wrong, left_out) = (found(Kind::TotalWrong), found(Kind::TotalLeftOut));
+    let (verdict, words): (Verdict, String) = match &seen.epoch {
+        Read::Unknown(reason) => return unknown(check, reason, page),
+        Read::NotHere => return not_here(check, "DynamoDB"),
+        Read::Known(Some(Err(NewerFormat { format }))) => (
+            Fail,
+            format!(
+                "the epoch (SAPWOOD, EPOCH) has format {format}, which this version doesn't know: use the version that wrote it"
+            ),
+        ),
+        Read::Known(Some(Ok(SeenEpoch { number, is_unfinished: true }))) => (
+            Fail,
+            format!(
+                "epoch {number} was begun, and not all nodes were written for it: totals lack those. Go on with sapwood backfill --totals, where its working file is, or begin anew"
+            ),
+        ),
+        // The auditor looks once, and what nodes are counted as changes meanwhile.
+        Read::Known(_) if wrong > 0 => (
+            Warn,
+            format!(
+                "{wrong} totals seemed wrong when the auditor looked: sapwood verify looks twice, and sapwood repair counts them anew"
+            ),
+        ),
+        Read::Known(_) if left_out > 0 => (
+            Warn,
+            format!(
+                "{left_out} nodes have something that can't be added up, and count as 0 there: sapwood verify names them"
+            ),
+        ),
+        Read::Known(Some(Ok(SeenEpoch { number, .. }))) => {
+            (Right, format!("all nodes were written for epoch {number}"))
+        }
+        Read::Known(None) => {
+            let words = "are kept since the first node, or there would be an epoch. If Totals was set later: sapwood backfill --totals";
+            (Right, words.to_owned())
+        }
     };
     Finding::new(check, verdict, words, page)
 }

@@ -7,11 +7,11 @@ use aws_sdk_dynamodb::types::{KeyType, PointInTimeRecoveryStatus, TimeToLiveStat
 use aws_sdk_lambda::types::EventSourceMappingConfiguration;
 use sapwood_core::audit::{Kept, State};
 use sapwood_core::keys::{Names, Schema};
-use sapwood_core::model::{Announcement, NewerFormat};
+use sapwood_core::model::{Announcement, Epoch, NewerFormat};
 use sapwood_table::{Client, ReadOptions};
 
 use super::DoctorError;
-use super::seen::{Read, Seen, SeenAlarm, SeenFunction, SeenMapping, SeenTable};
+use super::seen::{Read, Seen, SeenAlarm, SeenEpoch, SeenFunction, SeenMapping, SeenTable};
 use crate::clock::seconds;
 use crate::connect::{Connection, Patient, left_by_handler};
 use crate::sdk::{ProvideErrorMetadata, SdkError, is, said};
@@ -46,6 +46,7 @@ pub(super) async fn look(connection: &Connection, services: &Services) -> Result
         recovery: Read::NotHere,
         announcement: Read::NotHere,
         audit: Read::NotHere,
+        epoch: Read::NotHere,
         mappings: Read::NotHere,
         functions: BTreeMap::new(),
         alarms: Read::NotHere,
@@ -56,7 +57,7 @@ pub(super) async fn look(connection: &Connection, services: &Services) -> Result
     }
     (seen.ttl, seen.recovery) = futures::join!(ttl(&services.dynamodb, name), recovery(&services.dynamodb, name));
     if let Some((partition_key, sort_key)) = names {
-        (seen.announcement, seen.audit) = left(connection, partition_key, sort_key).await?;
+        (seen.announcement, seen.audit, seen.epoch) = left(connection, partition_key, sort_key).await?;
     }
     let stream = seen.table.as_ref().and_then(|table| table.stream.as_ref());
     if let Some((lambda, cloudwatch)) = &services.others {
@@ -132,7 +133,8 @@ async fn recovery(client: &aws_sdk_dynamodb::Client, name: &str) -> Read<bool> {
     }
 }
 
-type Left = (Read<Option<Announcement>>, Read<Option<Result<Kept, NewerFormat>>>);
+type Left =
+    (Read<Option<Announcement>>, Read<Option<Result<Kept, NewerFormat>>>, Read<Option<Result<SeenEpoch, NewerFormat>>>);
 
 /// What the handler and the auditor have left in the table.
 async fn left(connection: &Connection, partition_key: String, sort_key: String) -> Result<Left, DoctorError> {
@@ -148,7 +150,14 @@ async fn left(connection: &Connection, partition_key: String, sort_key: String) 
         Ok(item) => Read::Known(item.map(|item| State::read(&item, None, seconds()))),
         Err(error) => Read::Unknown(error.to_string()),
     };
-    Ok((announcement, audit))
+    let epoch = match client.get(&schema.epoch_key(), &ReadOptions::default()).await {
+        Ok(item) => Read::Known(item.map(|item| {
+            let is_unfinished = item.contains_key(Epoch::UNFINISHED);
+            Epoch::read(Some(&item)).map(|Epoch(number)| SeenEpoch { number, is_unfinished })
+        })),
+        Err(error) => Read::Unknown(error.to_string()),
+    };
+    Ok((announcement, audit, epoch))
 }
 
 async fn mappings(client: &aws_sdk_lambda::Client, stream: &str) -> Read<Vec<SeenMapping>> {

@@ -67,6 +67,14 @@ pub(super) struct SeenAlarm {
     pub(super) has_actions: bool,
 }
 
+/// The epoch of all totals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct SeenEpoch {
+    pub(super) number: u32,
+    /// True if nodes are still to be counted in it.
+    pub(super) is_unfinished: bool,
+}
+
 /// All that was read.
 #[derive(Clone, Debug)]
 pub(super) struct Seen {
@@ -80,6 +88,8 @@ pub(super) struct Seen {
     pub(super) announcement: Read<Option<Announcement>>,
     /// What the auditor has left.
     pub(super) audit: Read<Option<Result<Kept, NewerFormat>>>,
+    /// The epoch of all totals.
+    pub(super) epoch: Read<Option<Result<SeenEpoch, NewerFormat>>>,
     pub(super) mappings: Read<Vec<SeenMapping>>,
     /// The functions of the mappings, by their ARNs.
     pub(super) functions: BTreeMap<String, Read<SeenFunction>>,

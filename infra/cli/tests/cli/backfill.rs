@@ -294,12 +294,34 @@ async fn totals_are_begun_anew_and_each_node_is_counted_once() {
     let (_directory, work) = working_file();
     let planned = ended(&running.url(), &work, &["--totals", "--dry-run", "--parameter", OURS]);
     assert_eq!(planned["nodes"].as_u64(), Some(60), "{planned}");
+    // One is killed when it has begun. Until another has ended, doctor says so.
+    let begun =
+        [&["backfill", "--yes", "--json", "--work", &*work][..], &["--totals", "--rate", "5", "--parameter", OURS]];
+    let mut killed = command(&running.url(), &begun.concat()).spawn().unwrap();
+    let epoch = |contents: &Contents| contents.get(&("SAPWOOD".to_owned(), "EPOCH".to_owned())).cloned();
+    let begun = loop {
+        if let Some(epoch) = epoch(&running.contents().await) {
+            break epoch;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    };
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    assert_eq!(begun["unfinished"], Value::Bool(true));
+    let doctor = || {
+        let looked = sapwood(&running.url(), &["doctor", "--json", "--parameter", OURS]);
+        let found = lines(&String::from_utf8(looked.stdout).unwrap());
+        found.into_iter().find(|line| line["check"] == "totals").unwrap()["verdict"].clone()
+    };
+    assert_eq!(doctor(), "fail");
     let done = ended(&running.url(), &work, &["--totals", "--yes", "--parameter", OURS]);
-    assert_eq!(done["redriven"].as_u64(), Some(60), "{done}");
+    assert!(done["redriven"].as_u64().is_some_and(|nodes| nodes > 0), "{done}");
     running.settle().await;
     let (contents, counts) = (running.contents().await, total(&running.take().1));
     assert_eq!(wrong_totals(&contents), Vec::<String>::new());
     assert_eq!(counts.tally.rows_put, 0, "{counts:?}");
+    assert!(!epoch(&contents).unwrap().contains_key("unfinished"));
+    assert_eq!(doctor(), "ok");
     assert_eq!(keys(&|_, sk| sk.starts_with("TOTALS#0000"), &contents), []);
     let all = ends_with(0, &running.url(), &["totals", "n0", "--parameter", OURS]);
     assert_eq!(all, "count  59\nchildren  3\nsum of size  1770\n");
@@ -313,6 +335,48 @@ async fn totals_are_begun_anew_and_each_node_is_counted_once() {
         !verified.contains("total-wrong") && !verified.contains("count-") && !verified.contains("totals-left"),
         "{verified}"
     );
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn totals_of_a_copy_with_parts_of_transactions_are_mended_in_place() {
+    const OURS: &str = "Totals=count,size";
+    let running = Running::start(&[("Totals", "count,size")]).await;
+    put_all(&running.client, TABLE, tree(60, 3)).await;
+    running.settle().await;
+    let contents = running.contents().await;
+    let of = |begin: &str, step: usize| -> Vec<(String, String)> {
+        contents.keys().filter(|(_, sk)| sk.starts_with(begin)).step_by(step).cloned().collect()
+    };
+    client::delete_all(&running.client, TABLE, [of("COUNTED", 7), of("TOTALS#", 4)].concat()).await;
+    running.settle().await;
+    assert!(!wrong_totals(&running.contents().await).is_empty());
+    let settled = ["--settle", "1", "--json", "--parameter", OURS];
+    let found = ends_with(1, &running.url(), &[&["verify"][..], &settled].concat());
+    assert!(found.contains("total-wrong") && found.contains("count-wrong"), "{found}");
+    let repaired = ends_with(0, &running.url(), &[&["repair", "--yes"][..], &settled].concat());
+    assert!(repaired.contains("recounted"), "{repaired}");
+    running.settle().await;
+    let contents = running.contents().await;
+    assert_eq!(wrong_totals(&contents), Vec::<String>::new());
+    assert!(!contents.contains_key(&("SAPWOOD".to_owned(), "EPOCH".to_owned())), "no epoch has begun");
+    let drawn = ends_with(0, &running.url(), &["tree", "n0", "--depth", "1", "--totals", "--parameter", OURS]);
+    assert!(drawn.starts_with("n0  (59 below, size 0)\n├── n1  ("), "{drawn}");
+    let body =
+        lines(&ends_with(0, &running.url(), &["tree", "n0", "--totals", "--json", "--parameter", OURS])).remove(0);
+    assert_eq!((&body["totals"]["count"], &body["totals"]["children"]), (&59.into(), &3.into()), "{body}");
+    // Somebody deletes a folder and what is in it: nothing is wrong, and a repair leaves nothing of its totals.
+    let nodes = |id: &str| (id.to_owned(), "NODE".to_owned());
+    let below: Vec<_> = (1..60).filter(|n| (n - 1) / 3 == 19).map(|n| nodes(&format!("n{n}"))).collect();
+    client::delete_all(&running.client, TABLE, [below, vec![nodes("n19")]].concat()).await;
+    running.settle().await;
+    let left =
+        |contents: &Contents| contents.keys().filter(|(pk, sk)| pk == "n19" && sk.starts_with("TOTALS#")).count();
+    assert!(left(&running.contents().await) > 0);
+    let found = ends_with(0, &running.url(), &[&["verify"][..], &settled].concat());
+    assert!(found.contains("totals-empty"), "{found}");
+    ends_with(0, &running.url(), &[&["repair", "--yes"][..], &settled].concat());
+    assert_eq!(left(&running.contents().await), 0);
     running.stop().await;
 }
 

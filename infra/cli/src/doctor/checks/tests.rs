@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use sapwood_core::audit::{Kept, State};
-use sapwood_core::model::{Announcement, NewerFormat};
+use sapwood_core::model::{Announcement, NewerFormat, Totals};
 use sapwood_local::template::Template;
 
 use super::*;
@@ -68,6 +68,7 @@ fn right_one() -> Seen {
         recovery: Read::Known(true),
         announcement: Read::Known(Some(announcement)),
         audit: Read::Known(Some(Ok(Kept { state: kept_by_auditor(), impossible: Vec::new() }))),
+        epoch: Read::Known(None),
         mappings: Read::Known(vec![mapping]),
         functions: BTreeMap::from([(FUNCTION.to_owned(), Read::Known(function))]),
         alarms: Read::Known(vec![alarm]),
@@ -84,6 +85,38 @@ fn found(change: impl FnOnce(&mut Seen)) -> (Vec<(&'static str, Verdict)>, Strin
     let wrong: Vec<Finding> = all.into_iter().filter(|finding| finding.verdict != Right).collect();
     let words = wrong.first().map(|finding| finding.line()).unwrap_or_default();
     (wrong.iter().map(|finding| (finding.check, finding.verdict)).collect(), words)
+}
+
+/// What is said of totals, where they are kept, after a change.
+fn totals(change: impl FnOnce(&mut Seen)) -> (Verdict, String) {
+    let mut seen = right_one();
+    change(&mut seen);
+    let settings = Settings { totals: Some(Totals::default()), ..Settings::default() };
+    let found = all(&seen, &settings, &source(), "1.2.3").into_iter().find(|finding| finding.check == "totals");
+    found.map(|finding| (finding.verdict, finding.line())).unwrap()
+}
+
+#[test]
+fn totals_are_right_once_all_nodes_were_written_for_their_epoch() {
+    let epoch = |number, is_unfinished| Read::Known(Some(Ok(SeenEpoch { number, is_unfinished })));
+    let found = |kind, count| {
+        let mut state = kept_by_auditor();
+        state.pass.findings.insert(kind, count);
+        Read::Known(Some(Ok(Kept { state, impossible: Vec::new() })))
+    };
+    let said = |change: &dyn Fn(&mut Seen), verdict, word: &str| {
+        let (is, words) = totals(change);
+        assert!(is == verdict && words.contains(word), "{words}");
+    };
+    said(&|_| {}, Right, "since the first node");
+    said(&|seen| seen.epoch = epoch(2, false), Right, "epoch 2");
+    said(&|seen| seen.epoch = epoch(2, true), Fail, "sapwood backfill --totals");
+    said(&|seen| seen.epoch = Read::Known(Some(Err(NewerFormat { format: 9 }))), Fail, "format 9");
+    said(&|seen| seen.epoch = Read::Unknown("not allowed".to_owned()), Unknown, "not allowed");
+    said(&|seen| seen.audit = found(Kind::TotalWrong, 3), Warn, "3 totals");
+    said(&|seen| seen.audit = found(Kind::TotalLeftOut, 4), Warn, "4 nodes");
+    let none = all(&right_one(), &Settings::default(), &source(), "1.2.3");
+    assert!(none.iter().all(|finding| finding.check != "totals"), "they aren't kept");
 }
 
 fn table(change: impl FnOnce(&mut SeenTable)) -> (Vec<(&'static str, Verdict)>, String) {
