@@ -1,4 +1,4 @@
-//! `sapwood dev --demo`: a folder tree, an audit log and a shop, before and after each change. Every row that it prints
+//! `sapwood dev --demo`: a folder tree with sizes, an audit log and a shop, before and after each change. Every row that it prints
 //! was read from the table.
 
 use std::io::Write;
@@ -7,7 +7,7 @@ use std::time::Duration;
 use auditor::Handler;
 use sapwood_core::audit::Difference;
 use sapwood_core::keys::{Id, ItemKey, OrderedList, Schema, SortKey, SortRange, Version};
-use sapwood_core::model::{AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text};
+use sapwood_core::model::{Amounts, AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text};
 use sapwood_local::mapping::Mapping;
 use sapwood_table::{Condition, DynamoTable, Query, ReadOptions, Table};
 
@@ -47,7 +47,13 @@ const MOUSE: &str = "PRODUCT#MOUSE";
 pub(super) const PRODUCT: &str = "product";
 
 /// The parameters of the template that the demo shows.
-pub(super) const PARAMETERS: [(&str, &str); 2] = [("OrderAttribute", NAME), ("LinkAttributes", PRODUCT)];
+pub(super) const PARAMETERS: [(&str, &str); 3] =
+    [("OrderAttribute", NAME), ("LinkAttributes", PRODUCT), ("Totals", "count,size")];
+
+/// Files: the id, parent and size of each.
+const FILES: [(&str, &str, &str); 3] =
+    [("beach.jpg", "i", "3.25"), ("sunset.mov", "ii", "1800"), ("notes.txt", "c", "0.5")];
+const SIZE: &str = "size";
 
 /// Most runs until three rows are mended: one finds them, the next mends them, the last sees it.
 const AUDITOR_RUNS_MAX: usize = 10;
@@ -147,6 +153,19 @@ impl Demo<'_> {
         self.mapping.settled().await?;
         self.show("Back again, all below III", "III", Part::Depths(1, 98)).await?;
 
+        print("\n10. Files come into folders. Each folder says how much is below it, exactly, whatever moves.")?;
+        for (id, parent, size) in FILES {
+            let mut item = self.keyed(&self.node_key(id));
+            item.extend([(SIZE.to_owned(), AttributeValue::N(size.to_owned())), (NAME.to_owned(), text(id))]);
+            item.insert(self.schema.names().parent.clone(), text(parent));
+            self.table.put(&item, &Condition::Always).await?;
+        }
+        self.mapping.settled().await?;
+        self.show_totals("Before").await?;
+        self.put_node("V", Some("IV"), "Folder V", None).await?;
+        self.mapping.settled().await?;
+        self.show_totals("After V has moved from III to IV").await?;
+
         self.audit().await?;
 
         print(
@@ -161,7 +180,7 @@ impl Demo<'_> {
     async fn audit(&self) -> Result<(), DevError> {
         let Some(auditor) = self.auditor else { return Ok(()) };
         print(
-            "\n10. Somebody damages three rows by hand. The auditor compares every row with the base records, and has these written anew.",
+            "\n11. Somebody damages three rows by hand. The auditor compares every row with the base records, and has these written anew.",
         )?;
         self.show("Before, all below D", "D", Part::Depths(1, 98)).await?;
         self.table.delete(&self.row_key("D", 1, "IV")?, &Condition::Always).await?;
@@ -241,7 +260,27 @@ impl Demo<'_> {
         Item::from([(names.partition_key.clone(), text(&key.pk)), (names.sort_key.clone(), text(&key.sk))])
     }
 
-    /// Prints the items that a Query finds.
+    /// Prints the totals of some folders.
+    async fn show_totals(&self, title: &str) -> Result<(), DevError> {
+        print(&format!("\n   {title}:"))?;
+        for id in ["D", "III", "IV", "V"] {
+            let query = Query {
+                pk: id.to_owned(),
+                range: self.schema.totals_range(),
+                after: None,
+                limit: 100,
+                descending: false,
+                reading: ReadOptions::default(),
+            };
+            let mut all = Amounts::default();
+            self.table.query(&query).await?.value.items.iter().for_each(|lane| all.add(&Amounts::in_lane(lane)));
+            let size = all.sums.get(SIZE).copied().unwrap_or_default();
+            print(&format!("     {id:3}  {:>2} nodes below, size {size}", all.count.to_string()))?;
+        }
+        Ok(())
+    }
+
+    /// Prints the items that a Query finds, but totals.
     async fn show(&self, title: &str, pk: &str, part: Part) -> Result<(), DevError> {
         let mut query = Query {
             pk: pk.to_owned(),
@@ -256,6 +295,9 @@ impl Demo<'_> {
             let page = self.table.query(&query).await?.value;
             lines.extend(page.items.iter().filter_map(|item| {
                 let key = key_of(item, &self.schema)?;
+                if matches!(self.schema.parse_sort_key(&key.sk), Some(SortKey::Counted | SortKey::Totals { .. })) {
+                    return None;
+                }
                 let ancestors = own_ancestors(item).unwrap_or_default();
                 let above = ancestors.iter().map(|id| format!(", below {id}")).collect::<String>();
                 Some([key.pk, key.sk, [NAME, AUDITOR].map(|name| plain(item.get(name))).concat() + &above])

@@ -137,6 +137,15 @@ fn the_demo_ends_by_itself_and_shows_what_it_says() {
     assert_eq!(back, with);
     assert!(after("The trash:").contains("TRASH#2026-11-21T09:07:00.000Z#V  Folder V"));
     assert!(after("still there to be looked at:").contains("NODE#0002#ii "));
+    let folder =
+        |list: &str, id: &str| list.lines().find(|line| line.split_whitespace().next() == Some(id)).unwrap().to_owned();
+    let [sizes, moved] = ["Files come into folders.", "After V has moved from III to IV:"];
+    let (sizes, moved) = (text.split(sizes).nth(1).unwrap().split("Before:").nth(1).unwrap().to_owned(), after(moved));
+    assert!(
+        folder(&sizes, "III").ends_with("size 1803.25") && folder(&sizes, "IV").ends_with("1 nodes below, size 0.5")
+    );
+    assert!(folder(&moved, "III").ends_with("size 0") && folder(&moved, "IV").ends_with("size 1803.75"), "{moved}");
+    assert_eq!(folder(&moved, "D"), folder(&sizes, "D"));
     assert!(text.contains("3 are mended"));
 }
 
