@@ -675,7 +675,7 @@ fn totals_of_a_node_that_has_gone_are_deleted_once_they_are_nothing() {
     assert!(Kind::TotalsEmpty.is_finding() && Kind::TotalsEmpty.is_tidied());
     repair(&world);
     assert_eq!((lanes(&world), compared(&world)), (0, Vec::new()));
-    // The node, and one below it, come back between the look and the deletion.
+    // The node comes back, with others below it, between the look and the deletion.
     for rule in [None, Some(Rule::EmptyAsRead)] {
         let rules = rule.map_or(Rules::default(), Rules::without);
         let world = Arc::new(left(rules));
@@ -683,7 +683,12 @@ fn totals_of_a_node_that_has_gone_are_deleted_once_they_are_nothing() {
         world.table.observer.of(|of| {
             of.before = Some(Box::new(move || {
                 other.put("p", Some("r"), Some("1"));
-                other.put("n", Some("p"), Some("10"));
+                // Each run has a lane of its own.
+                for number in 0..6 {
+                    other.put(&format!("n{number}"), Some("p"), Some("10"));
+                    let records = other.records();
+                    other.run(&other.table.table, &records);
+                }
                 settle_beside(&other);
             }));
         });
@@ -702,7 +707,7 @@ fn totals_of_a_node_that_has_gone_are_deleted_once_they_are_nothing() {
 }
 
 #[test]
-fn the_auditor_reads_no_children_of_a_node_with_too_many_and_each_node_once() {
+fn the_totals_of_a_wide_node_are_looked_at_once_and_beyond_a_bound_not_at_all() {
     let world = World::new(Rules::default());
     world.put("r", None, None);
     (0..300).for_each(|number| world.put(&format!("n{number}"), Some("r"), Some("1")));
@@ -726,9 +731,9 @@ fn the_auditor_reads_no_children_of_a_node_with_too_many_and_each_node_once() {
             }
         }
     };
-    let ((none, without), (one, with)) = (compared(299), compared(300));
-    assert_eq!((none, one), (0, 1));
-    // The rows of its children are on a dozen pages, and its totals are looked at once.
+    let ((none, without), (found, with)) = (compared(299), compared(300));
+    // The rows of its children are on a dozen pages. One of them has its totals looked at, and one of its lanes does.
+    assert!(none == 0 && (1..=2).contains(&found), "{none} and {found}");
     assert!(with - without < 30, "{without} and {with} reads");
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sapwood_core::audit::{Difference, Kind, Subject};
 use sapwood_core::keys::{ItemKey, NodeRef, Schema, SortKey};
-use sapwood_core::model::{Settings, Stored, rows};
+use sapwood_core::model::{Counted, Settings, Stored, rows};
 use sapwood_table::{Client, DynamoTable, ReadOptions, TableError};
 
 use crate::connect::Patient;
@@ -29,7 +29,10 @@ impl Touched {
     ) -> Result<(), TableError> {
         let schema = &settings.schema;
         let keys: Vec<ItemKey> = due.iter().map(|one| schema.lineage_key(&one.node)).collect();
-        let lineages = client.get_all(&keys, &ReadOptions { strong: true, attributes: None }).await?;
+        let counted = |one: &&Difference| matches!(one.kind, Kind::CountWrong | Kind::CountSurplus);
+        let counted = due.iter().filter(counted).map(|one| schema.counted_key(&one.node));
+        let all: Vec<ItemKey> = keys.iter().cloned().chain(counted).collect();
+        let lineages = client.get_all(&all, &ReadOptions { strong: true, attributes: None }).await?;
         for (difference, key) in due.iter().zip(&keys) {
             let node = &difference.node;
             self.subjects.extend([difference.subject(), Subject::Node(node.clone()), Subject::Cursor(node.clone())]);
@@ -40,6 +43,16 @@ impl Touched {
                 self.subjects.extend(named.flat_map(|key| subjects_of(key, schema)));
             }
             let kind = difference.kind;
+            if matches!(kind, Kind::CountWrong | Kind::CountSurplus) {
+                // What such a node is counted as next is added to the totals of its ancestors, which can be those of a
+                // copy that lacks a part of a transaction.
+                let counted =
+                    lineages.get(&schema.counted_key(node)).and_then(|item| Counted::read(item).ok().flatten());
+                let share = counted.and_then(|counted| counted.share).unwrap_or_default();
+                let stands = stored.lineage().map(|lineage| lineage.placement.ancestors.as_slice()).unwrap_or_default();
+                let above = stands.iter().chain(share.ancestors());
+                self.subjects.extend(above.map(|id| Subject::Totals(node.sibling(id.clone()))));
+            }
             let is_handed_down = kind.is_of_placing()
                 || matches!(kind, Kind::LineageSurplus | Kind::DeletionStuck | Kind::CursorStuck | Kind::RecordPutBack);
             self.tops.extend(is_handed_down.then(|| node.clone()));

@@ -296,12 +296,17 @@ async fn totals_are_begun_anew_and_each_node_is_counted_once() {
     assert_eq!(planned["nodes"].as_u64(), Some(60), "{planned}");
     // One is killed when it has begun. Until another has ended, doctor says so.
     let begun =
-        [&["backfill", "--yes", "--json", "--work", &*work][..], &["--totals", "--rate", "5", "--parameter", OURS]];
+        [&["backfill", "--yes", "--json", "--work", &*work][..], &["--totals", "--rate", "40", "--parameter", OURS]];
     let mut killed = command(&running.url(), &begun.concat()).spawn().unwrap();
     let epoch = |contents: &Contents| contents.get(&("SAPWOOD".to_owned(), "EPOCH".to_owned())).cloned();
+    let counted = |contents: &Contents| {
+        let is_counted = |item: &Item| item.get("epoch") == Some(&Value::N("1".to_owned()));
+        contents.iter().filter(|((_, sk), item)| sk == "COUNTED" && is_counted(item)).count()
+    };
     let begun = loop {
-        if let Some(epoch) = epoch(&running.contents().await) {
-            break epoch;
+        let contents = running.contents().await;
+        if counted(&contents) >= 5 {
+            break epoch(&contents).unwrap();
         }
         tokio::time::sleep(Duration::from_millis(10)).await;
     };
