@@ -142,7 +142,7 @@ fn the_demo_ends_by_itself_and_shows_what_it_says() {
     let [sizes, moved] = ["Files come into folders.", "After V has moved from III to IV:"];
     let (sizes, moved) = (text.split(sizes).nth(1).unwrap().split("Before:").nth(1).unwrap().to_owned(), after(moved));
     assert!(
-        folder(&sizes, "III").ends_with("size 1803.25") && folder(&sizes, "IV").ends_with("1 nodes below, size 0.5")
+        folder(&sizes, "III").ends_with("size 1803.25") && folder(&sizes, "IV").ends_with("2 nodes below, size 0.5")
     );
     assert!(folder(&moved, "III").ends_with("size 0") && folder(&moved, "IV").ends_with("size 1803.75"), "{moved}");
     assert_eq!(folder(&moved, "D"), folder(&sizes, "D"));
