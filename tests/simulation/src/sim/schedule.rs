@@ -280,6 +280,8 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
     what.extend(world.names.iter().filter(|_| profile.repairs_max > 0).flat_map(names::Judge::mended));
     what.extend(world.judge.at_rest(&contents));
     what.extend(world.totals.iter().flat_map(|_| totals::wrong_totals(&contents)));
+    let is_tidied = world.totals.is_some() && profile.repairs_max > 0;
+    what.extend(is_tidied.then(|| totals::empty_totals(&contents)).into_iter().flatten());
     what.extend(calls.history.faults());
     what.extend(calls.history.cycle().filter(|_| profile.writers.are_the_api() || profile.writers == Writers::Answers));
     if what.is_empty() { Ok((Run { steps, trace: calls.trace }, calls.history.taken_over())) } else { Err(fault(what)) }

@@ -252,6 +252,21 @@ pub fn wrong_totals(contents: &Contents) -> Vec<String> {
     wrong
 }
 
+/// Returns the nodes that have gone, and whose totals are nothing and still there: a repair has left them.
+pub(super) fn empty_totals(contents: &Contents) -> Vec<String> {
+    let item = |pk: &str, sk: &str| contents.get(&(pk.to_owned(), sk.to_owned()));
+    let epoch: u32 = item("SAPWOOD", "EPOCH").map_or(0, |item| digits(item, "epoch").parse().unwrap());
+    let mut totals: BTreeMap<&str, Sums> = BTreeMap::new();
+    for ((pk, sk), lane) in contents.iter().filter(|((pk, _), _)| item(pk, "NODE").is_none()) {
+        let of = sk.strip_prefix("TOTALS#").and_then(|rest| rest.split_once('#')).map(|(of, _)| of);
+        if of.is_some_and(|of| of.parse() == Ok(epoch)) {
+            add_lane(totals.entry(pk).or_default(), lane, 1);
+        }
+    }
+    let empty = totals.into_iter().filter(|(_, sums)| without_zeros(Some(sums)).is_empty());
+    empty.map(|(pk, _)| format!("{pk} has gone, and has totals that are nothing")).collect()
+}
+
 /// What a partition key begins with before an id.
 fn tenant_of(pk: &str) -> String {
     // A tenant's name has no `#`.
