@@ -169,6 +169,31 @@ async fn nodes_of_a_full_batch_share_the_totals_of_their_ancestors() {
 }
 
 /// A node with a value that orders it, and links to these nodes.
+/// What it costs to move 41 nodes away from below two of four ancestors, and to delete them then.
+async fn moved_and_deleted(totals: &str) -> [Counts; 2] {
+    let running = Running::start(&[("Totals", totals)]).await;
+    bush(&running).await;
+    put(&running.client, TABLE, node("top", Some("n1"), "top")).await;
+    let moved = counted(&running).await;
+    mark(&running, "top", DeletionMode::Delete).await;
+    let deleted = counted(&running).await;
+    if !totals.is_empty() {
+        assert_eq!(wrong_totals(&running.contents().await), Vec::<String>::new());
+    }
+    running.stop().await;
+    [moved, deleted]
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn nodes_of_a_subtree_that_moves_or_goes_share_totals() {
+    let [plain, counting] = [moved_and_deleted("").await, moved_and_deleted("count,size").await];
+    let more = |n: usize| (counting[n].usage.write_units - plain[n].usage.write_units) / 41.0;
+    println!("totals of 41 nodes that move: {:.2} units a node more, that are deleted: {:.2}", more(0), more(1));
+    // Alone, each takes two for itself, and two for each ancestor that it leaves, or that is left of it.
+    assert!((2.0..2.0 + 2.0 * 2.0).contains(&more(0)), "{}", more(0));
+    assert!((2.0..2.0 + 2.0 * 4.0).contains(&more(1)), "{}", more(1));
+}
+
 fn linking(id: &str, parent: &str, name: &str, links: &[&str]) -> std::collections::HashMap<String, AttributeValue> {
     let mut item = node(id, Some(parent), name);
     if !links.is_empty() {

@@ -8,7 +8,7 @@ use sapwood_core::model::Settings;
 use sapwood_engine::fanout::Limits;
 
 use crate::flow::{Flow, Setting, run};
-use crate::invocations::{Wide, of_a_batch, of_a_slice};
+use crate::invocations::{Wide, attempts, of_a_batch, of_a_slice, of_totals};
 use crate::table::Partitions;
 use crate::work::{Change, Ids, Order, Work};
 
@@ -34,8 +34,10 @@ const WIDE: u64 = 1_000_000;
 pub type Table = (&'static str, fn() -> String);
 
 /// Every table, by the name of its marks in the page.
-pub const TABLES: [Table; 9] = [
+pub const TABLES: [Table; 11] = [
     ("units", units),
+    ("totals", totals),
+    ("contention", contention),
     ("imports", imports),
     ("orders", orders),
     ("settings", settings),
@@ -177,6 +179,38 @@ fn units() -> String {
         "with `PathRows=off`",
     ];
     table(&columns, [1, 2, 4, 8].map(line).into())
+}
+
+fn totals() -> String {
+    let line = |what: &str, [all, root]: [f64; 2]| {
+        let [own, between, of_root] = units_at(4, true);
+        let (all, root) = (all + (own + 3 * between + of_root) as f64, root + of_root as f64);
+        let rate = |partitions: f64| about(1_000.0 / (root + (all - root) / partitions));
+        vec![what.to_owned(), format!("{all:.1}"), format!("{root:.1}"), rate(4.0), rate(f64::INFINITY)]
+    };
+    let columns = [
+        "creates at depth 4",
+        "units",
+        "in the root's collection",
+        "creates a second, 4 partitions",
+        "creates a second, the collection alone",
+    ];
+    let lines = vec![
+        line("without totals", [0.0, 0.0]),
+        line("batches of 100, children of one parent together", of_totals(Order::Sorted, 100)),
+        line("batches of 100, at random within a level", of_totals(Order::Levels, 100)),
+        line("one at a time", of_totals(Order::Levels, 1)),
+    ];
+    table(&columns, lines)
+}
+
+fn contention() -> String {
+    let line = |writers: usize| {
+        let attempts = |batch| format!("{:.1}", attempts(writers, batch));
+        vec![writers.to_string(), attempts(1), attempts(100)]
+    };
+    let columns = ["invocations at once", "attempts, a node each", "attempts, batches of 100"];
+    table(&columns, [1, 2, 4, 8, 16].map(line).into())
 }
 
 fn imports() -> String {

@@ -1,22 +1,23 @@
 //! What the model doesn't compute but asks the handler itself: how many round trips one after another a batch and a
 //! slice take, and how long an import takes on a table with little bandwidth.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::sync::Mutex;
 
 use futures::stream::{FuturesUnordered, StreamExt};
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
-use sapwood_core::model::{DELETING, DeletionMark, DeletionMode, Item, text};
+use sapwood_core::model::{DELETING, DeletionMark, DeletionMode, Item, Settings, Totals, text};
 use sapwood_engine::fanout::{Fanout, Limits, Run};
 use sapwood_simulation::fixture::Fixture;
-use sapwood_simulation::intercept::Intercept;
+use sapwood_simulation::intercept::{Intercept, Observer, Request};
 use sapwood_simulation::memory::{Admitting, MemoryTable};
-use sapwood_table::{BATCH_WRITE_ITEMS_MAX, NoRetries, Table, Write};
+use sapwood_simulation::oracle::Oracle;
+use sapwood_table::{BATCH_WRITE_ITEMS_MAX, NoRetries, Table, TableError, Write};
 
 use crate::clock::{Bandwidth, Clock, Invocation, Latency};
 use crate::table::Partitions;
-use crate::work::Work;
+use crate::work::{Order, Work, mixed};
 
 /// What happens to a node with many children.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -99,6 +100,144 @@ pub fn of_a_slice(wide: Wide, limits: Limits) -> u64 {
         fixture.deliver(&[record]);
     }
 }
+
+/// A table that keeps totals.
+fn counting() -> Fixture {
+    Fixture::new(Settings { totals: Some(Totals::default()), ..Settings::default() }, Oracle::default())
+}
+
+/// What is done to the transactions that count nodes.
+#[derive(Debug, Default)]
+struct Transactions {
+    clock: Clock,
+    seen: Mutex<SeenTransactions>,
+}
+
+#[derive(Debug, Default)]
+struct SeenTransactions {
+    /// The keys of the actions of those that were carried out.
+    done: Vec<ItemKey>,
+    attempts: usize,
+    held: usize,
+    /// The items of those that are under way.
+    locked: BTreeSet<ItemKey>,
+    /// The first items of those that meet another.
+    refused: BTreeSet<ItemKey>,
+}
+
+impl Observer for Transactions {
+    /// A request takes a tick. A transaction takes two, and in the second nobody else can have its items.
+    async fn before(&self, request: &Request<'_>) {
+        self.clock.sleep(1).await;
+        let Request::Transact(actions) = request else { return };
+        {
+            let mut seen = self.seen.lock().unwrap();
+            seen.attempts += 1;
+            if actions.iter().any(|action| seen.locked.contains(action.key())) {
+                seen.refused.insert(actions[0].key().clone());
+                return;
+            }
+            seen.locked.extend(actions.iter().map(|action| action.key().clone()));
+        }
+        self.clock.sleep(1).await;
+    }
+
+    fn refuses(&self, request: &Request<'_>) -> Option<TableError> {
+        let Request::Transact(actions) = request else { return None };
+        let is_refused = self.seen.lock().unwrap().refused.remove(actions[0].key());
+        is_refused.then(|| TableError::conflict("another transaction"))
+    }
+
+    fn after(&self, request: &Request<'_>) {
+        let Request::Transact(actions) = request else { return };
+        let mut seen = self.seen.lock().unwrap();
+        seen.held += 1;
+        for action in *actions {
+            seen.locked.remove(action.key());
+            seen.done.push(action.key().clone());
+        }
+    }
+}
+
+/// The units that totals add to the create of a node at depth 4 below one root, in all and in the root's collection,
+/// where batches have so many nodes.
+#[must_use]
+pub fn of_totals(order: Order, batch: usize) -> [f64; 2] {
+    let forest = Work { order, ..Work::import(11_111, 1) };
+    let (first, _) = forest.level(11_110);
+    let mut fixture = counting();
+    let put = |fixture: &mut Fixture, number: u64| {
+        let parent = forest.parent(number).map(|parent| forest.id(parent).to_string());
+        fixture.put_node(forest.id(number).as_str(), parent.as_deref(), &[]);
+    };
+    (0..first).for_each(|number| put(&mut fixture, number));
+    fixture.settle();
+    let nodes = BATCHES_COUNTED * batch.max(10);
+    // In random order a batch has nodes of the whole level.
+    let numbers: Vec<u64> = (first..first + nodes as u64).map(|position| forest.at(position)).collect();
+    let table = Intercept { table: fixture.table().clone(), observer: Transactions::default() };
+    let clock = table.observer.clock.clone();
+    for some in numbers.chunks(batch) {
+        some.iter().for_each(|number| put(&mut fixture, *number));
+        let records = fixture.take_records();
+        let (invocation, run) = (Invocation(&clock, clock.now()), Run { name: "model", now: 0 });
+        let fanout = Fanout { settings: fixture.settings().clone(), ..Fanout::default() };
+        let report = clock.run(fanout.run(&table, &invocation, run, &records));
+        assert_eq!(report.failed, Vec::<String>::new(), "{:?}", report.problems);
+        let _ = fixture.take_records();
+    }
+    let done = &table.observer.seen.lock().unwrap().done;
+    let root = forest.id(0);
+    let counted = numbers.iter().collect::<BTreeSet<_>>().len() as f64;
+    let of_root = done.iter().filter(|key| key.pk == root.as_str()).count();
+    [done.len(), of_root].map(|actions| (2 * actions) as f64 / counted)
+}
+
+/// How many batches stand for all.
+const BATCHES_COUNTED: usize = 10;
+
+/// How often a transaction is sent until it is done, where so many invocations side by side create nodes below one root,
+/// each in batches of so many nodes.
+#[must_use]
+pub fn attempts(writers: usize, batch: usize) -> f64 {
+    let mut fixture = counting();
+    fixture.put_node("root", None, &[]);
+    (0..PARENTS).for_each(|n| fixture.put_node(&format!("p{n}"), Some("root"), &[]));
+    fixture.settle();
+    let table = Intercept { table: fixture.table().clone(), observer: Transactions::default() };
+    let clock = table.observer.clock.clone();
+    let mut batches = Vec::new();
+    for writer in 0..writers {
+        let of_writer = (0..BATCHES_COUNTED).map(|number| {
+            for n in 0..batch {
+                let parent = mixed((writer * 1_000_000 + number * 1_000 + n) as u64) % PARENTS;
+                fixture.put_node(&format!("w{writer}.{number}.{n}"), Some(&format!("p{parent}")), &[]);
+            }
+            fixture.take_records()
+        });
+        batches.push(of_writer.collect::<Vec<_>>());
+    }
+    let fanout = Fanout { settings: fixture.settings().clone(), ..Fanout::default() };
+    let (fanout, table, at) = (&fanout, &table, &clock);
+    let writer = |(writer, batches): (usize, Vec<Vec<StreamRecord>>)| async move {
+        // They don't begin at one moment.
+        at.sleep(mixed(writer as u64) % 10).await;
+        for (number, records) in batches.iter().enumerate() {
+            let name = format!("{:x}", mixed((writer * 1_000 + number) as u64));
+            let invocation = Invocation(at, at.now());
+            let report = fanout.run(table, &invocation, Run { name: &name, now: 0 }, records).await;
+            assert_eq!(report.failed, Vec::<String>::new(), "{:?}", report.problems);
+        }
+    };
+    clock.run(
+        batches.into_iter().enumerate().map(writer).map(Box::pin).collect::<FuturesUnordered<_>>().collect::<Vec<()>>(),
+    );
+    let seen = table.observer.seen.lock().unwrap();
+    seen.attempts as f64 / seen.held as f64
+}
+
+/// The children of the root below which nodes are created.
+const PARENTS: u64 = 10;
 
 /// What an import took on a table with little bandwidth.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
