@@ -456,8 +456,8 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
     }
 
     /// Mends the claims of names that a page has shown, and deletes empty totals. Nothing follows them with a lag: what
-    /// is to be done is decided on strong reads, and written on the condition that they still hold, so it can be done at
-    /// once. What is left waits for the next pass.
+    /// is to be done is decided on strong reads, and written on the condition that they still hold, so it can be done
+    /// at once. What is left waits for the next pass.
     async fn tidy(&mut self, found: Vec<Difference>) -> Result<(), TableError> {
         if found.is_empty() || !self.is_fit().await? {
             return Ok(());

@@ -196,8 +196,8 @@ pub fn of_totals(order: Order, batch: usize) -> [f64; 2] {
 /// How many batches stand for all.
 const BATCHES_COUNTED: usize = 10;
 
-/// How often a transaction is sent until it is done, where so many invocations side by side create nodes below one root,
-/// each in batches of so many nodes.
+/// How often a transaction is sent until it is done, where so many invocations side by side create nodes below one
+/// root, each in batches of so many nodes.
 #[must_use]
 pub fn attempts(writers: usize, batch: usize) -> f64 {
     let mut fixture = counting();

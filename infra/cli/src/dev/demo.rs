@@ -1,5 +1,5 @@
-//! `sapwood dev --demo`: a folder tree with sizes, an audit log and a shop, before and after each change. Every row that it prints
-//! was read from the table.
+//! `sapwood dev --demo`: a folder tree with sizes, an audit log and a shop, before and after each change. Every row
+//! that it prints was read from the table.
 
 use std::io::Write;
 use std::time::Duration;

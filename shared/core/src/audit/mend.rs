@@ -34,7 +34,8 @@ pub enum Mended {
     Busy,
     /// There was nothing left to mend.
     Gone,
-    /// The base record has to be changed, and only its owner knows how; or totals have to be [counted anew](super::Recount).
+    /// The base record has to be changed, and only its owner knows how; or totals have to be
+    /// [counted anew](super::Recount).
     Left,
 }
 
@@ -208,8 +209,8 @@ impl<'m> Mend<'m> {
         self.write(Action::Delete { key, condition: Condition::Exists }, Mended::Deleted).await
     }
 
-    /// Deletes totals of a node that has gone, if they are nothing, while they are as they were read. Nothing is counted
-    /// wrong by that, whatever comes back.
+    /// Deletes totals of a node that has gone, if they are nothing, while they are as they were read. Nothing is
+    /// counted wrong by that, whatever comes back.
     async fn delete_lanes(&self) -> Result<Mended, Failure> {
         let (schema, node) = (self.schema(), self.node());
         let keys: Vec<ItemKey> =

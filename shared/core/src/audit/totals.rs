@@ -37,7 +37,8 @@ struct Look<'l> {
 
 impl Look<'_> {
     /// Finds that the totals are wrong. `None` as well where they can't be compared so: in a cycle, above the levels
-    /// that are counted, above too many children, and where a child isn't counted as a child of this node. That is found by itself.
+    /// that are counted, above too many children, and where a child isn't counted as a child of this node. That is
+    /// found by itself.
     async fn carry_out(&self, page_items_max: usize, children_max: usize) -> Result<Option<Difference>, Failure> {
         let schema = &self.settings.schema;
         let (epoch_key, counted_key) = (schema.epoch_key(), schema.counted_key(self.node));

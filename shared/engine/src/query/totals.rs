@@ -71,7 +71,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(Totals::of(&all, kept))
     }
 
-    /// Returns the totals of several nodes, those of nodes without any included. Two round trips, and four items a node.
+    /// Returns the totals of several nodes, those of nodes without any included. Two round trips, and four items a
+    /// node.
     ///
     /// # Errors
     /// [`ReadError::SwitchedOff`] if the deployment keeps none.
