@@ -55,11 +55,13 @@ def in_words(request, answer):
     if kind == "node":
         return f"reads {name(node)}"
     if kind in ("line", "edge"):
-        return f"reads the lineage of {name(node)}: {path(Line(answer)) if answer is not None else 'none'}" + " (its parent)" * (kind == "edge")
+        where = "none" if answer is None else path(Line(answer))
+        return f"reads the lineage of {name(node)}: {where}" + " (its parent)" * (kind == "edge")
     if kind == "parent":
         return f"reads the record of {name(node)}: " + ("gone" if answer is None else f"below {name(answer[0])}" if answer else "a root")
     if kind in ("below", "orphans"):
-        return f"lists {'the orphans of' if kind == 'orphans' else 'the children of' if request[2] else 'all below'} {name(node)}: {', '.join(map(name, answer)) or 'nobody'}"
+        whom = "the orphans of" if kind == "orphans" else "the children of" if request[2] else "all below"
+        return f"lists {whom} {name(node)}: {', '.join(map(name, answer)) or 'nobody'}"
     if kind == "lineage":
         return f"writes the lineage of {name(node)}: {path(request[2])}"
     if kind == "touch":

@@ -24,7 +24,7 @@ SCOPES = {
 
 
 def exhaustive(way, world, states_max):
-    """Goes through all worlds that can come of one, nearest first. Returns how many, the shortest way to a wrong end, and whether it saw all."""
+    """Goes through all worlds that can come of one, nearest first. Returns how many, the shortest way to a wrong end, and if it saw all."""
     frontier, seen, count = deque([(world, None)]), {hash(world)}, 0
     while frontier and count < states_max:
         at, trail = frontier.popleft()

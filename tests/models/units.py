@@ -1,10 +1,11 @@
 """What a move costs and how long it takes: units, trips through the stream, and seconds."""
 
+import random
 from math import ceil
 
 from lines import GONE
 from search import R, S, T
-from ways import asks
+from ways import WAYS, asks
 from world import ask, client, start
 
 # A row of 400 bytes, as in docs/costs-and-limits.md.
@@ -22,8 +23,8 @@ def units(request, answer):
 
 
 def counted(way, parents, todo, chance=None):
-    """Carries out writes, each record handled alone and none in the middle of another. Returns write units, read units, and the trips through the
-    stream until the last row is right. With `chance`, items come in any order, as where partitions keep some back."""
+    """Carries out writes, each record handled alone and none in the middle of another. Returns write units, read units, and the trips
+    through the stream until the last row is right. With `chance`, items come in any order, as where partitions keep some back."""
     world = start(way, parents, (todo,))
     writes, reads, trips, trip = len(todo), 0, 0, 0
     while world.todo[0]:
@@ -53,12 +54,12 @@ SHAPES = {
     "a create at depth 8": ([None, *range(7), GONE], ((8, 7),)),
     "a rename at depth 8": ([None, *range(8)], ((8, 7),)),
 }
-# Seconds of a trip: halfway between those of docs/scaling.md and the issue's. Nodes that a new table moves in a second, from docs/scaling.md.
+# Seconds of a trip: Lambda's poll and two requests. Nodes that a new table moves in a second, from docs/scaling.md.
 TRIP, RATE = 0.35, 10_000 / 47
 
 
 def seconds(arrives, levels, nodes):
-    """How long a move of so many nodes in so many levels takes, where a level's touches arrive after these trips. All rows share one partition."""
+    """How long a move of so many nodes in so many levels takes, where a level's touches arrive after so many trips."""
     widths = [1.0] * levels
     low, high = 1.0, float(nodes)
     for _ in range(60):
@@ -69,3 +70,20 @@ def seconds(arrives, levels, nodes):
 
 
 ARRIVES = {"today": lambda level: 2 * level + 1, "inline": lambda level: level + 1, "two hops": lambda level: 2}
+
+
+def print_tables():
+    ways = [way for way in WAYS if not way.wrong_in or way.reaches != "children"]
+    for shape, (parents, todo) in SHAPES.items():
+        for way in ways:
+            writes, reads, trips = counted(way, parents, todo)
+            print(f"{shape:22} {way.name:16} {writes:6} write units {reads:6} read units {trips:4} trips")
+    for way in ways:
+        late = [counted(way, bush(100), ((T, S),), random.Random(seed)) for seed in range(20)]
+        writes, reads = (sum(one[which] for one in late) / len(late) for which in (0, 1))
+        print(f"{'a bush of 100, late':22} {way.name:16} {writes:6.0f} write units {reads:6.0f} read units")
+    print(f"{'levels':>8} {'nodes':>8}" + "".join(f"{name:>12}" for name in ARRIVES))
+    for levels in (1, 2, 4, 8, 16):
+        for nodes in (10, 100, 1_000, 10_000, 100_000):
+            if nodes >= levels:
+                print(f"{levels:8} {nodes:8}" + "".join(f"{seconds(arrives, levels, nodes):10.1f} s" for arrives in ARRIVES.values()))

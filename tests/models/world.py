@@ -113,12 +113,12 @@ def choices(world):
 
 
 def happen(way, world, choice):
-    """What a choice is in words, and the worlds after it: two, where a handler has come to its end, and its records are done or come again."""
+    """What a choice is in words, and the worlds after it: two, where a handler has ended, and its records are done or come again."""
     kind, which = choice[:2]
     if kind == "client":
         node, parent = world.todo[which][0]
-        word = "deletes" if parent == GONE else "writes"
-        return f"a client {word} {name(node)}" + (f" below {name(parent)}" if parent not in (None, GONE) else ""), [client(way, world, which)]
+        what = f"deletes {name(node)}" if parent == GONE else f"writes {name(node)} below {'nobody' if parent is None else name(parent)}"
+        return f"a client {what}", [client(way, world, which)]
     if kind == "die":
         flights = world.flights[:which] + world.flights[which + 1 :]
         return f"the handler of {of_item(world.flights[which][0])} dies", [world._replace(flights=flights, deaths=world.deaths - 1)]
@@ -167,9 +167,8 @@ def wanted_line(way, base, node):
 
 def wrong(way, world):
     """What isn't as base records ask for, in a world in which nothing is left to do."""
-    there = [node for node, base in enumerate(world.base) if base]
     lines = tuple(wanted_line(way, world.base, node) if base else None for node, base in enumerate(world.base))
-    rows = frozenset().union(*(rows_of(node, lines[node]) for node in there))
-    return [f"{name(n)} is at {path(world.line[n])} and not at {path(lines[n])}" for n in range(len(lines)) if lines[n] != world.line[n]] + [
-        f"{len(world.rows - rows)} rows too many, {len(rows - world.rows)} missing"
-    ] * (world.rows != rows)
+    rows = frozenset().union(*(rows_of(node, line) for node, line in enumerate(lines) if line))
+    pairs = enumerate(zip(world.line, lines))
+    faults = [f"{name(node)} is at {path(there)} and not at {path(line)}" for node, (there, line) in pairs if there != line]
+    return faults + [f"{len(world.rows - rows)} rows too many, {len(rows - world.rows)} missing"] * (world.rows != rows)
