@@ -13,6 +13,7 @@ class Line(NamedTuple):
     stale: frozenset = frozenset()
     pending: bool = False
     telling: bool = False
+    left: bool = False
 
 
 def with_(values, index, value):

@@ -34,6 +34,7 @@ WAYS = [
     Way("root-touched", placed_by="touched", reaches="both", without="gaps"),
     Way("root-always", placed_by="always", reaches="all"),
     Way("inline", inline=True),
+    Way("inline-left", inline=True, without="room"),
     Way("inline-unmarked", inline=True, without="mark", wrong_in=("there and back", 1337)),
     Way("inline-old-number", inline=True, without="new number", wrong_in=("there and back", 94)),
     Way("inline-two-hops", placed_by="always", reaches="all", inline=True),
@@ -105,7 +106,9 @@ def place(way, node, touched, number):
         is_new = line is None or line[:2] != new[:2] or bool(stale)
         if is_new:
             yield ("lineage", node, intent)
-        if telling:
+        # Where a node has too many children, every other one here, the lineage's record touches them.
+        leaves = telling and way.without == "room" and node % 2 == 1
+        if telling and not leaves:
             value = number if way.without == "new number" else (yield ("number", node))
             for below in (yield ("below", node, way.reaches == "children")):
                 yield ("touch", below, (node, value))
@@ -113,8 +116,8 @@ def place(way, node, touched, number):
             yield ("put", puts)
         if stale:
             yield ("delete", stale)
-        if (intent if is_new else line) != new:
-            yield ("lineage", node, new)
+        if (intent if is_new else line._replace(left=False)) != new:
+            yield ("lineage", node, new._replace(left=leaves))
         if way.without == "confirm" or not (yield from confirms(used)):
             return
 
@@ -137,9 +140,11 @@ def hand_down(way, node, records):
     is_moved = any(own(old) != own(new) for old, new in changed)
     if way.reaches == "children":
         changed = [(old, new) for old, new in changed if (old is None) != (new is None) or old.above != new.above]
-    if not changed or (way.inline and not is_inserted and not is_gone) or (way.reaches == "all" and not is_moved):
+    is_left = any(new and new.left for _, new, _ in records)
+    is_told = way.inline and not is_left and not is_inserted and not is_gone
+    if (not changed and not is_left) or is_told or (way.reaches == "all" and not is_moved):
         return
-    if is_inserted:
+    if is_inserted and not is_left:
         found = yield ("orphans", node)
     else:
         found = yield ("below", node, way.reaches == "children" or not is_moved)

@@ -60,9 +60,9 @@ def ask(way, world, request):
         return None, written(way, world, node, (base[0], request[2]), True)
     old, new = world.line[node], request[2]
     world = world._replace(line=with_(world.line, node, new))
-    if (old and old[:2]) != (new and new[:2]):
+    if (old and old[:2]) != (new and new[:2]) or (new and new.left):
         number = world.numbers[node] + 1
-        record = (old and Line(*old[:2]), new and Line(*new[:2]), number)
+        record = (old and Line(*old[:2]), new and Line(*new[:2], left=new.left), number)
         item = 2 * node + 1
         queue = with_(world.queue, item, world.queue[item] + (record,))
         world = world._replace(queue=queue, numbers=with_(world.numbers, node, number))
@@ -150,7 +150,7 @@ def is_unseen(world, request):
     """True if a request changes or reads nothing that others change or read."""
     if request[0] == "lineage":
         old, new = world.line[request[1]], request[2]
-        return (old and old[:2]) == (new and new[:2])
+        return (old and old[:2]) == (new and new[:2]) and not (new and new.left)
     return request[0] == "number"
 
 
@@ -169,6 +169,6 @@ def wrong(way, world):
     """What isn't as base records ask for, in a world in which nothing is left to do."""
     lines = tuple(wanted_line(way, world.base, node) if base else None for node, base in enumerate(world.base))
     rows = frozenset().union(*(rows_of(node, line) for node, line in enumerate(lines) if line))
-    pairs = enumerate(zip(world.line, lines))
+    pairs = enumerate(zip((line and line._replace(left=False) for line in world.line), lines))
     faults = [f"{name(node)} is at {path(there)} and not at {path(line)}" for node, (there, line) in pairs if there != line]
     return faults + [f"{len(world.rows - rows)} rows too many, {len(rows - world.rows)} missing"] * (world.rows != rows)
