@@ -6,6 +6,8 @@ from peer import ROOT, Peer, Refused, chunks, free_port
 
 # Most tuples of a request, by default.
 WRITES_MAX = 100
+# Most tuples of a page.
+PAGE_MAX = 100
 
 THIS = {"this": {}}
 FROM_PARENT = {"tupleToUserset": {"tupleset": {"relation": "parent"}, "computedUserset": {"relation": "viewer"}}}
@@ -71,6 +73,29 @@ class OpenFga(Peer):
         return [json.loads(line)["result"]["object"].removeprefix("folder:") for line in text.splitlines()]
 
     ways = {"ListObjects": list, "StreamedListObjects": list_streamed}
+
+    # Who is below a folder is asked as who may see it: each folder has a viewer of its own name.
+
+    def show(self, folders):
+        for folder in folders:
+            self.grant(folder, folder)
+
+    def below(self, folder):
+        return [found for found in self.list(folder, fresh=True) if found != folder]
+
+    def is_below(self, folder, top):
+        return self.check(folder, top, fresh=True)
+
+    def children(self, folder):
+        """Read, which has pages of 100 at most. (ListObjects would stop at 1,000.)"""
+        found, continued = [], {}
+        while True:
+            asked = {"tuple_key": {"user": f"folder:{folder}", "relation": "parent", "object": "folder:"}, "page_size": PAGE_MAX, **continued}
+            page = self.post(f"/stores/{self.store}/read", asked)
+            found += [one["key"]["object"].removeprefix("folder:") for one in page["tuples"]]
+            if not page["continuation_token"]:
+                return found
+            continued = {"continuation_token": page["continuation_token"]}
 
     def written(self):
         return self.tuples

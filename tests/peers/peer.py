@@ -1,9 +1,12 @@
 """What every peer has to do, and what they share: a server of their own, and a client that counts its requests."""
 
+import copy
 import http.client
 import json
 import os
+import signal
 import sys
+import time
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
@@ -16,7 +19,7 @@ PATIENCE_SECONDS = 300
 
 
 class Refused(Exception):
-    """The peer doesn't answer a question, or doesn't take a folder, because of one of its limits, and says so."""
+    """The peer doesn't answer a question, or doesn't take a folder, because of one of its limits, or doesn't move it, and says so."""
 
 
 class Client:
@@ -27,6 +30,7 @@ class Client:
         self.connection = None
 
     def connect(self, port):
+        self.port = port
         self.connection = http.client.HTTPConnection("127.0.0.1", port, timeout=PATIENCE_SECONDS)
 
     def ask(self, method, path, body=None, headers=None):
@@ -51,8 +55,14 @@ class Peer(Client):
     ways = {}
     # The words for what makes an answer fresh, and for what makes an answer right that can't be made fresh.
     fresh = settled = ""
+    # How it is set among the trees, if not by its defaults.
+    setting = ""
+    # True if the peer works on a move after it has acknowledged it.
+    goes_on = False
 
     process = None
+    # How often moves had to be tried again.
+    retries = 0
 
     def start(self, options=()):
         """Starts the server, with these options besides its defaults."""
@@ -77,6 +87,49 @@ class Peer(Client):
     def move(self, folder, old, new):
         """Moves the folder, with all that is below it, from one parent to another. It returns once the peer has acknowledged that."""
         raise NotImplementedError
+
+    def twin(self):
+        """Another client of the same server, for another thread or process. It is made there."""
+        twin = copy.copy(self)
+        twin.process, twin.requests, twin.retries = None, 0, 0
+        twin.connect(self.port)
+        return twin
+
+    def show(self, folders):
+        """Prepares questions about what is below these folders, if the peer needs that."""
+
+    def below(self, folder):
+        """The ids of all folders below this one, twice if the peer tells them twice."""
+        raise NotImplementedError
+
+    def is_below(self, folder, top):
+        return folder in self.below(top)
+
+    def children(self, folder):
+        """The ids of the folders directly below this one."""
+        raise NotImplementedError
+
+    def trips(self):
+        """How many requests had to wait for the answer before, up to now. What the peer does after its answer doesn't count."""
+        return self.requests
+
+    def move_and_kill(self, folder, old, new, seconds):
+        """Moves a folder, and kills what does the work after so many seconds. It returns once everything that was killed runs again, and tells
+        whether the move was acknowledged."""
+        reader, writer = os.pipe()
+        mover = os.fork()
+        if not mover:
+            try:
+                self.twin().move(folder, old, new)
+                os.write(writer, b"moved")
+            finally:
+                os._exit(0)
+        os.close(writer)
+        time.sleep(seconds)
+        os.kill(mover, signal.SIGKILL)
+        os.waitpid(mover, 0)
+        with os.fdopen(reader, "rb") as said:
+            return said.read() == b"moved"
 
     def settle(self):
         """Waits until everything that was written is in every answer."""

@@ -1,12 +1,16 @@
 """Sapwood, as docs/permissions-of-your-users.md has it: a grant is the attribute `viewers` of a folder."""
 
 import json
-import os
-import shlex
+import shutil
+import subprocess
+import tempfile
+import threading
 import time
+from pathlib import Path
 from urllib.parse import quote, urlencode
 
-from peer import PATIENCE_SECONDS, Client, Peer, Refused, chunks
+from dynamodb import OLDEST, Stream, command
+from peer import PATIENCE_SECONDS, Peer, Refused, chunks
 
 # Most operations of a batch, and most items of a page.
 OPERATIONS_MAX = 100
@@ -24,12 +28,17 @@ class Sapwood(Peer):
     settled = "its rows have followed"
 
     def start(self, options=()):
-        binary = shlex.split(os.environ["SAPWOOD"])
+        self.options = options
+        self.open()
+        self.table = Stream(self.listening["dynamodb"], self.listening["table"], OLDEST)
+        self.count = 0
+
+    def open(self):
+        """Starts the server."""
         parameters = [word for parameter in PARAMETERS for word in ("--parameter", parameter)]
-        self.run([*binary, "dev", "--dynamodb", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json", *parameters, *options])
-        listening = json.loads(self.wait_until(lambda: next(filter(lambda line: line.startswith("{"), self.lines()), None)))
-        self.connect(listening["http"].rpartition(":")[2])
-        self.table = Table(listening)
+        self.run([*command(), "dev", "--dynamodb", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json", *parameters, *self.options])
+        self.listening = json.loads(self.wait_until(lambda: next(filter(lambda line: line.startswith("{"), self.lines()), None)))
+        self.connect(self.listening["http"].rpartition(":")[2])
 
     def load(self, folders):
         for some in chunks(folders, OPERATIONS_MAX):
@@ -74,7 +83,9 @@ class Sapwood(Peer):
         return self.process.said().split("\n")[:-1]
 
     def written(self):
-        return self.table.written()
+        """The client's and the handler's."""
+        self.count += sum(1 for _ in self.table.records())
+        return self.count
 
     def pages(self, path):
         cursor = {}
@@ -93,35 +104,85 @@ class Sapwood(Peer):
         return json.loads(text)
 
 
-class Table(Client):
-    """The table's stream, which has each change of an item. It counts the client's and the handler's alike."""
+class SapwoodOnDisk(Sapwood):
+    """The same as a tree, with its data on disk, and with as many batches at once as a new table's four shards give."""
 
-    SIGNATURE = "AWS4-HMAC-SHA256 Credential=x/20260101/x/dynamodb/aws4_request, SignedHeaders=host;x-amz-date, Signature=0"
+    goes_on = True
+    mapping = ("ParallelizationFactor=4",)
 
-    def __init__(self, listening):
-        super().__init__()
-        self.connect(listening["dynamodb"].rpartition(":")[2])
-        stream = self.call("ListStreams", TableName=listening["table"])["Streams"][0]["StreamArn"]
-        shards = self.call("DescribeStream", StreamArn=stream)["StreamDescription"]["Shards"]
-        self.shard = {"StreamArn": stream, "ShardId": shards[0]["ShardId"]}
-        self.count, self.newest = 0, {"ShardIteratorType": "TRIM_HORIZON"}
+    def start(self, options=()):
+        self.directory = Path(tempfile.mkdtemp(prefix="peers-"))
+        super().start((*self.told(), *options))
 
-    def written(self):
-        iterator = self.call("GetShardIterator", **self.shard, **self.newest)["ShardIterator"]
-        while iterator:
-            answer = self.call("GetRecords", ShardIterator=iterator)
-            records = [record["dynamodb"] for record in answer["Records"]]
-            if not records:
-                break
-            # The engine makes a record of a write that changes nothing, too. AWS doesn't.
-            self.count += sum(record.get("OldImage") != record.get("NewImage") for record in records)
-            self.newest = {"ShardIteratorType": "AFTER_SEQUENCE_NUMBER", "SequenceNumber": records[-1]["SequenceNumber"]}
-            iterator = answer.get("NextShardIterator")
-        return self.count
+    def told(self):
+        settings = [word for setting in self.mapping for word in ("--mapping", setting)]
+        return ("--data", str(self.directory), *settings)
 
-    def call(self, operation, **body):
-        headers = {"x-amz-target": f"DynamoDBStreams_20120810.{operation}", "x-amz-date": "20260101T000000Z", "authorization": self.SIGNATURE}
-        status, text = self.ask("POST", "/", body, {**headers, "content-type": "application/x-amz-json-1.0"})
-        if status != 200:
-            raise RuntimeError(f"{operation}: {status} {text}")
-        return json.loads(text)
+    def below(self, folder):
+        return [entry["id"] for entry in self.pages(f"/nodes/{folder}/descendants?")]
+
+    def children(self, folder):
+        return [entry["id"] for entry in self.pages(f"/nodes/{folder}/children?")]
+
+    def trips(self):
+        # The client's. The handler's requests are behind it.
+        return self.requests
+
+    def move_and_kill(self, folder, old, new, seconds):
+        """Kills the server, which has the API, the handler and the table."""
+        acknowledged = []
+
+        def move():
+            try:
+                twin.move(folder, old, new)
+                acknowledged.append(True)
+            except OSError:
+                pass
+
+        twin = self.twin()
+        mover = threading.Thread(target=move)
+        mover.start()
+        time.sleep(seconds)
+        self.process.kill()
+        mover.join()
+        self.open()
+        return bool(acknowledged)
+
+    def deliver_again(self):
+        """Every event of the table comes once more."""
+        self.restart(lambda: self.position().unlink())
+
+    def lose(self, act):
+        """Does something of which no event arrives: when the handler comes back it begins with what is new."""
+        kept = self.options
+        self.options = ("--data", str(self.directory), "--no-handler")
+        self.restart()
+        act()
+        self.options = (*kept, "--mapping", "StartingPosition=LATEST")
+        self.restart(lambda: self.position().unlink())
+        self.options = kept
+
+    def position(self):
+        return next(self.directory.glob("*position*"))
+
+    def restart(self, meanwhile=lambda: None):
+        self.process.stop()
+        meanwhile()
+        self.open()
+
+    def compare(self):
+        """True if `sapwood verify` finds nothing."""
+        return self.tool("verify") == 0
+
+    def mend(self):
+        """True if `sapwood repair` leaves nothing."""
+        return self.tool("repair", "--yes", "--max-differences", "100000") == 0
+
+    def tool(self, *words):
+        at = ("--table", self.listening["table"], "--endpoint", self.listening["dynamodb"], "--settle", "5")
+        return subprocess.run([*command(), *words, *at], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
+
+    def stop(self):
+        super().stop()
+        if self.process:
+            shutil.rmtree(self.directory)

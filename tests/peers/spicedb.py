@@ -73,6 +73,24 @@ class SpiceDb(Peer):
     def sees(self, mark):
         return self.check(mark, "mark")
 
+    # Who is below a folder is asked as who may see it: each folder has a viewer of its own name.
+
+    def show(self, folders):
+        for folder in folders:
+            self.grant(folder, folder)
+
+    def below(self, folder):
+        return [found for found in self.list(folder, fresh=True) if found != folder]
+
+    def is_below(self, folder, top):
+        return self.check(folder, top, fresh=True)
+
+    def children(self, folder):
+        parent = {"subjectType": "folder", "optionalSubjectId": folder}
+        asked = {"relationshipFilter": {"resourceType": "folder", "optionalRelation": "parent", "optionalSubjectFilter": parent}}
+        found = self.post("/v1/relationships/read", {**asked, **self.consistency(True)}).splitlines()
+        return [json.loads(line)["result"]["relationship"]["resource"]["objectId"] for line in found]
+
     def written(self):
         return self.changes
 
