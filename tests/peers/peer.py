@@ -57,6 +57,8 @@ class Peer(Client):
     fresh = settled = ""
     # How it is set among the trees, if not by its defaults.
     setting = ""
+    # The options with which `trips` can count.
+    counted = ()
     # True if the peer works on a move after it has acknowledged it.
     goes_on = False
 

@@ -28,6 +28,7 @@ class Postgresql(Peer):
     """A peer that keeps its tree in PostgreSQL. Its settings are the server's: `-c NAME=VALUE`."""
 
     written_things = ("row", "rows")
+    counted = ("-c", "log_statement=all")
 
     def start(self, options=()):
         programs = max(VERSIONS.iterdir()) / "bin"
@@ -91,5 +92,3 @@ class Postgresql(Peer):
         if self.process:
             super().stop()
             shutil.rmtree(self.directory, ignore_errors=True)
-
-    counted = ("-c", "log_statement=all")

@@ -15,9 +15,10 @@ EVENTS = 20
 
 # The levels of the places from which and to which a subtree moves.
 ABOVE = 4
-# The nodes of a subtree: 3 children each.
-SUBTREE = 40
+# The nodes of a subtree that moves with another, and of one that moves alone: 3 children each.
+SUBTREE = 13
 MOVED = 1000
+# A chain is longer than any peer with a limit makes one.
 CHAIN = 120
 CHILDREN = 10_000
 SEED = 1
@@ -78,7 +79,7 @@ def nested(peer):
     apart = seconds_of_a_move(peer, alone)
     draw = random.Random(SEED)
     starts, ends = threading.Barrier(3), threading.Barrier(3)
-    delays = [(draw.uniform(-apart, apart)) for _ in runs]
+    delays = [draw.uniform(-apart, apart) for _ in runs]
     refused = [[], []]
     retries = [0, 0]
 
@@ -89,9 +90,8 @@ def nested(peer):
             time.sleep(max(0, delay if which else -delay))
             try:
                 twin.move(*run.moves[which])
-            except Refused as error:
+            except Refused:
                 refused[which].append(run)
-                print(f"  {error}".splitlines()[0], flush=True)
             finally:
                 ends.wait()
         retries[which] = twin.retries

@@ -153,14 +153,16 @@ class SapwoodOnDisk(Sapwood):
         self.restart(lambda: self.position().unlink())
 
     def lose(self, act):
-        """Does something of which no event arrives: when the handler comes back it begins with what is new."""
+        """Does something of which no event arrives: the handler is away, and its position is then set behind the events."""
         kept = self.options
         self.options = ("--data", str(self.directory), "--no-handler")
         self.restart()
         act()
-        self.options = (*kept, "--mapping", "StartingPosition=LATEST")
-        self.restart(lambda: self.position().unlink())
+        stream = Stream(self.listening["dynamodb"], self.listening["table"], OLDEST)
+        list(stream.records())
+        position = {"stream": stream.shard["StreamArn"], "shards": {stream.shard["ShardId"]: {"after": stream.newest["SequenceNumber"]}}}
         self.options = kept
+        self.restart(lambda: self.position().write_text(json.dumps(position)))
 
     def position(self):
         return next(self.directory.glob("*position*"))
