@@ -6,6 +6,7 @@ mod audit;
 mod backfill;
 mod clock;
 mod connect;
+mod cost;
 mod dev;
 mod doctor;
 mod exit;
@@ -75,6 +76,7 @@ enum Command {
     Repair(audit::RepairArguments),
     Redrive(redrive::Arguments),
     Doctor(doctor::Arguments),
+    Cost(cost::Arguments),
     Completions(shell::CompletionsArguments),
     Man(shell::ManArguments),
 }
@@ -108,6 +110,7 @@ async fn main() -> ExitCode {
         Command::Repair(arguments) => Exit::of(audit::repair(arguments).await),
         Command::Redrive(arguments) => Exit::of(redrive::run(arguments).await),
         Command::Doctor(arguments) => Exit::of(doctor::run(arguments).await),
+        Command::Cost(arguments) => Exit::of(cost::run(arguments).await),
         Command::Completions(arguments) => Exit::of(shell::completions(&arguments, Arguments::command())),
         Command::Man(arguments) => Exit::of(shell::man(arguments, Arguments::command())),
     };

@@ -4,6 +4,7 @@
 mod audit;
 mod backfill;
 mod bad_files;
+mod cost;
 mod damage;
 mod dev;
 mod doctor;
@@ -12,6 +13,7 @@ mod file_manager;
 mod formats;
 mod hostile_files;
 mod hostile_tables;
+mod leaving;
 mod lost_answers;
 mod moves;
 mod nodes;
