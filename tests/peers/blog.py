@@ -97,7 +97,7 @@ def condition(key, value, from_depth, to_depth=10**9):
 
 
 class Blog(Peer):
-    name = "the post's own code"
+    name = "replication, the post's code"
     written_things = ("item", "items")
 
     def start(self, options=()):
@@ -151,7 +151,7 @@ class Blog(Peer):
 
 
 class BlogByStream(Blog):
-    name = "the post's advice, by the stream"
+    name = "replication by the stream, as the post advises"
     goes_on = True
     count, lanes = 0, ()
 

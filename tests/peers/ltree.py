@@ -25,7 +25,7 @@ def label(folder):
 
 
 class Ltree(Postgresql):
-    name = "`ltree`"
+    name = "PostgreSQL's `ltree`"
 
     def create(self):
         self.admin.execute(TABLES)

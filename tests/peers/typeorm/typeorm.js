@@ -30,13 +30,10 @@ async function moveWith(manager, id, parent) {
 
 const answers = {
   create: () => database.synchronize(),
-  load: (nodes) =>
-    database.transaction(async (manager) => {
-      const folders = manager.getTreeRepository(Folder);
-      for (const [id, parent] of nodes) {
-        await folders.save(folders.create({ id, parent: parent === null ? null : { id: parent } }));
-      }
-    }),
+  create_folder: async ([id, parent]) => {
+    const folders = database.getTreeRepository(Folder);
+    await folders.save(folders.create({ id, parent: parent === null ? null : { id: parent } }));
+  },
   move: ([id, parent]) =>
     isSerializable
       ? database.transaction("SERIALIZABLE", (manager) => moveWith(manager, id, parent))
