@@ -1,6 +1,7 @@
-"""The replication pattern of the post "Working With Hierarchy Data In DynamoDB": a node has a copy for each of its ancestors, with the relative depth.
-`Blog` sends request for request what the post's own code sends for a move (the function `updateParent` of its repository), one after another as there.
-`BlogByStream` does what the post advises instead: a move is one write, and the same requests follow from the table's stream."""
+"""The replication pattern of the post "Working With Hierarchy Data In DynamoDB": a node has a copy for each of its ancestors, with the relative
+depth. `Blog` sends request for request what the post's own code sends for a move (https://github.com/jasonwadsworth/blog-code, the function
+`updateParent`), one after another as there. `BlogByStream` does what the post advises instead: a move is one write, and the same requests follow
+from the table's stream."""
 
 import json
 import multiprocessing
@@ -102,9 +103,12 @@ class Blog(Peer):
 
     def start(self, options=()):
         self.run([*command(), "dev", "--no-handler", "--dynamodb", "127.0.0.1:0", "--json"])
-        listening = json.loads(self.wait_until(lambda: next(filter(lambda line: line.startswith("{"), self.process.said().splitlines()), None)))
-        self.open(listening["dynamodb"])
+        self.open(self.wait_until(self.listening)["dynamodb"])
         self.create()
+
+    def listening(self):
+        said = self.process.said()
+        return json.loads(said.splitlines()[0]) if "\n" in said else None
 
     def open(self, address):
         self.address, self.repository = address, Repository(address)

@@ -1,9 +1,9 @@
 """Sapwood beside other programs that people use for the same. It compares the tables of docs/comparison.md (`trees`) and of
-docs/permissions-of-your-users.md (`permissions`) with what it measures; both, if neither is named. With `--write` it writes the tables. `.ci/peers`
-installs and builds what this needs.
+docs/permissions-of-your-users.md (`permissions`) with what it measures; both, if neither is named. With `--write` it writes the tables.
+`.ci/peers` installs and builds what this needs.
 
-Only events are counted: requests, writes, and whether an answer is right, refused or cut short. So a table is the same on every machine, but for what is
-left to chance where moves overlap."""
+Only events are counted: requests, writes, and whether an answer is right, refused or cut short. So a table is the same on every machine, but for
+what is left to chance where moves overlap."""
 
 import re
 import signal

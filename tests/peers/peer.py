@@ -57,7 +57,7 @@ class Peer(Client):
     fresh = settled = ""
     # How it is set among the trees, if not by its defaults.
     setting = ""
-    # The options with which `trips` can count.
+    # The options of the cases that count what is written, and in how many round trips.
     counted = ()
     # True if the peer works on a move after it has acknowledged it.
     goes_on = False
@@ -116,8 +116,8 @@ class Peer(Client):
         return self.requests
 
     def move_and_kill(self, folder, old, new, seconds):
-        """Moves a folder, and kills what does the work after so many seconds. It returns once everything that was killed runs again, and tells
-        whether the move was acknowledged."""
+        """Moves a folder, and kills what does the work after so many seconds. It returns once everything that was killed runs again.
+        True if the move was acknowledged."""
         reader, writer = os.pipe()
         mover = os.fork()
         if not mover:

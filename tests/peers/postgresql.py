@@ -1,4 +1,4 @@
-"""A PostgreSQL server with Debian's defaults, on a socket in a directory of its own, and what the peers share that keep their trees there."""
+"""A PostgreSQL server with Debian's defaults, on a socket in a directory of its own, and what peers share that keep their trees there."""
 
 import getpass
 import shutil
@@ -38,7 +38,8 @@ class Postgresql(Peer):
         if user:
             shutil.chown(self.directory, "postgres")
         data = f"{self.directory}/data"
-        subprocess.run([*user, programs / "initdb", "-D", data, "-A", "trust", "-U", "postgres"], check=True, stdout=subprocess.DEVNULL, cwd="/")
+        initdb = [*user, programs / "initdb", "-D", data, "-A", "trust", "-U", "postgres"]
+        subprocess.run(initdb, check=True, stdout=subprocess.DEVNULL, cwd="/")
         self.run([*user, programs / "postgres", "-D", data, "-k", self.directory, "-c", "listen_addresses=", *options])
         self.admin = self.wait_until(self.connected)
         self.create()

@@ -1,5 +1,5 @@
-"""What is measured of trees: whether a peer is right, at once or at all, when two moves overlap, when it is killed, and when its events come twice or never;
-and what a move writes, how deep a tree may be, and how many requests 10,000 children take. Every answer is judged by a model."""
+"""What is measured of trees: whether a peer is right when two moves overlap, when it is killed, and when its events come twice or never; and what a
+move writes, how deep a tree may be, and how many requests 10,000 children take. Every answer is judged by a model."""
 
 import random
 import threading
@@ -30,7 +30,7 @@ class Place:
     def __init__(self, name, size=SUBTREE):
         self.old, self.outer, self.inner = ([f"{name}-{kind}{level}" for level in range(ABOVE)] for kind in ("from", "outer", "inner"))
         self.subtree = [f"{name}-{node}" for node in range(size)]
-        chains = [(node, chain[level - 1] if level else None) for chain in (self.old, self.outer, self.inner) for level, node in enumerate(chain)]
+        chains = [pair for chain in (self.old, self.outer, self.inner) for pair in zip(chain, [None, *chain])]
         below = [(node, self.subtree[(at - 1) // 3] if at else self.old[-1]) for at, node in enumerate(self.subtree)]
         self.folders = [*chains, *below]
         self.model = dict(self.folders)
@@ -74,7 +74,7 @@ class Races:
 
 
 def nested(peer):
-    """A subtree moves, and at the same time a part of it moves elsewhere. One of the two begins up to as much later as a move takes alone."""
+    """A subtree moves, and at the same time a part of it moves elsewhere. One of the two begins later, at most by what a move takes alone."""
     *runs, alone = places(peer, RUNS + 1)
     apart = seconds_of_a_move(peer, alone)
     draw = random.Random(SEED)
@@ -153,8 +153,8 @@ def kills(peer):
 
 @dataclass
 class Events:
-    """How many subtrees were right after every event had come twice; and after the events of their moves had been lost, before and after the peer was
-    told to look. `sees` is true if it finds by itself that something is wrong."""
+    """How many subtrees were right after every event had come twice; and after the events of their moves had been lost, before and after the peer
+    was told to look. `sees` is true if it finds that something is wrong."""
 
     twice: int
     lost: int
@@ -209,7 +209,8 @@ def writes(peer):
 
 @dataclass
 class Depth:
-    """To which depth below the top each folder of a chain is found, and what comes below: "refused" questions, folders that are "not made", or nothing."""
+    """To which depth below the top each folder of a chain is found, and what comes below: "refused" questions, folders that are "not made", or
+    nothing."""
 
     levels: int
     then: str | None

@@ -13,7 +13,8 @@ from spicedb import SpiceDb
 from typeorm import SerializableTypeOrm, TypeOrm
 
 # Each with its defaults first, and then with the best setting that we know.
-PEERS = (SapwoodOnDisk, Treebeard, LockingTreebeard, Ltree, SerializableLtree, TypeOrm, SerializableTypeOrm, Blog, BlogByStream, OpenFga, SpiceDb)
+IN_POSTGRESQL = (Treebeard, LockingTreebeard, Ltree, SerializableLtree, TypeOrm, SerializableTypeOrm)
+PEERS = (SapwoodOnDisk, *IN_POSTGRESQL, Blog, BlogByStream, OpenFga, SpiceDb)
 # A setting is about moves alone.
 BY_DEFAULT = [kind for kind in PEERS if not kind.setting]
 # Peers with events have a case of their own.
@@ -72,8 +73,8 @@ def told_requests(requests):
 
 
 def alike(line):
-    """A line without what differs from run to run: where some were right and some weren't, how many; and how often something was tried again. Where
-    moves can go wrong silently, chance decides whether some are refused."""
+    """A line without what differs from run to run: how many, where some were right and some weren't; and how often something was tried again.
+    Where moves can go wrong silently, chance decides whether some are refused."""
     if not (cells := re.fullmatch(r"\| (.*) \|\n", line)):
         return line
     cells = [re.sub(r"(\d+) of (\d+)", share, cell) for cell in cells[1].split(" | ")]

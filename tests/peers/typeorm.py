@@ -1,4 +1,5 @@
-"""TypeORM's closure table: a row for each pair of a node and an ancestor, which a move deletes and writes anew. Each client is a process of Node.js."""
+"""TypeORM's closure table: a row for each pair of a node and an ancestor, which a move deletes and writes anew. Each client is a process of
+Node.js."""
 
 import json
 import os
