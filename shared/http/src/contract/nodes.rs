@@ -245,7 +245,7 @@ pub struct CopyNode {
     #[schema(nullable = false)]
     pub place: Option<PlaceBody>,
     /// The id of the copy, with which the ids of all below it begin: `acme` and `acme-9wPzX…`. Absent: UUIDs.
-    #[schema(value_type = String, min_length = 1, max_length = 991, nullable = false, examples("acme"))]
+    #[schema(value_type = String, required = false, min_length = 1, max_length = 991, examples("acme"))]
     pub ids: Option<Id>,
 }
 
