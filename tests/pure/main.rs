@@ -33,6 +33,7 @@ mod simulation;
 mod subtree;
 mod totals;
 mod touching;
+mod vectors;
 mod wire;
 mod writes;
 

@@ -1,0 +1,243 @@
+"""One call of the API: what is asked, what is answered, and what is asked again."""
+
+import http.client
+import random
+import re
+import uuid
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar
+from urllib.parse import urlencode, urlsplit
+
+from . import values
+from .problems import NoAnswer, OutcomeUnknown, PreconditionFailed, Problem, SapwoodError, problem_of
+from .transport import Request, Response, Transport
+
+Body = TypeVar("Body", covariant=True)
+Page = TypeVar("Page", bound=Mapping[str, Any])
+Item = TypeVar("Item")
+
+
+class Operation(NamedTuple):
+    """What the client knows of a call by the document."""
+
+    method: str
+    path: str
+    takes_key: bool
+    takes_written: bool
+    content: str | None
+
+
+class CallOptions(TypedDict, total=False):
+    """What can be said with any call."""
+
+    wait: int
+    """Seconds, at most 10, for which the answer is held: until the rows of a write are right, or an operation has ended (`Prefer: wait`)."""
+    wait_below: bool
+    """With `wait`: until all that is below a moved node is placed."""
+    minimal: bool
+    """True: the answer has no body (`Prefer: return=minimal`)."""
+    if_match: str
+    """The entity tag that what exists must have."""
+    if_none_match: str
+    """`*`: nothing may exist."""
+    idempotency_key: str | Literal[False]
+    """The name of this request, under which it is carried out once. By default the client makes one where the call takes one; False: none."""
+
+
+OPTIONS = frozenset(CallOptions.__annotations__)
+
+
+@dataclass(frozen=True)
+class Answer(Generic[Body]):
+    """An answer of the API."""
+
+    body: Body
+    status: int
+    # The entity tag of what was read or written, for `if_match`.
+    etag: str | None = None
+    # The token of a write: a read with it (`written`) shows the write.
+    written: str | None = None
+    # Where to find what was made, or how far a move or an operation is.
+    location: str | None = None
+    # True if an earlier request with the same key had this answer.
+    replayed: bool = False
+    headers: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+class Pages(Generic[Page, Item]):
+    """A list: iterate over its items, or over `pages()`. Each page is asked for when it is needed."""
+
+    def __init__(self, read: Callable[[str | None], Answer[Page]]) -> None:
+        self._read = read
+
+    def __iter__(self) -> Iterator[Item]:
+        for page in self.pages():
+            yield from page["items"]
+
+    def pages(self) -> Iterator[Page]:
+        """The pages. A page can be empty and have a `cursor`: only the one without is the last."""
+        cursor = None
+        while True:
+            page = self._read(cursor).body
+            yield page
+            cursor = page.get("cursor")
+            if cursor is None:
+                return
+
+    def first(self) -> Answer[Page]:
+        """The first page alone, as it was answered."""
+        return self._read(None)
+
+
+@dataclass
+class Sender:
+    """How requests are sent."""
+
+    url: str
+    transport: Transport
+    # The headers of an attempt, such as a token or a signature.
+    headers: Callable[[Request], Mapping[str, str]]
+    # Seconds after which an attempt counts as lost.
+    timeout: float
+    # How often a request is sent at most.
+    attempts: int
+    # True: the client names its requests where the API takes a name.
+    idempotency_keys: bool
+    sleep: Callable[[float], None]
+
+
+@dataclass(frozen=True)
+class _Failed:
+    error: SapwoodError
+    # Nothing was done, and the same request may come out otherwise after so many seconds.
+    retry_after: float | None
+    # Nobody knows whether it was done.
+    may_be_done: bool
+
+
+def in_path(text: str) -> str:
+    """Writes an id, a topic or a segment as the API's paths hold it: letters, digits, `-`, `_` and `.` as they are, every other byte of its
+    UTF-8 as `~XX`. `.` and `..` on their own are escaped, too, because they mean something else in a path."""
+    plain = re.compile("[0-9A-Za-z_-]" if text in (".", "..") else "[0-9A-Za-z_.-]")
+    return "".join(chr(byte) if plain.match(chr(byte)) else f"~{byte:02X}" for byte in text.encode())
+
+
+def url_of(base: str, operation: Operation, path: Mapping[str, str | int], query: Mapping[str, Any]) -> str:
+    """The URL of a call."""
+    filled = re.sub(r"\{(\w+)\}", lambda found: in_path(str(path[found[1]])), operation.path)
+    texts = {name.rstrip("_"): _texts(value) for name, value in query.items() if value is not None}
+    asked = urlencode([(name, text) for name, given in texts.items() for text in given])
+    return base.rstrip("/") + filled + (f"?{asked}" if asked else "")
+
+
+def _texts(value: Any) -> list[str]:
+    if isinstance(value, bool):
+        return ["true" if value else "false"]
+    return [str(one) for one in value] if not isinstance(value, (str, int)) else [str(value)]
+
+
+def send(sender: Sender, operation: Operation, url: str, body: Any, options: Mapping[str, Any]) -> Answer[Any]:
+    """Sends a call until it has an answer that counts."""
+    key = _key(sender, operation, body, options)
+    reads = operation.method == "GET"
+    # What is named is carried out once. A PUT or a PATCH without a revision does the same if it is done twice.
+    is_repeatable = reads or key is not None or (operation.method in ("PUT", "PATCH") and not _has_revision(body))
+    unknown: SapwoodError | None = None
+    place = urlsplit(url).path
+    attempt = 0
+    while True:
+        attempt += 1
+        found = _attempted(sender, operation, url, body, options, key)
+        if isinstance(found, Answer):
+            return found
+        error = found.error
+        # Of an earlier attempt that was done, this is what the same condition says now.
+        if unknown and key is None and isinstance(error, PreconditionFailed):
+            raise OutcomeUnknown("an earlier attempt got no answer, and its condition doesn't hold any more", place) from error
+        if found.may_be_done and not reads:
+            unknown = error
+        if found.may_be_done:
+            goes_on = is_repeatable and not (isinstance(error, OutcomeUnknown) and key is None)
+        else:
+            goes_on = found.retry_after is not None
+        if not goes_on or attempt >= sender.attempts:
+            if not found.may_be_done or reads or isinstance(error, OutcomeUnknown):
+                raise error
+            raise OutcomeUnknown(str(error), place) from error
+        sender.sleep(max(found.retry_after or 0, random.uniform(0, min(5, 0.1 * 2**attempt))))
+
+
+def _attempted(
+    sender: Sender, operation: Operation, url: str, body: Any, options: Mapping[str, Any], key: str | None
+) -> Answer[Any] | _Failed:
+    content = None if body is None else values.dumps(body)
+    request = Request(operation.method, url, _headers(operation, content, options, key), content)
+    request = Request(request.method, request.url, {**request.headers, **sender.headers(request)}, content)
+    try:
+        response = sender.transport(request, sender.timeout)
+    except (OSError, http.client.HTTPException) as error:
+        none = NoAnswer(f"no answer to {operation.method} {urlsplit(url).path}: {error or type(error).__name__}")
+        none.__cause__ = error
+        return _Failed(none, None, True)
+    if 200 <= response.status < 300 or response.status == 304:
+        return _answer(response)
+    location, told = response.headers.get("location"), response.headers.get("retry-after", "")
+    retry_after = float(told) if told.isdecimal() else None
+    if not response.headers.get("content-type", "").startswith("application/problem+json"):
+        # API Gateway's own answer. It refuses, or its function has failed or run out of time after it may have written.
+        title = response.reason or f"HTTP {response.status}"
+        gateway = {"type": "about:blank", "title": title, "status": response.status, "detail": _message(response.body)}
+        wait = (retry_after or 0) if response.status == 429 else None
+        return _Failed(problem_of(gateway, location), wait, response.status >= 500)
+    problem = problem_of(values.loads(response.body), location)
+    may_be_done = isinstance(problem, OutcomeUnknown) or (isinstance(problem, Problem) and problem.slug == "internal")
+    return _Failed(problem, retry_after, may_be_done)
+
+
+def _answer(response: Response) -> Answer[Any]:
+    headers = response.headers
+    return Answer(
+        values.loads(response.body) if response.body else None,
+        response.status,
+        headers.get("etag"),
+        headers.get("sapwood-written"),
+        headers.get("location"),
+        headers.get("idempotency-replayed") == "true",
+        headers,
+    )
+
+
+def _key(sender: Sender, operation: Operation, body: Any, options: Mapping[str, Any]) -> str | None:
+    # Without a revision a PUT or a PATCH needs no name, and the API keeps none.
+    is_kept = operation.takes_key and (operation.method in ("POST", "DELETE") or _has_revision(body))
+    given = options.get("idempotency_key")
+    if given is False or not is_kept:
+        return None
+    return given or (str(uuid.uuid4()) if sender.idempotency_keys else None)
+
+
+def _has_revision(body: Any) -> bool:
+    return isinstance(body, dict) and body.get("revision") is not None
+
+
+def _headers(operation: Operation, content: bytes | None, options: Mapping[str, Any], key: str | None) -> dict[str, str]:
+    prefer = [f"wait={options['wait']}"] if options.get("wait") is not None else []
+    prefer += ["below=true"] if options.get("wait_below") else []
+    prefer += ["return=minimal"] if options.get("minimal") else []
+    given = {
+        "prefer": ", ".join(prefer) or None,
+        "if-match": options.get("if_match"),
+        "if-none-match": options.get("if_none_match"),
+        "idempotency-key": None if key is None else '"' + re.sub(r'(["\\])', r"\\\1", key) + '"',
+        "content-type": None if content is None else operation.content or "application/json",
+    }
+    return {name: value for name, value in given.items() if value is not None}
+
+
+def _message(body: bytes) -> str:
+    try:
+        message = values.loads(body)["message"]
+    except (ValueError, LookupError, TypeError):
+        message = None
+    return message if isinstance(message, str) else body.decode(errors="replace")

@@ -1,0 +1,79 @@
+"""How requests are sent: by http.client, on a connection for each thread that is kept open."""
+
+import http.client
+import select
+import threading
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from urllib.parse import urlsplit
+
+
+@dataclass(frozen=True)
+class Request:
+    """A request as it is sent."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str]
+    body: bytes | None
+
+
+@dataclass(frozen=True)
+class Response:
+    """What comes back. The names of the headers are in small letters."""
+
+    status: int
+    reason: str
+    headers: Mapping[str, str]
+    body: bytes
+
+
+# Sends a request, and raises OSError or http.client.HTTPException if no answer comes within so many seconds.
+Transport = Callable[[Request, float], Response]
+
+
+class Connections:
+    """A transport. Threads may share it."""
+
+    def __init__(self) -> None:
+        self._of_thread = threading.local()
+
+    def __call__(self, request: Request, timeout: float) -> Response:
+        url = urlsplit(request.url)
+        connection = self._connection(url.scheme, url.netloc, timeout)
+        target = url.path + (f"?{url.query}" if url.query else "")
+        try:
+            connection.request(request.method, target, body=request.body, headers=dict(request.headers))
+            answer = connection.getresponse()
+            body = answer.read()
+        except BaseException:
+            self.close()
+            raise
+        if answer.will_close:
+            self.close()
+        return Response(answer.status, answer.reason, {name.lower(): value for name, value in answer.getheaders()}, body)
+
+    def _connection(self, scheme: str, netloc: str, timeout: float) -> http.client.HTTPConnection:
+        kept: tuple[tuple[str, str], http.client.HTTPConnection] | None = getattr(self._of_thread, "kept", None)
+        if kept and kept[0] == (scheme, netloc) and not _is_closed(kept[1]):
+            kept[1].timeout = timeout
+            if kept[1].sock:
+                kept[1].sock.settimeout(timeout)
+            return kept[1]
+        self.close()
+        kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
+        made = kind(netloc, timeout=timeout)
+        self._of_thread.kept = ((scheme, netloc), made)
+        return made
+
+    def close(self) -> None:
+        """Closes this thread's connection."""
+        kept = getattr(self._of_thread, "kept", None)
+        if kept:
+            kept[1].close()
+            self._of_thread.kept = None
+
+
+def _is_closed(connection: http.client.HTTPConnection) -> bool:
+    """True if the server has closed an idle connection: a request on it would look like one whose answer was lost."""
+    return connection.sock is not None and bool(select.select([connection.sock], [], [], 0)[0])

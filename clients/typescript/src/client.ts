@@ -1,0 +1,168 @@
+/** The client. */
+
+import { type Answer, type CallOptions, Pages, pause, send, type Sender, urlOf } from "./call.js";
+import { OPERATIONS, type OperationName, Operations, type Schemas } from "./generated/operations.js";
+import { SapwoodError } from "./problems.js";
+
+/** How the client reaches the API. */
+export interface SapwoodOptions {
+  /** Sends a request. Give one that signs, where the API wants signatures (`ApiAuthorization=AWS_IAM`). */
+  fetch?: typeof fetch;
+  /** Headers of every request, such as `{ authorization: "Bearer …" }`, or a function that gives them. */
+  headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>);
+  /** Milliseconds after which an attempt counts as lost; 35,000 by default. The API answers within 30 seconds. */
+  timeout?: number;
+  /** How often a request is sent at most; 5 by default. */
+  attempts?: number;
+  /** False: requests have no `Idempotency-Key` but yours, and one that may have been done isn't sent again. */
+  idempotencyKeys?: boolean;
+}
+
+/** How long to wait for what the stream carries out. */
+export interface WaitOptions {
+  /** Milliseconds; a minute by default. */
+  timeout?: number;
+  signal?: AbortSignal;
+}
+
+/** What was waited for has taken too long. It goes on. */
+export class TookTooLong extends SapwoodError {}
+
+/** Most tokens of a read, and most characters of them in a URL: API Gateway takes 10 KB of URL and headers. */
+const TOKENS_MAX = 10;
+const TOKEN_CHARACTERS_MAX = 6_000;
+
+/** Sapwood's HTTP API: a method for each call, and what takes more than one. */
+export class Sapwood extends Operations {
+  protected readonly sender: Sender;
+
+  constructor(readonly url: string, options: SapwoodOptions = {}) {
+    super();
+    const { headers = {}, timeout = 35_000, attempts = 5, idempotencyKeys = true } = options;
+    this.sender = {
+      url,
+      fetch: options.fetch ?? ((...request) => fetch(...request)),
+      headers: typeof headers === "function" ? headers : () => headers,
+      timeout,
+      attempts,
+      idempotencyKeys,
+      pause,
+    };
+  }
+
+  /** A client whose reads show what it has written, however far behind the rows are. */
+  session(options: { wait?: number } = {}): Session {
+    return new Session(this.url, this.sender, options.wait ?? 5);
+  }
+
+  /** The number of nodes below a node, between two levels, however many pages the count takes. */
+  async count(id: string, query: { min_depth?: number; max_depth?: number; consistent?: boolean } = {}, options: CallOptions = {}): Promise<number> {
+    let sum = 0;
+    let cursor: string | undefined;
+    do {
+      const { body } = await this.countDescendants(id, { ...query, cursor }, options);
+      sum += body.count;
+      cursor = body.cursor;
+    } while (cursor !== undefined);
+    return sum;
+  }
+
+  /** Waits until an operation (a deletion, a copy) is done. Give its id, or the answer that began it. */
+  async done(operation: string | Answer<{ id?: string } | undefined>, options: WaitOptions = {}): Promise<void> {
+    // A deletion that has ended at once is no operation.
+    const id = typeof operation === "string" ? operation : operation.status === 202 ? operation.body?.id : undefined;
+    if (id === undefined) return;
+    await this.until(`the operation ${id} isn't done`, options, async call => (await this.getOperation(id, call)).body.status === "done");
+  }
+
+  /** Waits until a node's rows are right, and with `below` until all that is below it is placed. */
+  async placed(id: string, options: WaitOptions & { below?: boolean } = {}): Promise<void> {
+    let cursor: string | undefined;
+    await this.until(`${id} isn't placed`, options, async call => {
+      const { body } = await this.getFanout(id, options.below ? { below: true, cursor } : {}, call);
+      // The next look goes on where this one has stopped.
+      cursor = body.below?.cursor;
+      return options.below ? body.below?.up_to_date === true : body.up_to_date;
+    });
+  }
+
+  private async until(what: string, options: WaitOptions, look: (call: CallOptions) => Promise<boolean>): Promise<void> {
+    const { timeout = 60_000, signal } = options;
+    const end = Date.now() + timeout;
+    for (let wait = 50; !(await look({ signal })); wait = Math.min(wait * 1.5, 2_000)) {
+      if (Date.now() + wait > end) throw new TookTooLong(`${what} after ${timeout} ms`);
+      await this.sender.pause(wait, signal);
+    }
+  }
+
+  protected call<Body>(
+    name: OperationName, path: Record<string, string | number>, query: object, body: unknown, options: CallOptions): Promise<Answer<Body>> {
+    const operation = OPERATIONS[name];
+    return send(this.sender, operation, urlOf(this.sender.url, operation, path, query), body, options);
+  }
+
+  protected list<Page extends { items: unknown[]; cursor?: string }>(
+    name: OperationName, path: Record<string, string | number>, query: object, body: undefined, options: CallOptions): Pages<Page> {
+    return new Pages<Page>(cursor => this.call<Page>(name, path, cursor === undefined ? query : { ...query, cursor }, body, options));
+  }
+}
+
+type Appended = { revision?: Schemas["AppendedBody"] };
+type Written = (Appended & { results?: (Schemas["BatchResult"] & { body?: Appended })[] }) | undefined;
+
+/**
+ * A client that keeps the tokens of its writes, and hands them on with its reads. All writes of one node have one token.
+ *
+ * A read takes ten tokens. Where there are more, the session first has the oldest ones waited for, in reads of their own, and then forgets
+ * them: reads with a token are strong, so they can't fall back behind what a read has shown.
+ */
+export class Session extends Sapwood {
+  private readonly tokens = new Set<string>();
+
+  constructor(url: string, sender: Sender, private readonly wait: number) {
+    super(url);
+    Object.assign(this.sender, sender);
+  }
+
+  /** The tokens that reads are sent with. Hand them to another session, or with a link. */
+  get written(): string[] {
+    return [...this.tokens];
+  }
+
+  /** Takes tokens of somebody else's writes. */
+  mustShow(...tokens: (string | undefined)[]): void {
+    for (const token of tokens) {
+      // The newest are at the end.
+      if (token !== undefined) this.tokens.delete(token);
+      if (token !== undefined) this.tokens.add(token);
+    }
+  }
+
+  protected override async call<Body>(
+    name: OperationName, path: Record<string, string | number>, query: object, body: unknown, options: CallOptions): Promise<Answer<Body>> {
+    if (!OPERATIONS[name].takesWritten || this.tokens.size === 0 || "written" in query) {
+      const answer = await super.call<Body>(name, path, query, body, options);
+      if (OPERATIONS[name].method !== "GET") {
+        const made = answer.body as Written;
+        this.mustShow(answer.written, made?.revision?.written);
+        for (const result of made?.results ?? []) this.mustShow(result.written, result.body?.revision?.written);
+      }
+      return answer;
+    }
+    const wait = options.wait ?? this.wait;
+    let newest = fitting([...this.tokens].reverse());
+    while (newest.length < this.tokens.size) {
+      const oldest = fitting([...this.tokens].slice(0, this.tokens.size - newest.length));
+      await super.call("get_nodes", {}, { ids: ["-"], written: oldest }, undefined, { wait, signal: options.signal });
+      for (const token of oldest) this.tokens.delete(token);
+      newest = fitting([...this.tokens].reverse());
+    }
+    return super.call<Body>(name, path, { ...query, written: newest }, body, { ...options, wait });
+  }
+}
+
+/** As many of these tokens as a URL has room for. */
+function fitting(tokens: string[]): string[] {
+  let characters = 0;
+  return tokens.slice(0, TOKENS_MAX).filter((token, position) => (characters += token.length) <= TOKEN_CHARACTERS_MAX || position === 0);
+}
