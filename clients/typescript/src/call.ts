@@ -152,7 +152,8 @@ async function attempted<Body>(
   } catch (cause) {
     options.signal?.throwIfAborted();
     const reason = cause instanceof Error ? cause.message : String(cause);
-    return { error: new NoAnswer(`no answer to ${operation.method} ${pathOf(url)}: ${reason}`, { cause }), mayBeDone: true };
+    const error = new NoAnswer(`no answer to ${operation.method} ${pathOf(url)}: ${reason}`, { cause });
+    return isNeverSent(cause) ? { error, retryAfter: 0, mayBeDone: false } : { error, mayBeDone: true };
   }
   const location = response.headers.get("location") ?? undefined;
   if (response.ok || response.status === 304) {
@@ -220,6 +221,12 @@ function messageOf(text: string): string {
   } catch {
     return text;
   }
+}
+
+/** True if there was no connection to send the request on, as Node tells it. */
+function isNeverSent(failure: unknown): boolean {
+  const cause = failure instanceof Error ? (failure.cause as { code?: unknown } | undefined) : undefined;
+  return cause?.code === "ECONNREFUSED" || cause?.code === "ENOTFOUND" || cause?.code === "EAI_AGAIN";
 }
 
 function pathOf(url: string): string {

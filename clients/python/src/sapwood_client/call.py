@@ -3,6 +3,8 @@
 import http.client
 import random
 import re
+import socket
+import ssl
 import uuid
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -177,9 +179,10 @@ def _attempted(
     try:
         response = sender.transport(request, sender.timeout)
     except (OSError, http.client.HTTPException) as error:
+        never_sent = isinstance(error, (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError))
         none = NoAnswer(f"no answer to {operation.method} {urlsplit(url).path}: {error or type(error).__name__}")
         none.__cause__ = error
-        return _Failed(none, None, True)
+        return _Failed(none, 0 if never_sent else None, not never_sent)
     if 200 <= response.status < 300 or response.status == 304:
         return _answer(response)
     location, told = response.headers.get("location"), response.headers.get("retry-after", "")

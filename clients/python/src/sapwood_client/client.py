@@ -3,7 +3,7 @@
 import time
 from collections.abc import Callable, Mapping
 from itertools import accumulate
-from typing import Any
+from typing import Any, Self
 
 from .call import OPTIONS, Answer, CallOptions, Pages, Sender, send, url_of
 from .models import CountBody
@@ -44,6 +44,17 @@ class Sapwood(Operations):
     def session(self, wait: int = 5) -> "Session":
         """A client whose reads show what it has written, however far behind the rows are."""
         return Session(self._sender, wait)
+
+    def close(self) -> None:
+        """Closes this thread's connection. The next request opens another one."""
+        if isinstance(self._sender.transport, Connections):
+            self._sender.transport.close()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
 
     def count(self, id: str, *, min_depth: int | None = None, max_depth: int | None = None) -> int:
         """The number of nodes below a node, between two levels, however many pages the count takes."""

@@ -1,0 +1,363 @@
+// The client against a running API, whose URL is SAPWOOD_API and whose table is empty at first; and against a proxy before it that loses answers.
+import assert from "node:assert/strict";
+import { readFileSync } from "node:fs";
+import { createServer, type IncomingMessage, request as ask, type ServerResponse } from "node:http";
+import type { AddressInfo } from "node:net";
+import { after, before, test } from "node:test";
+import {
+  type Answer, type CallOptions, inPath, NoAnswer, type OperationName, OutcomeUnknown, Problem, problemOf, PROBLEMS, Sapwood, type SapwoodOptions, TookTooLong,
+  values,
+} from "../src/index.js";
+import * as problems from "../src/problems.js";
+import { OPERATIONS } from "../src/generated/operations.js";
+
+const url = process.env["SAPWOOD_API"]!;
+const HOSTILE = ["ceo@example.org", "ORDER#98765", "a/b é", "x,y#1", ".", "..", "%41", "~40", "?a=b&c", "😀", "\u0000\n", "v0_", "e\u0301"];
+const called = new Set<OperationName>();
+
+class Recording extends Sapwood {
+  protected override call<Body>(
+    name: OperationName, path: Record<string, string | number>, query: object, body: unknown, options: CallOptions): Promise<Answer<Body>> {
+    called.add(name);
+    return super.call(name, path, query, body, options);
+  }
+}
+
+const api = new Recording(url);
+const direct = new Sapwood(url);
+const ids = (items: { id: string }[]) => items.map(({ id }) => id);
+const prefixed = () => crypto.randomUUID().slice(0, 8);
+const byBytes = (a: string, b: string) => Buffer.compare(Buffer.from(a), Buffer.from(b));
+
+test("the story of a tree, which leaves no call out", async () => {
+  const root = await api.createNode({ id: "company", attributes: { owner: "ada", viewers: values.set(["eve", "bob"]) } }, { wait: 5 });
+  assert.deepEqual([root.status, root.body.id, root.location], [201, "company", "/nodes/company"]);
+  for (const id of HOSTILE) {
+    const made = await api.createNode({ id, parent: "company", attributes: { name: id, size: 2 } }, { wait: 5 });
+    assert.deepEqual([made.body.id, made.body.parent, made.location], [id, "company", `/nodes/${inPath(id)}`]);
+    assert.equal((await api.getNode(id)).body.attributes["name"], id);
+  }
+  assert.deepEqual(ids(await api.listChildren("company", { limit: 2 }).all()), [...HOSTILE].sort(byBytes));
+  let pages = 0;
+  for await (const { items } of api.listChildren("company", { limit: 3 }).pages()) pages += items.length > 0 ? 1 : 0;
+  assert.equal(pages, Math.ceil(HOSTILE.length / 3));
+  const several = (await api.getNodes({ ids: [...HOSTILE, "nobody"] }).first()).body;
+  assert.deepEqual([ids(several.items), several.missing], [HOSTILE, ["nobody"]]);
+  assert.deepEqual([await api.count("company"), await api.count("company", { min_depth: 2 })], [HOSTILE.length, 0]);
+  assert.deepEqual((await api.getTotals("company", { consistent: true })).body.sums, { size: 2 * HOSTILE.length });
+
+  // Two of them move together, and whoever has read the old state is told.
+  const [order, odd] = ["ORDER#98765", "a/b é"];
+  const { etag } = await api.getNode(odd);
+  const moved = await api.patchNode(odd, { parent: order, attributes: { name: null } }, { ifMatch: etag!, wait: 10, below: true });
+  assert.deepEqual([moved.status, moved.body.attributes], [200, { size: 2 }]);
+  await assert.rejects(api.patchNode(odd, { parent: "company" }, { ifMatch: etag! }), problems.PreconditionFailed);
+  await assert.rejects(api.patchNode(order, { parent: odd }), (error: unknown) => {
+    assert.ok(error instanceof problems.Cycle && error.name === "Cycle");
+    assert.deepEqual([error.status, error.slug, error.field], [409, "cycle", "parent"]);
+    return true;
+  });
+  await api.placed(order, { below: true });
+  await api.placed(odd);
+  assert.deepEqual(ids(await api.listAncestors(odd).all()), [order, "company"]);
+  assert.deepEqual((await api.listDescendants("company", { min_depth: 2 }).all()).map(({ id, depth }) => [id, depth]), [[odd, 2]]);
+  assert.ok(ids((await api.getTree("company", { max_depth: 1 })).body.children).includes(order));
+  assert.deepEqual(ids(await api.listPaths("company", { path: [order, odd] }).all()), [odd]);
+  assert.ok(ids(await api.listRoots({ order: "asc" }).all()).includes("company"));
+  const owner = (await api.getInherited(odd, { attributes: "owner" })).body.nearest!["owner"]!;
+  assert.deepEqual([owner.value, owner.from, owner.levels_up], ["ada", "company", 2]);
+  assert.ok((await api.getGranted(odd, { attribute: "viewers", principal: ["bob"] })).body.allowed);
+
+  // Values without loss, and siblings in an order by hand.
+  const written = {
+    set: values.set(["a", "b"]), bytes: values.binary(Uint8Array.of(0, 255)), long: values.number(12345678901234567890123456789012345678n),
+    list: [null, true, { deep: 0.5 }], text: "é\u0000",
+  };
+  await api.putNode("values", { parent: "company", attributes: written }, { wait: 5 });
+  const exact = await api.getNode("values", {}, { exactNumbers: true });
+  assert.deepEqual(exact.body.attributes, written);
+  assert.deepEqual([...values.bytes(written.bytes)], [0, 255]);
+  await api.batch({ operations: ["one", "two", "three"].map(id => ({ put: { id, parent: "values", place: "last" as const } })) }, { wait: 5 });
+  await api.patchNode("three", { place: { before: "two" } }, { wait: 5 });
+  assert.deepEqual(ids(await api.listChildren("values", { order: "asc" }).all()), ["one", "three", "two"]);
+
+  // Revisions: appended, with their node, amended, removed.
+  const audit = "Audit#wheel/2";
+  for (const result of ["passed", "failed"]) await api.appendRevision(odd, audit, { attributes: { result } }, { wait: 5 });
+  const saved = await api.patchNode(odd, { revision: { topic: "Text", attributes: { text: "1" } } }, { wait: 5 });
+  assert.equal(saved.body.revision!.version, 1);
+  assert.equal((await api.getLatest(odd, audit)).body.version, 2);
+  assert.deepEqual((await api.listLatest(odd).all()).map(({ topic }) => topic), [audit, "Text"]);
+  assert.deepEqual((await api.listTopic(odd, audit, { order: "desc", limit: 1 }).all()).map(({ version }) => version), [2, 1]);
+  await api.amendRevision(odd, audit, 1, { attributes: { result: "unclear" } });
+  assert.deepEqual((await api.getRevision(odd, audit, 1)).body.attributes, { result: "unclear" });
+  assert.equal((await api.removeRevision(odd, audit, 2)).status, 204);
+  assert.equal((await api.listRevisions(odd).all()).length, 2);
+
+  // Links, a copy, the trash, and the end.
+  await api.createNode({ id: "mouse order", parent: order, attributes: { product: values.set(["P#17", "P#4"]) } }, { wait: 5 });
+  assert.deepEqual(ids(await api.listLinks("P#17", "product", { ancestors: true }).all()), ["mouse order"]);
+  const copy = await api.copyNode(order, { ids: "copy", segment: "a copy" });
+  await api.done(copy);
+  assert.equal((await api.getOperation(copy.body.id)).body.copied, 3);
+  await api.placed("copy", { below: true });
+  assert.equal(await api.count("copy"), 2);
+  await api.trashNode("copy", { wait: 5, below: true });
+  assert.deepEqual(ids(await api.listTrash().all()), ["copy"]);
+  await api.restoreNode("copy", {}, { wait: 5, below: true });
+  await assert.rejects(api.deleteNode("copy"), problems.HasChildren);
+  const begun = await api.deleteNode("copy", { children: "delete" });
+  assert.equal(begun.status, 202);
+  await api.done(begun);
+  assert.ok(ids(await api.listOperations({ status: "done", limit: 1 }).all()).includes(begun.body.id));
+  await api.done(await api.deleteNode("mouse order"));
+  await assert.rejects(api.getNode("mouse order"), problems.NotFound);
+  assert.equal((await api.getFanout(odd, { below: true })).body.below!.up_to_date, true);
+  assert.ok((await api.getIndex()).body && (await api.getHealth()).body.status === "ok");
+  await assert.rejects(api.getAudit(), problems.NotFound);
+  assert.deepEqual([...called].sort(), Object.keys(OPERATIONS).sort(), "a call that no test makes");
+});
+
+test("answers say what headers said", async () => {
+  const id = prefixed();
+  const named = { minimal: true, idempotencyKey: `"${id}\\` };
+  const made = await api.createNode({ id }, named);
+  assert.deepEqual([made.status, made.body, made.replayed], [204, undefined, false]);
+  const again = await api.createNode({ id }, named);
+  assert.ok(again.replayed && again.etag === made.etag && made.written);
+  assert.equal((await api.getNode(id, {}, { ifNoneMatch: made.etag! })).status, 304);
+  await assert.rejects(api.createNode({ id: `${id}2` }, named), problems.IdempotencyMismatch);
+  await assert.rejects(api.createNode({ id }), problems.Exists);
+  await assert.rejects(api.listChildren(id, { limit: 0 }).all(), (error: unknown) => error instanceof problems.BadParameter && error.field === "limit");
+  await api.putNode(id, { parent: null, segment: `Folder ${id}` });
+  await assert.rejects(api.createNode({ segment: `FOLDER ${id}` }), (error: unknown) =>
+    error instanceof problems.NameTaken && error.node === id && error.location === `/nodes/${id}`);
+  const { results } = (await api.batch({ operations: [{ delete: { id: `${id} nobody` } }, { put: { id: `${id} b`, parent: id } }] })).body;
+  assert.deepEqual(results.map(({ status }) => status), [404, 201]);
+  assert.ok(problemOf(results[0]!.problem!) instanceof problems.NotFound);
+});
+
+test("a session reads what it has written: more writes than a read takes tokens, and in another session", async () => {
+  const id = prefixed();
+  const session = api.session();
+  await session.createNode({ id });
+  for (let position = 0; position < 25; position++) {
+    await session.createNode({ id: `${id}-${position}`, parent: id });
+    if (position % 6 === 0) assert.equal((await session.listChildren(id, { limit: 5 }).all()).length, position + 1);
+  }
+  await session.batch({ operations: Array.from({ length: 25 }, (_, position) => ({ put: { id: `${id}-b${position}`, parent: id } })) });
+  await session.patchNode(`${id}-0`, { parent: `${id}-1`, revision: { topic: "T", attributes: {} } });
+  assert.ok(session.written.length > 25);
+  const other = api.session();
+  other.mustShow(...session.written);
+  for (const reader of [session, other]) {
+    assert.equal(await reader.count(id), 50);
+    assert.equal((await reader.getLatest(`${id}-0`, "T")).body.version, 1);
+    assert.deepEqual(ids(await reader.listChildren(`${id}-1`).all()), [`${id}-0`]);
+    assert.ok(reader.written.length <= 10);
+  }
+  await session.done(await session.deleteNode(id, { children: "delete" }));
+  await assert.rejects(session.listChildren(id).all(), problems.NotFound);
+});
+
+test("what takes too long is told, and a caller may end a call", async () => {
+  const never = new Sapwood(url, {
+    fetch: async (input, init) => {
+      const response = await fetch(input, init);
+      if (!String(input).includes("/operations/")) return response;
+      return new Response((await response.text()).replace('"done"', '"running"'), response);
+    },
+  });
+  const id = prefixed();
+  await api.createNode({ id });
+  await api.createNode({ parent: id }, { wait: 5 });
+  await assert.rejects(never.done(await never.deleteNode(id, { children: "delete" }), { timeout: 200 }), TookTooLong);
+  await assert.rejects(api.getNode(id, {}, { signal: AbortSignal.abort(new Error("ended")) }), /ended/);
+});
+
+type Order = "pass" | "lose" | "drop" | number | { status: number; slug: string; headers?: Record<string, string> };
+
+/**
+ * Hands requests on, and does with each answer what the next order says: `lose` closes the connection after the API has answered, `drop` before
+ * it was asked, a number or a problem is answered in the API's place, and `pass` hands the answer on, as for all requests after the last.
+ */
+class Proxy {
+  readonly seen: string[] = [];
+  orders: Order[] = [];
+  private readonly server = createServer((request, response) => void this.handled(request, response));
+
+  get url(): string {
+    return `http://127.0.0.1:${(this.server.address() as AddressInfo).port}`;
+  }
+
+  begin = () => new Promise<void>(done => this.server.listen(0, "127.0.0.1", done));
+
+  end(): void {
+    this.server.closeAllConnections();
+    this.server.close();
+  }
+
+  given(...orders: Order[]): this {
+    this.seen.length = 0;
+    this.orders = orders;
+    return this;
+  }
+
+  private async handled(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    this.seen.push(`${request.method} ${request.headers["idempotency-key"] ?? "-"}`);
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const order = this.orders.shift() ?? "pass";
+    if (order === "drop") return void request.socket.destroy();
+    if (typeof order === "number") return void response.writeHead(order, { "content-type": "application/json" }).end('{"message": "of the gateway"}');
+    if (typeof order === "object") {
+      const body = { type: `urn:sapwood:problem:${order.slug}`, title: "T", status: order.status, detail: "D" };
+      return void response.writeHead(order.status, { "content-type": "application/problem+json", ...order.headers }).end(JSON.stringify(body));
+    }
+    const headers = { ...request.headers, host: new URL(url).host, connection: "close" };
+    const upstream = ask(new URL(request.url!, url), { method: request.method!, headers }, answer => {
+      const text: Buffer[] = [];
+      answer.on("data", (chunk: Buffer) => text.push(chunk)).on("end", () => {
+        if (order === "lose") return request.socket.destroy();
+        response.writeHead(answer.statusCode!, { ...answer.headers, connection: "keep-alive" }).end(Buffer.concat(text));
+      });
+    });
+    upstream.end(Buffer.concat(chunks));
+  }
+}
+
+const proxy = new Proxy();
+before(() => proxy.begin());
+after(() => proxy.end());
+
+/** A client behind the proxy that waits a twentieth of the time. */
+class Quick extends Sapwood {
+  constructor(options: SapwoodOptions = {}) {
+    super(proxy.url, options);
+    const { pause } = this.sender;
+    this.sender.pause = (milliseconds, signal) => pause(milliseconds / 20, signal);
+  }
+}
+const soon = { headers: { "retry-after": "0" } };
+
+async function made(): Promise<string> {
+  const id = prefixed();
+  await direct.createNode({ id });
+  return id;
+}
+
+test("what is named is done once", async () => {
+  const id = await made();
+  const count = async () =>
+    (await direct.listChildren(id, { consistent: true }).all()).length + (await direct.listRevisions(id, { consistent: true }).all()).length;
+  const wait = { wait: 5 };
+  const calls: [(through: Sapwood) => Promise<Answer<unknown>>, number][] = [
+    [through => through.createNode({ parent: id }, wait), 201],
+    [through => through.appendRevision(id, "Audit", { attributes: {} }, wait), 201],
+    [through => through.putNode(id, { parent: null, revision: { topic: "Text", attributes: {} } }, wait), 200],
+    [through => through.batch({ operations: [{ put: { parent: id } }] }, wait), 200],
+    [async through => through.deleteNode((await direct.listChildren(id, { consistent: true }).all())[0]!.id, {}, wait), 204],
+  ];
+  const unknown: Order[] = [{ status: 503, slug: "outcome-unknown" }, { status: 500, slug: "internal", ...soon }];
+  for (const lost of ["lose", "drop", 503, 500, ...unknown] as const) {
+    for (const [call, wanted] of calls) {
+      const earlier = await count();
+      proxy.given(lost, lost);
+      const answer = await call(new Quick());
+      const what = `${JSON.stringify(lost)} ${wanted}`;
+      assert.deepEqual([answer.status, proxy.seen.length, new Set(proxy.seen).size, answer.replayed], [wanted, 3, 1, lost === "lose"], what);
+      assert.equal(await count() - earlier, wanted === 204 ? -1 : 1, what);
+    }
+  }
+});
+
+test("what has no name isn't done again", async () => {
+  const id = await made();
+  for (const lost of ["lose", "drop", 503, { status: 503, slug: "outcome-unknown", headers: { location: `/nodes/${id}` } }] as const) {
+    proxy.given(lost);
+    const call = new Quick({ idempotencyKeys: false }).appendRevision(id, "Log", { attributes: {} });
+    await assert.rejects(call, (error: unknown) => error instanceof OutcomeUnknown && error.location!.includes(id));
+    assert.equal(proxy.seen.length, 1);
+  }
+});
+
+test("a PUT is done again, and tells if its condition is gone", async () => {
+  const id = await made();
+  proxy.given("lose");
+  const put = await new Quick().putNode(id, { parent: null, attributes: { a: 1 } });
+  assert.deepEqual([put.body.attributes, proxy.seen], [{ a: 1 }, ["PUT -", "PUT -"]]);
+  const change = { attributes: { a: 2 } };
+  proxy.given("lose");
+  await assert.rejects(new Quick().patchNode(id, change, { ifMatch: put.etag! }), OutcomeUnknown);
+  proxy.given("drop");
+  assert.equal((await new Quick().patchNode(id, change, { ifMatch: (await direct.getNode(id)).etag! })).status, 200);
+  // What the API itself doesn't know isn't sent again blindly.
+  proxy.given({ status: 503, slug: "outcome-unknown" });
+  await assert.rejects(new Quick().patchNode(id, change), OutcomeUnknown);
+  assert.equal(proxy.seen.length, 1);
+});
+
+test("what was refused for a moment is asked again", async () => {
+  const id = await made();
+  for (const refusal of [429, { status: 503, slug: "unavailable", ...soon }, { status: 409, slug: "in-progress", ...soon }] as const) {
+    for (const idempotencyKeys of [true, false]) {
+      proxy.given(refusal, refusal);
+      const { status } = await new Quick({ idempotencyKeys }).createNode({ parent: id });
+      assert.deepEqual([status, proxy.seen.length], [201, 3]);
+    }
+  }
+});
+
+test("it gives up", async () => {
+  const id = await made();
+  const asks = async (error: new (...given: never[]) => Error, attempts: number, order: Order, call = (through: Sapwood): Promise<unknown> => through.getNode(id)) => {
+    proxy.given(...Array.from({ length: 9 }, () => order));
+    await assert.rejects(call(new Quick({ attempts })), (found: unknown) => found instanceof error, JSON.stringify(order));
+    assert.equal(proxy.seen.length, attempts);
+  };
+  await asks(NoAnswer, 3, "drop");
+  await asks(problems.Throttled, 2, 429);
+  await asks(Problem, 2, 503);
+  await asks(OutcomeUnknown, 2, "drop", through => through.createNode({}));
+  await asks(problems.Unauthorized, 1, 401);
+  await asks(problems.Forbidden, 1, 403);
+  await asks(problems.Unavailable, 2, { status: 503, slug: "unavailable", ...soon });
+  await asks(problems.NotYetPlaced, 1, { status: 409, slug: "not-yet-placed" });
+  // Nobody is there, so nothing was done.
+  const gone = new Proxy();
+  await gone.begin();
+  const nobody = new Sapwood(gone.url, { attempts: 2 });
+  gone.end();
+  await assert.rejects(nobody.createNode({}), NoAnswer);
+});
+
+test("reads are asked again, each page by itself, and headers may be asked for", async () => {
+  const id = await made();
+  proxy.given("drop", 502, "lose", { status: 503, slug: "unavailable", ...soon });
+  assert.equal((await new Quick().getNode(id)).body.id, id);
+  assert.equal(proxy.seen.length, 5);
+  const children = [0, 1, 2, 3].map(position => `${id}-${position}`);
+  for (const child of children) await direct.createNode({ id: child, parent: id }, { wait: 5 });
+  proxy.given("lose", "pass", "lose", "pass", 503, "drop");
+  assert.deepEqual(ids(await new Quick().listChildren(id, { limit: 2 }).all()), children);
+  let asked = 0;
+  proxy.given("drop");
+  await new Quick({ headers: async () => ({ authorization: `Bearer ${++asked}` }) }).getNode(id);
+  assert.equal(asked, 2);
+});
+
+test("there is a class for each type of problem", () => {
+  const kinds = readFileSync(new URL("../../../../shared/http/src/problem/kind.rs", import.meta.url), "utf8");
+  const slugs = [...kinds.matchAll(/Self::\w+ => \("([a-z-]+)", "/g)].map(([, slug]) => slug!);
+  assert.deepEqual([...Object.keys(PROBLEMS), "outcome-unknown"].sort(), slugs.sort());
+  assert.ok(slugs.length > 30);
+  for (const [slug, kind] of Object.entries(PROBLEMS)) {
+    const found = problemOf({ type: `urn:sapwood:problem:${slug}`, title: "T", status: 409, detail: "D" });
+    assert.ok(found.constructor === kind && found instanceof Problem && found.slug === slug);
+  }
+  for (const slug of ["of-a-later-version", "constructor", "__proto__"]) {
+    const later = problemOf({ type: `urn:sapwood:problem:${slug}`, title: "T", status: 409, detail: "D" });
+    assert.ok(later.constructor === Problem && later.message === "T: D");
+  }
+  assert.throws(() => inPath("\ud800"), URIError);
+});
