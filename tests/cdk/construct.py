@@ -1,0 +1,295 @@
+"""The construct of infra/cdk: that it synthesizes what the template says, whatever the parameters are, and that what the CDK's own command
+deploys on ministack works.
+
+`.ci/cdk` makes the package and installs it beside trees.js. The modules are those of the rehearsal.
+"""
+
+import functools
+import json
+import os
+import re
+import shutil
+import subprocess
+import tempfile
+import time
+import unittest
+from pathlib import Path
+
+from deployment import plant
+from emulator import Emulator
+from oracle import Oracle
+from table import Table
+from templates import EVERYTHING, REGION, Standing, cfn_lint, for_here, translated, written
+from samcli.yamlhelper import yaml_dump, yaml_parse
+
+HERE = Path(os.environ["SAPWOOD_APP"])
+INSTALLED = HERE / "node_modules" / "@sapwood" / "cdk"
+# What SAM and the construct append to the names of versions.
+HASH = re.compile(r"(Version)[0-9a-f]{10}$")
+STREAM = EVERYTHING["ExistingTableStreamArn"]
+# The template's parameters of each case. The construct gets them as its properties.
+CASES = {
+    "defaults": {},
+    "everything": EVERYTHING,
+    "everything but gradual": EVERYTHING | {"GradualDeployment": "false", "Audit": "heal"},
+    "dev": {"Stage": "dev", "Audit": "off", "OrderAttribute": "rank,name:caseless", "OrderByHand": "on", "Totals": "count,size"},
+    "names": {"PartitionKey": "pk", "SortKey": "sk", "NodeSortKey": "METADATA", "FanOut": "off", "PathRows": "off", "Trash": "on"},
+    "topic": {"AlarmTopicArn": f"arn:aws:sns:{REGION}:123456789012:alarms", "GradualDeployment": "true", "UniqueNames": "caseless"},
+}
+# What the construct must refuse, and what it says.
+REFUSED = {
+    "no value": ({"props": {"stage": "test"}}, "stage: test isn't one of dev, prod"),
+    "no pattern": ({"props": {"alarmEmail": "nobody"}}, "alarmEmail: nobody doesn't match"),
+    "no property": ({"props": {"colour": "red"}}, "colour: there is no such property"),
+    "no issuer": ({"props": {"apiAuthorization": "JWT"}}, "JwtIssuer is needed with ApiAuthorization=JWT"),
+    "no alarms": ({"props": {"stage": "dev", "gradualDeployment": True}}, "GradualDeployment=true needs the alarms of Stage=prod"),
+    "no stream": ({"table": "deaf"}, "the table has no stream"),
+}
+
+
+def properties(parameters):
+    """The construct's properties for the template's parameters."""
+    words = {"on": True, "off": False, "true": True, "false": False}
+    given = {name: words.get(value, value) for name, value in parameters.items() if name != "ExistingTableStreamArn"}
+    # `off` of these is a word among others.
+    given |= {name: parameters[name] for name in ("Audit", "UniqueNames") if name in parameters}
+    given |= {name: value.split(",") for name, value in given.items() if name in ("OrderAttribute", "Totals", "CorsOrigins")}
+    return {name[0].lower() + name[1:]: value for name, value in given.items()}
+
+
+def plain(value, names, parameters):
+    """A value of a template in a form that doesn't depend on how it is written: references by the template's names, texts with references as
+    their parts."""
+    again = functools.partial(plain, names=names, parameters=parameters)
+    if isinstance(value, list):
+        return [again(item) for item in value]
+    if not isinstance(value, dict):
+        return value
+    if len(value) == 1:
+        ((function, argument),) = value.items()
+        if function == "Ref":
+            return parameters[argument] if argument in parameters else {"Ref": names.get(argument, argument)}
+        if function == "Fn::GetAtt":
+            return {"Fn::GetAtt": [names.get(argument[0], argument[0]), argument[1]]}
+        if function == "Fn::Sub":
+            text, variables = (argument, {}) if isinstance(argument, str) else argument
+            parts = re.split(r"\$\{([^}]+)\}", text)
+            found = ({"Fn::GetAtt": name.split(".", 1)} if "." in name else {"Ref": name} for name in parts[1::2])
+            of = [variables.get(name, reference) for name, reference in zip(parts[1::2], found)]
+            return joined([again(part) for pair in zip(parts[::2], [*of, ""]) for part in pair])
+        if function == "Fn::Join" and argument[0] == "":
+            return joined(again(argument[1]))
+        if function == "Fn::Split" and isinstance(text := again(argument[1]), str):
+            return text.split(argument[0])
+        if function == "Fn::Select" and isinstance(found := again(argument[1]), list):
+            return found[int(argument[0])]
+    return {name: again(item) for name, item in value.items()}
+
+
+def joined(parts):
+    whole = []
+    for part in parts:
+        inner = part["parts"] if isinstance(part, dict) and "parts" in part else [part]
+        for one in filter(None, inner):
+            if whole and isinstance(one, str) and isinstance(whole[-1], str):
+                whole[-1] += one
+            else:
+                whole.append(one)
+    if len(whole) > 1:
+        return {"parts": whole}
+    return whole[0] if whole else ""
+
+
+def without_files(name, resource):
+    """A resource without the places of its files, and these."""
+    given = dict(resource["Properties"])
+    if resource["Type"] == "AWS::Lambda::Function":
+        return resource | {"Properties": given}, given.pop("Code")["S3Key"]
+    if resource["Type"] == "AWS::CloudFormation::Stack":
+        return resource | {"Properties": given}, given.pop("TemplateURL")
+    return resource, None
+
+
+class Synthesized:
+    """What the construct makes of a case."""
+
+    def __init__(self, directory, construct="Trees"):
+        self.directory = directory
+        self.template = json.loads((directory / "App.template.json").read_text())
+        self.names = {}
+        for id, resource in self.template["Resources"].items():
+            path = resource.get("Metadata", {}).get("aws:cdk:path", "").split("/")
+            if path[:2] == ["App", construct] and len(path) == 3:
+                self.names[id] = HASH.sub(r"\1", path[2])
+        self.resources, self.files = {}, {}
+        for id, name in self.names.items():
+            resource = plain(self.template["Resources"][id], self.names, {})
+            resource.pop("Metadata")
+            depends = resource.pop("DependsOn", [])
+            resource["DependsOn"] = sorted(self.names[one] for one in depends)
+            self.resources[name], self.files[name] = without_files(name, resource)
+        self.outputs = {name: plain(output["Value"], self.names, {}) for name, output in self.template.get("Outputs", {}).items()}
+
+    def file(self, name):
+        """The bytes of a resource's file, as they are uploaded."""
+        (hashed,) = re.findall(r"[0-9a-f]{64}\.\w+", json.dumps(self.files[name]))
+        return (self.directory / f"asset.{hashed}").read_bytes()
+
+
+class Construct(unittest.TestCase):
+    maxDiff = None
+
+    @classmethod
+    def setUpClass(cls):
+        cls.temporary = Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="cdk-")))
+        cases = {name: {"props": properties(parameters), "table": parameters.get("ExistingTableStreamArn")} for name, parameters in CASES.items()}
+        cases |= {name: case for name, (case, _) in REFUSED.items()}
+        cases |= {"table of the app": {"table": "own"}, "two": {"constructs": ["Trees", "Others"]}, "changed": {"props": {"trash": True}}}
+        cls.refused = cls.synthesize(cases, cls.temporary / "out")
+
+    @classmethod
+    def synthesize(cls, cases, directory):
+        (cls.temporary / "cases.json").write_text(json.dumps(cases))
+        command = ["node", HERE / "trees.js", cls.temporary / "cases.json", directory]
+        done = subprocess.run(command, capture_output=True, text=True)
+        if done.returncode != 0:
+            raise RuntimeError(done.stdout + done.stderr)
+        return json.loads(done.stdout)
+
+    def synthesized(self, name, construct="Trees"):
+        return Synthesized(self.temporary / "out" / name, construct)
+
+    def test_it_makes_what_the_template_says(self):
+        template = for_here(written())
+        for name, parameters in CASES.items():
+            with self.subTest(name):
+                made, wanted = self.synthesized(name), self.wanted(template, parameters)
+                self.assertEqual(set(made.resources), set(wanted.resources))
+                for resource in wanted.resources:
+                    self.assertEqual(made.resources[resource], wanted.resources[resource], resource)
+                self.assertEqual(made.outputs, wanted.outputs)
+                self.assertGreater(len(made.resources), 35)
+
+    def wanted(self, template, parameters):
+        """The same of the template, as SAM translates it and an independent reading of it decides."""
+        sam = translated(parameters, template)
+        standing = Standing(sam, parameters)
+        names = {id: HASH.sub(r"\1", id) for id in sam["Resources"]}
+        resources = {}
+        for id, resource in standing.resources.items():
+            resource = plain({key: it for key, it in resource.items() if key not in ("Metadata", "Condition")}, names, standing.parameters)
+            depends = resource.get("DependsOn", [])
+            resource["DependsOn"] = sorted([depends] if isinstance(depends, str) else depends)
+            resources[names[id]] = without_files(id, resource)[0]
+        there = {id: output for id, output in sam["Outputs"].items() if standing.holds(output.get("Condition"))}
+        standing.outputs = {id: plain(standing.resolved(output["Value"]), names, standing.parameters) for id, output in there.items()}
+        standing.resources = resources
+        return standing
+
+    def test_its_files_are_the_packages(self):
+        made = self.synthesized("defaults")
+        for function, archive in (("StreamHandler", "stream-handler"), ("ApiReader", "api-reader"), ("ApiWriter", "api-writer"), ("Auditor", "auditor")):
+            self.assertEqual(made.file(function), (INSTALLED / "functions" / f"{archive}.zip").read_bytes())
+        for stack, file in (("AlarmStack", "alarms"), ("MappingAlarmStack", "mapping-alarms"), ("DashboardStack", "dashboard")):
+            self.assertEqual(made.file(stack), (INSTALLED / "functions" / "infra" / f"{file}.yaml").read_bytes())
+
+    def test_what_contradicts_itself_is_refused(self):
+        self.assertEqual(self.refused.keys(), REFUSED.keys(), self.refused)
+        for name, (_, said) in REFUSED.items():
+            self.assertIn(said, self.refused[name])
+
+    def test_a_table_of_the_app_takes_the_place_of_its_own(self):
+        made = self.synthesized("table of the app")
+        self.assertNotIn("Table", made.resources)
+        (table,) = (id for id, one in made.template["Resources"].items() if one["Type"] == "AWS::DynamoDB::GlobalTable")
+        stream = {"Fn::GetAtt": [table, "StreamArn"]}
+        self.assertEqual(made.resources["TableChanges"]["Properties"]["EventSourceArn"], stream)
+        named = made.resources["ApiReader"]["Properties"]["Environment"]["Variables"]["TABLE_NAME"]
+        self.assertEqual(named, {"Fn::Select": [1, {"Fn::Split": ["/", {"parts": [stream, "/"]}]}]})
+        self.assertEqual(made.outputs["TableStreamArn"], stream)
+
+    def test_versions_follow_the_parameters_and_nothing_else(self):
+        def versions(case):
+            resources = json.loads((self.temporary / "out" / case / "App.template.json").read_text())["Resources"]
+            return {id for id, resource in resources.items() if resource["Type"] == "AWS::Lambda::Version"}
+
+        self.assertEqual(len(versions("defaults")), 3)
+        self.synthesize({"defaults": {}, "table of the app": {"table": "own"}}, self.temporary / "again")
+        for case in ("defaults", "table of the app"):
+            again = (self.temporary / "again" / case / "App.template.json").read_text()
+            self.assertEqual((self.temporary / "out" / case / "App.template.json").read_text(), again)
+        self.assertEqual(versions("defaults") & versions("changed"), set())
+
+    def test_a_stack_can_have_two(self):
+        one, other = self.synthesized("two"), self.synthesized("two", "Others")
+        self.assertEqual(one.resources, other.resources)
+        self.assertEqual(set(one.names) & set(other.names), set())
+
+    def test_what_it_makes_is_a_template_that_cfn_lint_takes(self):
+        """But for what the CDK itself writes (its rule on regions, and its version)."""
+        for name in ("defaults", "everything", "table of the app"):
+            self.assertEqual(cfn_lint(self.temporary / "out" / name / "App.template.json", ignored=("W1030", "W1001")), [], name)
+
+    def test_grants_are_those_of_a_caller(self):
+        resources = json.dumps(self.synthesized("defaults").template["Resources"])
+        self.assertIn('"execute-api:Invoke"', resources)
+        self.assertIn("/*/GET/*", resources)
+
+
+class Deployed(unittest.TestCase):
+    """By the CDK's own command, on ministack."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.emulator = Emulator(os.environ["MINISTACK_PYTHON"])
+        cls.addClassCleanup(cls.emulator.stop)
+        cls.bucket = f"cdk-assets-{REGION}"
+        where = {"CreateBucketConfiguration": {"LocationConstraint": REGION}}
+        cls.emulator.client("s3").create_bucket(Bucket=cls.bucket, **where)
+        # ministack knows no alarms that compute.
+        for path in (INSTALLED / "functions" / "infra").glob("*.yaml"):
+            template = yaml_parse(path.read_text())
+            template["Resources"] = {id: it for id, it in template["Resources"].items() if "Metrics" not in it.get("Properties", {})}
+            path.write_text(yaml_dump(template))
+
+    def cdk(self, *arguments, **props):
+        case = {"props": props, "bucket": self.bucket, "url": self.emulator.url}
+        environment = self.emulator.environment | {"SAPWOOD_CASE": json.dumps(case), "CDK_DISABLE_VERSION_CHECK": "1", "AWS_ACCOUNT_ID": "000000000000"}
+        command = [HERE / "node_modules" / ".bin" / "cdk", *arguments, "--app", "node trees.js", "--no-notices", "--no-version-reporting"]
+        done = subprocess.run(command, cwd=HERE, env=environment, capture_output=True, text=True, timeout=300)
+        if done.returncode != 0:
+            raise RuntimeError(f"{done.stdout}\n{done.stderr}\n{self.emulator.process.said()[-4000:]}")
+        return done.stdout + done.stderr
+
+    def test_a_the_command_deploys_it(self):
+        began = time.monotonic()
+        self.cdk("deploy", "--require-approval", "never", "--method", "direct")
+        print(f"cdk deploy: {time.monotonic() - began:.0f} s")
+        type(self).outputs = self.emulator.outputs("App")
+        type(self).table = Table(self.emulator.client("dynamodb"), self.outputs["TableName"], Oracle())
+
+    def test_b_base_records_fan_out(self):
+        plant(self.table)
+        self.table.settle(self)
+        self.table.set("d", "parent", "W")
+        self.table.settle(self)
+
+    def test_c_the_functions_answer(self):
+        event = json.loads((Path(__file__).resolve().parents[1] / "events" / "api" / "get-node.json").read_text())
+        answer = self.emulator.client("lambda").invoke(FunctionName=self.outputs["ApiReaderName"], Payload=json.dumps(event))
+        self.assertEqual(json.loads(answer["Payload"].read())["statusCode"], 200)
+
+    def test_d_a_changed_property_is_an_update(self):
+        self.cdk("deploy", "--require-approval", "never", "--method", "direct", neverCopied="secret")
+        self.assertEqual(self.emulator.outputs("App"), self.outputs)
+        function = self.emulator.client("lambda").get_function_configuration(FunctionName=self.outputs["StreamHandlerName"])
+        self.assertEqual(function["Environment"]["Variables"]["NEVER_COPIED"], "secret")
+
+    def test_e_the_stack_goes_and_the_table_stays(self):
+        self.emulator.client("cloudformation").delete_stack(StackName="App")
+        self.emulator.client("cloudformation").get_waiter("stack_delete_complete").wait(StackName="App", WaiterConfig={"Delay": 1, "MaxAttempts": 120})
+        self.assertIn(self.outputs["TableName"], self.emulator.client("dynamodb").list_tables()["TableNames"])
+
+
+if __name__ == "__main__":
+    unittest.main()

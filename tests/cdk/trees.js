@@ -1,0 +1,53 @@
+// An app with the construct of infra/cdk, for construct.py: node trees.js CASES DIRECTORY synthesizes an app for each case, into a directory of
+// its own, and prints which are refused and why. With SAPWOOD_CASE it is the app of one case, for the CDK's own command.
+"use strict";
+const { readFileSync } = require("node:fs");
+const { join } = require("node:path");
+const cdk = require("aws-cdk-lib");
+const dynamodb = require("aws-cdk-lib/aws-dynamodb");
+const iam = require("aws-cdk-lib/aws-iam");
+const { Sapwood } = require("@sapwood/cdk");
+
+function app({ props = {}, table, constructs = ["Trees"], bucket, url }, outdir) {
+  const context = { "aws:cdk:enable-path-metadata": true, "aws:cdk:disable-stack-trace": true };
+  const made = new cdk.App({ ...(outdir && { outdir }), context, analyticsReporting: false });
+  // The command's own roles and bucket are made by `cdk bootstrap`, which a rehearsal doesn't have.
+  const synthesizer = bucket && new cdk.CliCredentialsStackSynthesizer({ fileAssetsBucketName: bucket });
+  const stack = new cdk.Stack(made, "App", { ...(synthesizer && { synthesizer }) });
+  const tables = {
+    own: () => new dynamodb.TableV2(stack, "Table", {
+      partitionKey: { name: "PK", type: dynamodb.AttributeType.STRING },
+      sortKey: { name: "SK", type: dynamodb.AttributeType.STRING },
+      dynamoStream: dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
+    }),
+    deaf: () => new dynamodb.Table(stack, "Table", { partitionKey: { name: "PK", type: dynamodb.AttributeType.STRING } }),
+    existing: arn => dynamodb.Table.fromTableAttributes(stack, "Table", { tableArn: arn.split("/stream/")[0], tableStreamArn: arn }),
+  };
+  const given = table && (tables[table] ? tables[table]() : tables.existing(table));
+  for (const [position, name] of constructs.entries()) {
+    const trees = new Sapwood(stack, name, { ...props, ...(given && { table: given }), ...(position > 0 && { outputs: false }) });
+    const role = new iam.Role(stack, `${name}Caller`, { assumedBy: new iam.AccountPrincipal("111122223333") });
+    trees.grantInvoke(role, "GET/*");
+    trees.table.grantReadData(role);
+    if (url) {
+      for (const name of ["StreamHandler", "ApiReader", "ApiWriter", "Auditor"]) {
+        trees.resource(name).addPropertyOverride("Environment.Variables.AWS_ENDPOINT_URL", url);
+      }
+    }
+  }
+  return made;
+}
+
+if (process.env.SAPWOOD_CASE) {
+  app(JSON.parse(process.env.SAPWOOD_CASE)).synth();
+} else {
+  const refused = {};
+  for (const [name, given] of Object.entries(JSON.parse(readFileSync(process.argv[2], "utf8")))) {
+    try {
+      app(given, join(process.argv[3], name)).synth();
+    } catch (error) {
+      refused[name] = error.message;
+    }
+  }
+  console.log(JSON.stringify(refused));
+}
