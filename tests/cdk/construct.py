@@ -275,9 +275,10 @@ class Deployed(unittest.TestCase):
         self.table.settle(self)
 
     def test_c_the_functions_answer(self):
-        event = json.loads((Path(__file__).resolve().parents[1] / "events" / "api" / "get-node.json").read_text())
-        answer = self.emulator.client("lambda").invoke(FunctionName=self.outputs["ApiReaderName"], Payload=json.dumps(event))
-        self.assertEqual(json.loads(answer["Payload"].read())["statusCode"], 200)
+        for function, event, status in (("ApiWriterName", "create-node", 201), ("ApiReaderName", "get-node", 200)):
+            payload = (Path(__file__).resolve().parents[1] / "events" / "api" / f"{event}.json").read_text()
+            answer = self.emulator.client("lambda").invoke(FunctionName=self.outputs[function], Payload=payload)
+            self.assertEqual(json.loads(answer["Payload"].read())["statusCode"], status, event)
 
     def test_d_a_changed_property_is_an_update(self):
         self.cdk("deploy", "--require-approval", "never", "--method", "direct", neverCopied="secret")
