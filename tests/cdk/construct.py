@@ -10,6 +10,7 @@ import os
 import re
 import shutil
 import subprocess
+import sys
 import tempfile
 import time
 import unittest
@@ -17,7 +18,9 @@ from pathlib import Path
 
 from deployment import plant
 from emulator import Emulator
+from main import Result
 from oracle import Oracle
+from packaging import for_the_emulator
 from table import Table
 from templates import EVERYTHING, REGION, Standing, cfn_lint, for_here, translated, written
 from samcli.yamlhelper import yaml_dump, yaml_parse
@@ -292,5 +295,48 @@ class Deployed(unittest.TestCase):
         self.assertIn(self.outputs["TableName"], self.emulator.client("dynamodb").list_tables()["TableNames"])
 
 
+class FromABucket(unittest.TestCase):
+    """The package's template, as `sam package` uploads it, as a nested stack: what docs/deploying.md says of Terraform and others."""
+
+    def test_the_packaged_template_is_a_nested_stack(self):
+        emulator = Emulator(os.environ["MINISTACK_PYTHON"])
+        self.addCleanup(emulator.stop)
+        package = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cdk-"))) / "package"
+        shutil.copytree(os.environ["SAPWOOD_PACKAGE"], package)
+        for_the_emulator(package, emulator.url)
+        where = {"CreateBucketConfiguration": {"LocationConstraint": REGION}}
+        emulator.client("s3").create_bucket(Bucket="my-artifacts", **where)
+        packaged = package / "packaged.yaml"
+        code, said = emulator.sam(
+            "package", "--template-file", package / "template.yaml", "--s3-bucket", "my-artifacts", "--output-template-file", packaged
+        )
+        self.assertEqual(code, 0, said)
+        emulator.client("s3").upload_file(str(packaged), "my-artifacts", "sapwood/0.1.0.yaml")
+        nested = {
+            "Type": "AWS::CloudFormation::Stack",
+            "Properties": {
+                "TemplateURL": f"https://my-artifacts.s3.{REGION}.amazonaws.com/sapwood/0.1.0.yaml",
+                "Parameters": {"OrderAttribute": "rank"},
+            },
+        }
+        outputs = {"Table": {"Value": {"Fn::GetAtt": ["Sapwood", "Outputs.TableName"]}}}
+        cloudformation = emulator.client("cloudformation")
+        body = json.dumps({"Resources": {"Sapwood": nested}, "Outputs": outputs})
+        cloudformation.create_stack(StackName="outer", TemplateBody=body, Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"])
+        cloudformation.get_waiter("stack_create_complete").wait(StackName="outer", WaiterConfig={"Delay": 1, "MaxAttempts": 120})
+        table = Table(emulator.client("dynamodb"), emulator.outputs("outer")["Table"], Oracle(order="rank"))
+        table.node("D", rank={"N": "2"})
+        table.node("V", parent="D", rank={"N": "10"})
+        table.settle(self)
+
+
+def main(names):
+    loader, result = unittest.TestLoader(), Result()
+    for case in names or ("Construct", "Deployed", "FromABucket"):
+        loader.loadTestsFromName(case, sys.modules[__name__]).run(result)
+    print(f"\ntest result: cdk. {result.passed} passed; {result.failed} failed;")
+    return result.failed != 0 or result.passed == 0
+
+
 if __name__ == "__main__":
-    unittest.main()
+    sys.exit(main(sys.argv[1:]))
