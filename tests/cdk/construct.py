@@ -66,6 +66,9 @@ def plain(value, names, parameters):
     again = functools.partial(plain, names=names, parameters=parameters)
     if isinstance(value, list):
         return [again(item) for item in value]
+    if isinstance(value, bool):
+        # CloudFormation takes the one for the other.
+        return str(value).lower()
     if not isinstance(value, dict):
         return value
     if len(value) == 1:
@@ -183,6 +186,8 @@ class Construct(unittest.TestCase):
             resource = plain({key: it for key, it in resource.items() if key not in ("Metadata", "Condition")}, names, standing.parameters)
             depends = resource.get("DependsOn", [])
             resource["DependsOn"] = sorted([depends] if isinstance(depends, str) else depends)
+            if resource["Type"] == "AWS::Lambda::Version":
+                resource["UpdateReplacePolicy"] = resource["DeletionPolicy"]
             resources[names[id]] = without_files(id, resource)[0]
         there = {id: output for id, output in sam["Outputs"].items() if standing.holds(output.get("Condition"))}
         standing.outputs = {id: plain(standing.resolved(output["Value"]), names, standing.parameters) for id, output in there.items()}
@@ -296,7 +301,7 @@ class Deployed(unittest.TestCase):
 
 
 class FromABucket(unittest.TestCase):
-    """The package's template, as `sam package` uploads it, as a nested stack: what docs/deploying.md says of Terraform and others."""
+    """The package's template, as `sam package` uploads it, as a nested stack: what docs/continuous-deployment.md says of Terraform and others."""
 
     def test_the_packaged_template_is_a_nested_stack(self):
         emulator = Emulator(os.environ["MINISTACK_PYTHON"])

@@ -81,7 +81,9 @@ export class Sapwood extends Construct {
       // The resource keeps the object that it was given, and is synthesized later.
       Object.assign(properties.get(name)!, standing.resolved(placed(Type, Properties, asset)));
       for (const [attribute, value] of Object.entries(attributes)) resource.addOverride(attribute, standing.resolved(value));
-      for (const other of [DependsOn].flat()) resource.addDependency(this.made.get(other)!);
+      // A version is kept in either case. The CDK warns of a resource that says one half of that.
+      if (Type === "AWS::Lambda::Version") resource.addOverride("UpdateReplacePolicy", "Retain");
+      for (const other of [DependsOn].flat()) resource.node.addDependency(this.made.get(other)!);
     }
 
     this.outputs = Object.fromEntries(standing.outputs.map(name => [name, Token.asString(standing.resolved(template.Outputs[name]!.Value))]));

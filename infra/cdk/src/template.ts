@@ -80,7 +80,9 @@ export class Standing {
       }
       case "Fn::FindInMap": {
         const [map, first, second] = (argument as unknown[]).map(part => String(this.resolved(part))) as [string, string, string];
-        return this.template.Mappings[map]![first]![second];
+        const found = this.template.Mappings[map]![first]![second];
+        // A mapping of a template has no booleans.
+        return found === "true" || found === "false" ? found === "true" : found;
       }
     }
     if (name.startsWith("Fn::")) throw new Error(`the template has a function that this construct doesn't know: ${name}`);
