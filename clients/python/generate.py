@@ -90,8 +90,8 @@ def answer(call: Schema) -> str | None:
     return None
 
 
-def operation(call: Schema) -> tuple[str, str, str]:
-    """A line of the table, the type of the call's parameters, and its method."""
+def operation(call: Schema) -> tuple[str, str, str, str]:
+    """A line of the table, the type of the call's parameters, its method, and that of the asynchronous client."""
     id, given = call["operationId"], call.get("parameters", [])
     in_path = [one for one in given if one["in"] == "path"]
     query = [one for one in given if one["in"] == "query"]
@@ -122,12 +122,18 @@ def operation(call: Schema) -> tuple[str, str, str]:
     asked = "{" + "".join(f'"{one["name"]}": {one["name"]}, ' for one in needed) + "**parameters}"
     sent = ("body or {}" if body and not body.get("required") else "body") if content else "None"
     about = "\n\n".join(text for text in (call.get("summary"), call.get("description")) if text)
+    asks = f'self._{"list" if listed else "call"}("{id}", {path}, {asked}, {sent})'
     method = "\n".join([
         f"    def {id}({', '.join(signature)}) -> {returned}:",
         docstring(about, " " * 8),
-        f'        return self._{"list" if listed else "call"}("{id}", {path}, {asked}, {sent})',
+        f"        return {asks}",
     ])
-    return line, parameters, method
+    awaited = "\n".join([
+        f"    {'' if listed else 'async '}def {id}({', '.join(signature)}) -> {'Async' if listed else ''}{returned}:",
+        docstring(f"As `Operations.{id}`.", " " * 8),
+        f"        return {'' if listed else 'await '}{asks}",
+    ])
+    return line, parameters, method, awaited
 
 
 MODELS = '''"""The types of the API's bodies. Made of docs/openapi.json by generate.py."""
@@ -146,7 +152,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Literal, Unpack
 
-from .call import Answer, CallOptions, Operation, Pages
+from .call import Answer, AsyncPages, CallOptions, Operation, Pages
 from .models import *
 
 OPERATIONS = {{
@@ -167,14 +173,26 @@ class Operations:
         raise NotImplementedError
 
 {methods}
+
+
+class AsyncOperations:
+    """A method for each call of the API, to be awaited."""
+
+    async def _call(self, name: str, path: Mapping[str, str | int], parameters: Mapping[str, Any], body: Any) -> Answer[Any]:
+        raise NotImplementedError
+
+    def _list(self, name: str, path: Mapping[str, str | int], parameters: Mapping[str, Any], body: Any) -> AsyncPages[Any, Any]:
+        raise NotImplementedError
+
+{awaited}
 '''
 
 
 def main() -> None:
     schemas = json.loads(DOCUMENT.read_text())["components"]["schemas"]
     (PACKAGE / "models.py").write_text(MODELS.format(models="\n\n\n".join(model(name, schema) for name, schema in schemas.items())))
-    table, parameters, methods = zip(*map(operation, calls()))
-    text = OPERATIONS.format(table="\n".join(table), parameters="\n\n\n".join(filter(None, parameters)), methods="\n\n".join(methods))
+    table, parameters, methods, awaited = ("\n\n".join(filter(None, parts)) for parts in zip(*map(operation, calls())))
+    text = OPERATIONS.format(table=table.replace("\n\n", "\n"), parameters=parameters, methods=methods, awaited=awaited)
     (PACKAGE / "operations.py").write_text(text)
 
 

@@ -1,6 +1,7 @@
 """The client against a running API, whose URL is SAPWOOD_API and whose table is empty at first; and against a proxy before it that loses
 answers."""
 
+import asyncio
 import os
 import re
 import threading
@@ -15,9 +16,11 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from sapwood_client import Answer, NoAnswer, OutcomeUnknown, Problem, Response, Sapwood, Session, TookTooLong, in_path, problem_of, problems, values
+from sapwood_client import (
+    Answer, AsyncSapwood, NoAnswer, OutcomeUnknown, Problem, Response, Sapwood, Session, TookTooLong, in_path, problem_of, problems, values,
+)
 from sapwood_client.models import PatchNode
-from sapwood_client.operations import OPERATIONS
+from sapwood_client.operations import OPERATIONS, AsyncOperations
 from sapwood_client.transport import Connections
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -201,6 +204,29 @@ class Api(unittest.TestCase):
         self.api.create_node({"id": id})
         self.api.create_node({"parent": id}, wait=5)
         return id
+
+    def test_the_asynchronous_client_does_the_same(self) -> None:
+        async def story() -> None:
+            id, api = prefixed(), AsyncSapwood(Sapwood(URL))
+            await api.create_node({"id": id})
+            await asyncio.gather(*(api.create_node({"id": f"{id}-{position}", "parent": id}, wait=5) for position in range(8)))
+            self.assertEqual([child["id"] async for child in api.list_children(id, limit=3)], [f"{id}-{position}" for position in range(8)])
+            self.assertEqual([len(page["items"]) async for page in api.list_children(id, limit=3).pages()], [3, 3, 2])
+            self.assertEqual(len((await api.list_children(id, limit=3).first()).body["items"]), 3)
+            session = api.session()
+            await session.patch_node(f"{id}-0", {"parent": f"{id}-1"})
+            self.assertEqual([child["id"] async for child in session.list_children(f"{id}-1")], [f"{id}-0"])
+            await api.placed(id, below=True)
+            self.assertEqual(await api.count(id), 8)
+            with self.assertRaises(problems.Cycle):
+                await api.patch_node(id, {"parent": f"{id}-0"})
+            await api.done(await api.delete_node(id, children="delete"))
+            with self.assertRaises(problems.NotFound):
+                await api.get_node(id)
+
+        asyncio.run(story())
+        calls = {name for name, method in vars(AsyncOperations).items() if not name.startswith("_")}
+        self.assertEqual(calls, set(OPERATIONS))
 
     def test_threads_may_share_a_client(self) -> None:
         id, failures = prefixed(), list[Exception]()

@@ -1,12 +1,13 @@
 """One call of the API: what is asked, what is answered, and what is asked again."""
 
+import asyncio
 import http.client
 import random
 import re
 import socket
 import ssl
 import uuid
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar
 from urllib.parse import urlencode, urlsplit
@@ -90,6 +91,28 @@ class Pages(Generic[Page, Item]):
     def first(self) -> Answer[Page]:
         """The first page alone, as it was answered."""
         return self._read(None)
+
+
+class AsyncPages(Generic[Page, Item]):
+    """A list of the asynchronous client: iterate over its items, or over `pages()`."""
+
+    def __init__(self, pages: Pages[Page, Item]) -> None:
+        self._pages = pages
+
+    async def __aiter__(self) -> AsyncIterator[Item]:
+        async for page in self.pages():
+            for item in page["items"]:
+                yield item
+
+    async def pages(self) -> AsyncIterator[Page]:
+        """The pages. A page can be empty and have a `cursor`: only the one without is the last."""
+        pages = self._pages.pages()
+        while (page := await asyncio.to_thread(next, pages, None)) is not None:
+            yield page
+
+    async def first(self) -> Answer[Page]:
+        """The first page alone, as it was answered."""
+        return await asyncio.to_thread(self._pages.first)
 
 
 @dataclass

@@ -32,6 +32,16 @@ class Response:
 Transport = Callable[[Request, float], Response]
 
 
+class _Kept:
+    """A thread's connection. It is closed with the thread."""
+
+    def __init__(self, to: tuple[str, str], connection: http.client.HTTPConnection) -> None:
+        self.to, self.connection = to, connection
+
+    def __del__(self) -> None:
+        self.connection.close()
+
+
 class Connections:
     """A transport. Threads may share it."""
 
@@ -47,6 +57,7 @@ class Connections:
             answer = connection.getresponse()
             body = answer.read()
         except BaseException:
+            connection.close()
             self.close()
             raise
         if answer.will_close:
@@ -54,24 +65,20 @@ class Connections:
         return Response(answer.status, answer.reason, {name.lower(): value for name, value in answer.getheaders()}, body)
 
     def _connection(self, scheme: str, netloc: str, timeout: float) -> http.client.HTTPConnection:
-        kept: tuple[tuple[str, str], http.client.HTTPConnection] | None = getattr(self._of_thread, "kept", None)
-        if kept and kept[0] == (scheme, netloc) and not _is_closed(kept[1]):
-            kept[1].timeout = timeout
-            if kept[1].sock:
-                kept[1].sock.settimeout(timeout)
-            return kept[1]
-        self.close()
+        kept: _Kept | None = getattr(self._of_thread, "kept", None)
+        if kept and kept.to == (scheme, netloc) and not _is_closed(kept.connection):
+            kept.connection.timeout = timeout
+            if kept.connection.sock:
+                kept.connection.sock.settimeout(timeout)
+            return kept.connection
         kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
         made = kind(netloc, timeout=timeout)
-        self._of_thread.kept = ((scheme, netloc), made)
+        self._of_thread.kept = _Kept((scheme, netloc), made)
         return made
 
     def close(self) -> None:
         """Closes this thread's connection."""
-        kept = getattr(self._of_thread, "kept", None)
-        if kept:
-            kept[1].close()
-            self._of_thread.kept = None
+        self._of_thread.kept = None
 
 
 def _is_closed(connection: http.client.HTTPConnection) -> bool:
