@@ -47,7 +47,8 @@ class Oracle:
     def is_derived(self, pk, sk):
         register = pk == "ROOTS" and sk.startswith(("ROOT#", "ORDERED#")) or pk.startswith("ORPHANS#") and sk.startswith("ORPHAN#")
         rows = rf"({re.escape(self.node)}#[0-9]{{4}}#|PATH#|CHILD#|LINK#|v0_)"
-        return register or (pk, sk) in OWN or sk in ("LINEAGE", "CASCADE") or re.match(rows, sk) is not None
+        own = (pk, sk) in OWN or pk == "SAPWOOD" and sk.startswith("TRAIL#")
+        return register or own or sk in ("LINEAGE", "CASCADE") or re.match(rows, sk) is not None
 
     def is_tombstone(self, sk, item):
         """What a node that the API removed leaves in the place of its lineage, for a while."""
