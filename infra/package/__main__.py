@@ -75,7 +75,7 @@ def contents(options, moment):
         "template.yaml": template,
         "samconfig.toml": built.configuration((ROOT / "samconfig.toml").read_text()),
         "sbom.cdx.json": json.dumps(sbom, indent=1) + "\n",
-        "LICENSES-THIRD-PARTY.txt": crates.notices(),
+        "LICENSES-THIRD-PARTY.txt": crates.notices("The functions contain"),
         "requirements.txt": (ROOT / ".ci" / "requirements" / "deploy.txt").read_text(),
     }
     files = {name: text.encode() for name, text in made.items()}

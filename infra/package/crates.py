@@ -1,4 +1,5 @@
-"""The crates that are linked into the functions, by what Cargo says, their licences, and the software bill of materials (SBOM)."""
+"""The crates that are linked into programs (the functions, or the command line), by what Cargo says, their licences, and the software bill of
+materials (SBOM)."""
 
 import json
 import re
@@ -16,22 +17,22 @@ LINE = re.compile(r"(\d+)([\w-]+) v(\S+)")
 
 
 class Crates:
-    """The crates in the functions. Each is a pair of its name and version."""
+    """The crates in programs, which are named by their own crates. Each is a pair of its name and version."""
 
-    def __init__(self, root, target, functions):
-        self.root, self.target, self.functions = root, target, sorted(functions)
+    def __init__(self, root, target, programs):
+        self.root, self.target, self.programs = root, target, sorted(programs)
         self.needs = self.tree()
         packages = json.loads(self.cargo("metadata", "--format-version", "1", "--filter-platform", target))["packages"]
         self.packages = {(package["name"], package["version"]): package for package in packages}
         locked = tomllib.loads((root / "Cargo.lock").read_text())["package"]
         self.checksums = {(crate["name"], crate["version"]): crate.get("checksum") for crate in locked}
-        self.version = next(version for name, version in self.needs if name == self.functions[0])
+        self.version = next(version for name, version in self.needs if name == self.programs[0])
 
     def cargo(self, *arguments):
         return subprocess.check_output(["cargo", *arguments, "--locked", "--color", "never"], cwd=self.root, text=True)
 
     def tree(self):
-        """What each crate in the functions needs. As in the build, the features are those that the workspace's default members ask for
+        """What each crate in the programs needs. As in the build, the features are those that the workspace's default members ask for
         together. `cargo metadata` wouldn't do: it adds the features that tests ask for."""
         linked = ("--edges", "normal,no-proc-macro", "--target", self.target, "--prefix", "depth", "--format", "{p}")
         needs, above = defaultdict(set), []
@@ -41,7 +42,7 @@ class Crates:
                 above[depth:] = [crate]
                 if depth:
                     needs[above[depth - 1]].add(crate)
-        reached = [crate for crate in needs if crate[0] in self.functions]
+        reached = [crate for crate in needs if crate[0] in self.programs]
         for crate in reached:
             reached += needs[crate] - set(reached)
         return {crate: needs[crate] for crate in reached}
@@ -58,9 +59,9 @@ class Crates:
         name, version = crate
         return name if self.is_ours(crate) else f"pkg:cargo/{name}@{quote(version, safe='')}"
 
-    def sbom(self, moment, commit, hashes):
-        """The bill of materials in CycloneDX 1.6. `hashes` has the SHA-256 of each function. The same sources give the same text: there is
-        no random serial number, and the time is `moment`, in seconds since 1970."""
+    def sbom(self, moment, commit, hashes, others=()):
+        """The bill of materials in CycloneDX 1.6. `hashes` has the SHA-256 of each program, and `others` are components that are linked into each and
+        are no crates. The same sources give the same text: there is no random serial number, and the time is `moment`, in seconds since 1970."""
         compiler = subprocess.check_output(["rustc", "-vV"], cwd=self.root, text=True)
         release = re.search(r"^release: (.+)$", compiler, re.MULTILINE)[1]
         of_rust = {"bom-ref": "std", "name": "std", "version": release, "description": "Rust's standard library"}
@@ -68,9 +69,10 @@ class Crates:
         origin = [{"name": "sapwood:commit", "value": commit}, {"name": "sapwood:target", "value": self.target}]
         product = {"type": "application", "bom-ref": "sapwood", "name": "sapwood", "version": self.version, "properties": origin}
         needs = {self.reference(crate): {self.reference(one) for one in needed} for crate, needed in self.needs.items()}
-        for name in self.functions:
-            needs[name].add("std")
-        needs |= {"sapwood": set(self.functions), "std": set()}
+        beside = [standard_library, *others]
+        for name in self.programs:
+            needs[name] |= {one["bom-ref"] for one in beside}
+        needs |= {"sapwood": set(self.programs)} | {one["bom-ref"]: set() for one in beside}
         time = datetime.fromtimestamp(moment, timezone.utc)
         return {
             "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
@@ -78,23 +80,24 @@ class Crates:
             "specVersion": "1.6",
             "version": 1,
             "metadata": {"timestamp": time.strftime("%Y-%m-%dT%H:%M:%SZ"), "component": product},
-            "components": [*(self.component(crate, hashes) for crate in sorted(self.needs)), standard_library],
+            "components": [*(self.component(crate, hashes) for crate in sorted(self.needs)), *beside],
             "dependencies": [{"ref": ref, "dependsOn": sorted(needed)} for ref, needed in sorted(needs.items())],
         }
 
     def component(self, crate, hashes):
         name, version = crate
-        is_function, ours = name in self.functions, self.is_ours(crate)
-        component = {"type": "application" if is_function else "library", "bom-ref": self.reference(crate)}
+        is_program, ours = name in self.programs, self.is_ours(crate)
+        component = {"type": "application" if is_program else "library", "bom-ref": self.reference(crate)}
         component |= {"name": name, "version": version}
-        if sha256 := hashes[name] if is_function else self.checksums[crate]:
+        if sha256 := hashes[name] if is_program else self.checksums[crate]:
             component["hashes"] = [{"alg": "SHA-256", "content": sha256}]
         if licence := self.licence(crate):
             component["licenses"] = [{"expression": licence}]
         return component if ours else component | {"purl": self.reference(crate)}
 
-    def notices(self):
-        """The licences of the crates that aren't ours: each text once, with the crates that it comes with."""
+    def notices(self, programs):
+        """The licences of the crates that aren't ours: each text once, with the crates that it comes with. `programs` are the words for what has
+        these crates in it."""
         come_with, lines = defaultdict(list), []
         for crate in sorted(self.needs):
             if self.is_ours(crate):
@@ -104,7 +107,7 @@ class Crates:
             for text in texts:
                 come_with[text].append(" ".join(crate))
         parts = [f"{', '.join(crates)}\n\n{text}\n" for text, crates in sorted(come_with.items(), key=lambda part: (part[1], part[0]))]
-        return f"\n{'=' * 80}\n\n".join(["The functions contain these crates:\n\n" + "\n".join(lines) + "\n", *parts])
+        return f"\n{'=' * 80}\n\n".join([f"{programs} these crates:\n\n" + "\n".join(lines) + "\n", *parts])
 
     def texts(self, directory):
         for path in directory.rglob("*"):

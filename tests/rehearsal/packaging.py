@@ -347,16 +347,6 @@ class Packaging(unittest.TestCase):
                     if words := shlex.split(line):
                         yield words
 
-    def test_the_workflow_is_one_that_github_can_read(self):
-        check = [os.environ["SCHEMAS_PYTHON"], "-m", "check_jsonschema", "--builtin-schema", "vendor.github-workflows"]
-        done = subprocess.run([*check, WORKFLOW], capture_output=True, text=True)
-        self.assertEqual(done.returncode, 0, done.stdout + done.stderr)
-        wrong = self.temporary / "deploy.yml"
-        wrong.write_text(WORKFLOW.read_text().replace("runs-on", "run-on", 1))
-        self.assertNotEqual(subprocess.run([*check, wrong], capture_output=True).returncode, 0)
-        for step in (step for job in self.workflow["jobs"].values() for step in job["steps"] if "uses" in step):
-            self.assertRegex(step["uses"], r"@[0-9a-f]{40}$")
-
     def test_the_workflow_runs_what_is_there(self):
         of_the_checkout, of_the_package = list(self.commands(deploys=False)), list(self.commands(deploys=True))
         for words, files in [(words, ROOT) for words in of_the_checkout] + [(words, self.directory) for words in of_the_package]:
@@ -394,3 +384,75 @@ class Packaging(unittest.TestCase):
         self.assertEqual(statement["Principal"], {"Federated": f"arn:aws:iam::ACCOUNT:oidc-provider/{OF_GITHUB}"})
         subject = "repo:OWNER@OWNER_ID/REPOSITORY@REPOSITORY_ID:environment:prod"
         self.assertEqual(statement["Condition"], {"StringEquals": {f"{OF_GITHUB}:aud": "sts.amazonaws.com", f"{OF_GITHUB}:sub": subject}})
+
+
+class Workflows(unittest.TestCase):
+    """What holds of every workflow, and of the one that releases."""
+
+    check = [os.environ["SCHEMAS_PYTHON"], "-m", "check_jsonschema", "--builtin-schema"]
+    all = {path.name: path.read_text() for path in sorted(WORKFLOW.parent.glob("*.yml"))}
+    release = yaml.safe_load(all["release.yml"])
+    compose = ROOT / "infra" / "container" / "compose.yaml"
+
+    def refused(self, schema, name, text):
+        """What the schema says against a text."""
+        with tempfile.TemporaryDirectory() as directory:
+            (path := Path(directory) / name).write_text(text)
+            done = subprocess.run([*self.check, schema, path], capture_output=True, text=True)
+        return done.stdout + done.stderr if done.returncode else ""
+
+    def test_workflows_are_such_that_github_can_read(self):
+        self.assertEqual(set(self.all), {"deploy.yml", "release.yml"})
+        for name, text in self.all.items():
+            with self.subTest(name):
+                self.assertEqual(self.refused("vendor.github-workflows", name, text), "")
+                self.assertNotEqual(self.refused("vendor.github-workflows", name, text.replace("runs-on", "run-on", 1)), "")
+                jobs = yaml.safe_load(text)["jobs"].values()
+                for step in (step for job in jobs for step in job["steps"] if "uses" in step):
+                    self.assertRegex(step["uses"], r"@[0-9a-f]{40}$")
+        pins = re.findall(r"uses: (\S+)@([0-9a-f]{40}) # (v[\d.]+)", "".join(self.all.values()))
+        # An action has one version in all of them.
+        self.assertEqual(len({name for name, *_ in pins}), len(set(pins)))
+        self.assertEqual(len({yaml.safe_load(text)["env"]["RUST"] for text in self.all.values()}), 1)
+
+    def test_compose_can_read_its_file(self):
+        self.assertEqual(self.refused("vendor.compose-spec", "compose.yaml", self.compose.read_text()), "")
+        self.assertNotEqual(self.refused("vendor.compose-spec", "compose.yaml", self.compose.read_text().replace("healthcheck", "healtcheck")), "")
+
+    def test_what_publishes_waits_for_all_tests_and_for_a_reviewer_and_builds_nothing(self):
+        jobs = self.release["jobs"]
+        self.assertEqual(self.release["permissions"], {"contents": "read"})
+        publishing = {name: job for name, job in jobs.items() if "environment" in job}
+        self.assertEqual(set(publishing), {"release", "pypi", "npm", "crates", "image"})
+        for name, job in jobs.items():
+            with self.subTest(name):
+                if name not in publishing:
+                    self.assertNotIn("permissions", job)
+                    continue
+                self.assertEqual((job["environment"], job["needs"]), ("release", ["test", "packages"]))
+                of_checkout = any(step.get("uses", "").startswith("actions/checkout@") for step in job["steps"])
+                # A crate is published from its sources, and nothing of them is run.
+                self.assertEqual(of_checkout, name == "crates")
+                commands = "\n".join(step.get("run", "") for step in job["steps"])
+                self.assertNotRegex(commands, r"\.ci/|cargo (build|test|run)")
+                self.assertEqual("--no-verify" in commands, name == "crates")
+        self.assertNotIn("secrets.", self.all["release.yml"])
+
+    def test_the_release_runs_what_is_there_and_names_what_is_made(self):
+        text = self.all["release.yml"]
+        for path in set(re.findall(r"(?:\.ci|tests|infra)/[\w/.-]+", text)):
+            self.assertTrue((ROOT / path).exists(), path)
+        # As `.ci/full packages` tries them.
+        tried = r"tests/packages/main\.py .*"
+        self.assertEqual(re.findall(tried, text), [line.removesuffix(" &&") for line in re.findall(tried, (ROOT / ".ci" / "full").read_text())])
+        sys.path.append(str(ROOT / "infra" / "packages"))
+        platforms = importlib.import_module("platforms").PLATFORMS
+        built = {entry["platform"]: entry for entry in self.release["jobs"]["binaries"]["strategy"]["matrix"]["include"]}
+        for name, entry in built.items():
+            self.assertEqual((entry["target"], entry["file"]), (platforms[name].target, f"sapwood{platforms[name].suffix}"))
+            self.assertIn(f"--binary {name}=target/binaries/{name}/{entry['file']}", text)
+        script = (ROOT / ".ci" / "packages").read_text()
+        self.assertEqual({name for name in platforms if f"{name}=" in script} | set(built), set(platforms))
+        (crate,) = re.findall(r"cargo publish --package (\S+)", text)
+        manifest = tomllib.loads((ROOT / "shared" / crate.removeprefix("sapwood-") / "Cargo.toml").read_text())
+        self.assertEqual((manifest["package"]["name"], manifest["package"]["publish"]), (crate, True))

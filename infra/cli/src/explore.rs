@@ -133,7 +133,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
         .chain(tenant.iter().map(|tenant| (TENANT.to_owned(), tenant.as_str().to_owned())))
         .collect::<BTreeMap<_, _>>();
     let explorer = Explorer { table, settings, tenant, place: connection.place(), rights, live: None, trials: None };
-    let pages = Some(explorer.pages(guard.clone()));
+    let pages = vec![explorer.pages(guard.clone())];
     let front = Front { guard: Some(guard), gate: Some(gate(token.clone(), write)), pages };
     let (stop, stopped) = oneshot::channel::<()>();
     let options = Options { authority, ..Options::default() };

@@ -21,6 +21,7 @@ mod redrive;
 mod replace;
 mod say;
 mod sdk;
+mod settled;
 mod shell;
 mod stream;
 #[cfg(test)]
@@ -55,6 +56,7 @@ enum Command {
     /// Run DynamoDB, its stream and the stream handler in this process, as template.yaml configures them.
     Dev(dev::Arguments),
     Explore(explore::Arguments),
+    Settled(settled::Arguments),
     Import(transfer::ImportArguments),
     Export(transfer::ExportArguments),
     Tree(tree::Arguments),
@@ -89,6 +91,7 @@ async fn main() -> ExitCode {
     let exit = match Arguments::parse().command {
         Command::Dev(arguments) => Exit::of(dev::run(arguments).await),
         Command::Explore(arguments) => Exit::of(explore::run(arguments).await),
+        Command::Settled(arguments) => Exit::of(settled::run(arguments).await),
         Command::Import(arguments) => Exit::of(transfer::import(arguments).await),
         Command::Export(arguments) => Exit::of(transfer::export(arguments).await),
         Command::Tree(arguments) => Exit::of(tree::run(arguments).await),

@@ -6,13 +6,15 @@ use std::net::SocketAddr;
 use sapwood_core::keys::Tenant;
 use sapwood_http::caller::Claims;
 use sapwood_http::serve::{Front, Guard, Options, serve_local};
+use sapwood_local::mapping::Status;
 use sapwood_local::template::Template;
 use sapwood_table::DynamoTable;
 use tokio::net::TcpListener;
-use tokio::sync::oneshot;
+use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::error::DevError;
+use super::settled;
 use crate::explorer::{Explorer, Feed, Rights};
 
 /// The logical ids of the functions in the template.
@@ -28,6 +30,8 @@ pub(super) struct Http {
     /// The API's URL.
     pub(super) url: String,
     feed: Option<Feed>,
+    /// Ends the requests that wait for the stream handler.
+    ending: watch::Sender<bool>,
     stop: oneshot::Sender<()>,
     served: JoinHandle<std::io::Result<()>>,
 }
@@ -42,14 +46,15 @@ pub(super) struct Port {
 }
 
 impl Http {
-    /// Serves the API of a table, and the explorer, if there is one. Every caller has these claims, since there is no
-    /// authorizer.
+    /// Serves the API of a table, what tells how far the mapping is, and the explorer, if there is one. Every caller
+    /// has these claims, since there is no authorizer.
     pub(super) async fn start(
         port: Port,
         template: &Template,
         table: &DynamoTable,
         table_name: &str,
         claims: Claims,
+        mapping: Option<Status>,
         explorer: Option<Explorer>,
     ) -> Result<Self, DevError> {
         let Port { address, hosts, in_container } = port;
@@ -91,9 +96,12 @@ impl Http {
         let tenant = tenant(&reader.options, &claims);
         let rights = Rights { writes: true, trash };
         let explorer = explorer.map(|explorer| Explorer { tenant, rights, ..explorer });
-        let front = Front { guard: Some(guard), gate: None, pages: explorer.map(|explorer| explorer.pages(explorers)) };
+        let (ending, ended) = watch::channel(false);
+        let pages = std::iter::once(settled::pages(mapping, ended));
+        let pages = pages.chain(explorer.map(|explorer| explorer.pages(explorers))).collect();
+        let front = Front { guard: Some(guard), gate: None, pages };
         let served = tokio::spawn(serve_local(listener, router, reader.options, claims, front, shutdown));
-        Ok(Self { url, feed, stop, served })
+        Ok(Self { url, feed, ending, stop, served })
     }
 
     /// Stops the API when it has answered the running requests.
@@ -102,6 +110,7 @@ impl Http {
         if let Some(feed) = self.feed {
             feed.close();
         }
+        self.ending.send_replace(true);
         let _ = self.stop.send(());
         let _ = self.served.await;
     }

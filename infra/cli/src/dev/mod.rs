@@ -9,6 +9,7 @@ mod host_guard;
 mod http;
 mod mortal;
 mod output;
+mod settled;
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
@@ -24,6 +25,7 @@ use sapwood_local::mapping::{Mapping, Settings};
 use sapwood_local::template::Template;
 use sapwood_table::DynamoTable;
 use stream_handler::{Config, Handler};
+use tokio::sync::oneshot;
 
 use crate::TEMPLATE;
 use crate::arguments::parameter;
@@ -104,6 +106,10 @@ pub(crate) struct Arguments {
     /// Open the explorer in a browser. It is served on 127.0.0.1:3000 unless --http names another address.
     #[arg(long, conflicts_with_all = ["demo", "allow_remote"])]
     open: bool,
+    /// End when the standard input ends, as after Ctrl-C. A program that starts a stack for itself leaves none behind
+    /// then, however it ends.
+    #[arg(long)]
+    end_with_input: bool,
     /// Print one JSON object a line.
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
@@ -148,7 +154,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
         // Ctrl-C also ends a demo.
         tokio::select! {
             ended = demo::run(&stack.table, mapping, stack.auditor.as_ref()) => ended,
-            stopped = stop_signal() => stopped,
+            stopped = stop_signal(arguments.end_with_input) => stopped,
         }
     } else {
         output.listening(&stack, &arguments);
@@ -159,7 +165,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
         if let Some(page) = stack.page().filter(|_| arguments.open) {
             explorer::open_browser(&page);
         }
-        stop_signal().await
+        stop_signal(arguments.end_with_input).await
     };
     stack.stop().await?;
     ended
@@ -290,7 +296,8 @@ impl Stack {
                     trials: is_watched.then(|| Arc::clone(&trials)),
                 });
                 let port = Port { address, hosts, in_container };
-                Some(Http::start(port, &template, &table, &arguments.table, claims, explorer).await?)
+                let status = mapping.as_ref().map(Mapping::status);
+                Some(Http::start(port, &template, &table, &arguments.table, claims, status, explorer).await?)
             }
             None => None,
         };
@@ -315,8 +322,8 @@ impl Stack {
     }
 }
 
-/// Resolves on Ctrl-C or SIGTERM.
-async fn stop_signal() -> Result<(), DevError> {
+/// Resolves on Ctrl-C or SIGTERM, and at the end of the standard input if that is to end the process.
+async fn stop_signal(end_with_input: bool) -> Result<(), DevError> {
     #[cfg(unix)]
     {
         use tokio::signal::unix::{SignalKind, signal};
@@ -324,8 +331,26 @@ async fn stop_signal() -> Result<(), DevError> {
         tokio::select! {
             interrupted = tokio::signal::ctrl_c() => interrupted.map_err(DevError::Signal),
             _ = terminated.recv() => Ok(()),
+            () = input_end(end_with_input) => Ok(()),
         }
     }
     #[cfg(not(unix))]
-    tokio::signal::ctrl_c().await.map_err(DevError::Signal)
+    tokio::select! {
+        interrupted = tokio::signal::ctrl_c() => interrupted.map_err(DevError::Signal),
+        () = input_end(end_with_input) => Ok(()),
+    }
+}
+
+/// Resolves at the end of the standard input, or never.
+async fn input_end(is_awaited: bool) {
+    if !is_awaited {
+        return std::future::pending().await;
+    }
+    let (end, ended) = oneshot::channel::<()>();
+    // A thread of its own: the runtime would wait at its end for a read that it runs itself.
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
+        drop(end);
+    });
+    let _ = ended.await;
 }

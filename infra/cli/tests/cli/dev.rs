@@ -302,9 +302,13 @@ fn the_files_for_containers_run_what_they_say() {
         let answered = head(&format!("http://127.0.0.1:{}", port(url)), "GET /", &[&format!("host: {name}")]);
         assert!(answered.starts_with("http/1.1 200"), "{answered}");
     }
-    let check = list(&compose, "test:")[3].replace("/3000", &format!("/{http}"));
-    assert!(Command::new("bash").args(["-c", &check]).status().unwrap().success(), "{check}");
-    assert!(!Command::new("bash").args(["-c", &check.replace("/health", "/nothing")]).status().unwrap().success());
+    let check = list(&compose, "test:");
+    assert_eq!(check[..2], ["CMD", "sapwood"]);
+    let is_healthy = |port: &str| {
+        let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
+        command.args(&check[2..]).args(["--http", &format!("http://127.0.0.1:{port}")]).status().unwrap().success()
+    };
+    assert!(is_healthy(&http) && !is_healthy("1"), "{check:?}");
     for published in
         compose.lines().filter_map(|line| line.trim().strip_prefix("- \"").filter(|port| port.contains(':')))
     {

@@ -22,7 +22,7 @@ fn asked(url: &str, method: &str, path: &str, headers: &[&str], body: &str) -> B
 }
 
 /// The status of an answer, its head and its body.
-fn answer(url: &str, method: &str, path: &str, headers: &[&str], body: &str) -> (u16, String, String) {
+pub(crate) fn answer(url: &str, method: &str, path: &str, headers: &[&str], body: &str) -> (u16, String, String) {
     let mut text = String::new();
     asked(url, method, path, headers, body).read_to_string(&mut text).unwrap();
     let (head, body) = text.split_once("\r\n\r\n").unwrap();

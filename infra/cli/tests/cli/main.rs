@@ -25,6 +25,7 @@ mod round_trip;
 mod running;
 mod segments;
 mod settings;
+mod settled;
 mod shell;
 mod stack;
 mod throttled;

@@ -42,7 +42,7 @@ pub struct Front {
     /// Says which of these requests are carried out, pages included; without it all.
     pub gate: Option<Gate>,
     /// Pages beside the API, which aren't part of the contract.
-    pub pages: Option<Pages>,
+    pub pages: Vec<Pages>,
 }
 
 /// A function that lets a request through, or says why not.
@@ -137,7 +137,7 @@ impl Local {
         if let Some(Err(refusal)) = gate.as_ref().map(|gate| gate(&request)) {
             return Ok(refusal.into_response());
         }
-        if let Some(pages) = pages.as_ref().filter(|pages| pages.have(request.uri().path())) {
+        if let Some(pages) = pages.iter().find(|pages| pages.have(request.uri().path())) {
             return pages.router.clone().oneshot(request).await;
         }
         let number = self.count.fetch_add(1, Ordering::Relaxed) + 1;

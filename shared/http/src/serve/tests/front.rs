@@ -19,10 +19,12 @@ fn pages() -> Pages {
 
 #[tokio::test]
 async fn pages_stand_beside_the_api_and_take_no_path_of_it() {
-    let front = Front { pages: Some(pages()), ..Front::default() };
+    let other = Pages { prefix: "/other", router: Router::new().route("/other", get(async || "another page")) };
+    let front = Front { pages: vec![pages(), other], ..Front::default() };
     let server = Server::behind(front, options(), Claims::new()).await;
     let status = async |target: &str| server.send(&Sent::new("GET", target)).await.status;
     assert_eq!(server.send(&Sent::new("GET", "/page/a")).await.body, b"a page");
+    assert_eq!(server.send(&Sent::new("GET", "/other")).await.body, b"another page");
     assert_eq!(status("/nodes/V").await, 200);
     assert_eq!(status("/page").await, 404);
     // The API's own answer, not a page's.
@@ -36,7 +38,7 @@ async fn a_gate_refuses_requests_for_pages_and_for_the_api() {
         Method::GET => Ok(()),
         _ => Err(Problem::new(Kind::Forbidden, "this port only reads")),
     });
-    let front = Front { gate: Some(gate), pages: Some(pages()), ..Front::default() };
+    let front = Front { gate: Some(gate), pages: vec![pages()], ..Front::default() };
     let server = Server::behind(front, options(), Claims::new()).await;
     let status = async |method: &'static str, target: &str| server.send(&Sent::new(method, target)).await.status;
     for target in ["/page/a", "/nodes/V"] {
@@ -50,7 +52,7 @@ async fn a_guard_keeps_others_from_pages_as_well() {
     let front = Front {
         guard: Some(Guard::new(([127, 0, 0, 1], 1).into(), Vec::new(), Vec::new())),
         gate: None,
-        pages: Some(pages()),
+        pages: vec![pages()],
     };
     let server = Server::behind(front, options(), Claims::new()).await;
     // Its requests name example.com.

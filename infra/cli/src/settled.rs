@@ -1,0 +1,111 @@
+//! `sapwood settled`: waits for the stream handler of a running `sapwood dev`.
+
+use axum::body::{Body, to_bytes};
+use axum::http::{Request, StatusCode};
+use clap::Args;
+use hyper_util::client::legacy::Client;
+use hyper_util::rt::TokioExecutor;
+use serde_json::{Value, json};
+
+use crate::arguments::endpoint;
+use crate::exit::{Exit, Failure};
+use crate::say::say;
+
+/// The path of the calls of `sapwood dev` that aren't the API's.
+pub(crate) const PREFIX: &str = "/dev";
+/// The path of the call that waits.
+pub(crate) const PATH: &str = "/dev/settled";
+/// How long is waited where nobody says how long.
+pub(crate) const SECONDS: u64 = 10;
+/// The longest wait of a call.
+pub(crate) const SECONDS_MAX: u64 = 60;
+
+/// The most bytes of an answer.
+const ANSWER_BYTES_MAX: usize = 100_000;
+
+/// Wait until a running `sapwood dev` has handled everything that was written before.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood settled
+  sapwood settled --http http://127.0.0.1:3000 --seconds 60
+
+It asks GET /dev/settled of the port of --http or --container. It ends with 0 when all is handled, with 1 if the stream handler doesn't run there, \
+with 2 for wrong arguments, with 3 if the time is over before, and with 4 if nobody answers.")]
+pub(crate) struct Arguments {
+    /// Where the HTTP API of `sapwood dev` is.
+    #[arg(long, value_name = "URL", value_parser = endpoint, default_value = "http://127.0.0.1:3000")]
+    http: String,
+    /// How long to wait.
+    #[arg(long, value_name = "SECONDS", default_value_t = SECONDS, value_parser = clap::value_parser!(u64).range(..=SECONDS_MAX))]
+    seconds: u64,
+    /// Print one JSON object.
+    #[arg(long)]
+    json: bool,
+}
+
+/// Why nobody knows whether all is handled.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum SettledError {
+    /// The URL isn't one of `sapwood dev`.
+    #[error("{0} isn't the address of `sapwood dev`, for example http://127.0.0.1:3000")]
+    Url(String),
+    /// Nobody answers.
+    #[error("{url} doesn't answer: {reason}. Start it with `sapwood dev --http 127.0.0.1:3000`")]
+    Silent {
+        /// Who was asked.
+        url: String,
+        /// The reason.
+        reason: String,
+    },
+    /// The answer isn't one of `sapwood dev`.
+    #[error("{url} answers {status}: {detail}")]
+    Refused {
+        /// Who was asked.
+        url: String,
+        /// The answer's status.
+        status: StatusCode,
+        /// What the answer says.
+        detail: String,
+    },
+}
+
+impl Failure for SettledError {
+    fn exit(&self) -> Exit {
+        match self {
+            Self::Url(_) => Exit::Usage,
+            Self::Refused { status: StatusCode::NOT_FOUND, .. } => Exit::Wrong,
+            Self::Silent { .. } | Self::Refused { .. } => Exit::Failed,
+        }
+    }
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit, SettledError> {
+    let Arguments { http, seconds, json } = arguments;
+    let url = format!("{}{PATH}?seconds={seconds}", http.trim_end_matches('/'));
+    let request = Request::get(&url).body(Body::empty()).ok().filter(|_| http.starts_with("http://"));
+    let request = request.ok_or_else(|| SettledError::Url(http.clone()))?;
+    let silent = |reason: String| SettledError::Silent { url: http.clone(), reason };
+    let client = Client::builder(TokioExecutor::new()).build_http();
+    let answer = client.request(request).await.map_err(|error| {
+        silent(std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string))
+    })?;
+    let status = answer.status();
+    let bytes = to_bytes(Body::new(answer.into_body()), ANSWER_BYTES_MAX).await;
+    let bytes = bytes.map_err(|error| silent(error.to_string()))?;
+    let said: Value = serde_json::from_slice(&bytes).unwrap_or_default();
+    let is_settled = match status {
+        StatusCode::OK if said["settled"] == true => true,
+        // So says the handler. Others say so of themselves.
+        StatusCode::SERVICE_UNAVAILABLE if said["type"] == "urn:sapwood:problem:unavailable" => false,
+        _ => {
+            let detail = said["detail"].as_str().unwrap_or("this isn't an answer of `sapwood dev`").to_owned();
+            return Err(SettledError::Refused { url: http, status, detail });
+        }
+    };
+    if json {
+        say!("{}", json!({"settled": is_settled}));
+    } else {
+        say!("{}", if is_settled { "settled" } else { "not settled yet" });
+    }
+    Ok(Exit::Unfinished.unless(is_settled))
+}

@@ -1,0 +1,13 @@
+"""A Sapwood stack for tests: DynamoDB with a table, its stream handler and the HTTP API, in one process of its own.
+
+With pytest, ask for the fixture `sapwood`: each test gets an empty table. Elsewhere:
+
+    with sapwood.Stack() as stack:
+        boto3.client("dynamodb", **stack.client_options).put_item(TableName=stack.table, Item=...)
+        stack.settled()
+"""
+
+from .binary import find_binary
+from .stack import NotSettled, NotStarted, Stack
+
+__all__ = ["NotSettled", "NotStarted", "Stack", "find_binary"]

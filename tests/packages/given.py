@@ -1,0 +1,81 @@
+"""What the suites share: where things are, how a program is run, and what a user does first."""
+
+import os
+import re
+import subprocess
+import time
+import urllib.request
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[2]
+HERE = Path(__file__).resolve().parent
+DIST = Path(os.environ.get("DIST", ROOT / "target" / "dist"))
+SOURCES = ROOT / "infra" / "packages"
+# The processor of this machine, as the packages call it.
+HERE_PLATFORM = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}[os.uname().machine]
+
+
+def made(pattern):
+    """The one file of `.ci/packages` with such a name."""
+    (path,) = DIST.glob(pattern)
+    return path
+
+
+def ran(*command, code=0, **options):
+    """What a program printed, if it ended with this code."""
+    done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    if done.returncode != code:
+        raise AssertionError(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout[-4000:]}")
+    return done.stdout
+
+
+def environment(*first, **more):
+    """An environment without what tells a program where the sources are, and with these directories first in PATH."""
+    kept = {name: value for name, value in os.environ.items() if name not in ("SAPWOOD_BINARY", "PYTHONPATH", "VIRTUAL_ENV")}
+    path = ":".join([*map(str, first), kept["PATH"]])
+    return kept | {"PATH": path} | {name: str(value) for name, value in more.items()}
+
+
+class Dev:
+    """`sapwood dev --http` as a user starts it: with a command, until Ctrl-C."""
+
+    def __init__(self, *command, **options):
+        command = [str(word) for word in command]
+        began = time.monotonic()
+        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+        self.said = ""
+        while not (found := re.search(r'"http":"([^"]+)"', self.said)):
+            line = self.process.stdout.readline()
+            if not line:
+                raise AssertionError(f"{' '.join(command)} doesn't start: {self.said}")
+            self.said += line
+        self.api = found[1].replace("0.0.0.0", "127.0.0.1")
+        self.dynamodb = re.search(r'"dynamodb":"([^"]+)"', self.said)[1].replace("0.0.0.0", "127.0.0.1")
+        self.listened = time.monotonic() - began
+        with urllib.request.urlopen(f"{self.api}/health") as answer:
+            answer.read()
+        self.answered = time.monotonic() - began
+
+    def __enter__(self):
+        return self
+
+    def __exit__(self, *_):
+        self.process.terminate()
+        self.process.communicate(timeout=20)
+
+
+def scenario(test, api):
+    """The three commands of the README's section on HTTP: two nodes are made, one is moved, and the tree is read."""
+    text = (ROOT / "README.md").read_text()
+    commands = re.findall(r"^curl http.*|^curl -X PATCH.*", text, re.MULTILINE)
+    test.assertEqual(len(commands), 3, commands)
+    said = [ran("bash", "-c", command.replace("http://127.0.0.1:3000", api).replace("curl ", "curl --silent --fail-with-body ", 1)) for command in commands]
+    test.assertIn('"id":"d"', said[2].replace(" ", ""), said)
+    test.assertIn('"depth":1', said[2].replace(" ", ""), said)
+
+
+def demonstrates(test, *command, **options):
+    """The demo ends well, and has shown a subtree that has followed its node."""
+    said = ran(*command, "dev", "--demo", **options)
+    after = said.split("After, all below III:")[1].split("\n\n")[0]
+    test.assertIn("NODE#0003#ii ", after)

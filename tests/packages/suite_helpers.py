@@ -1,0 +1,160 @@
+"""The helpers for tests, from their sources, on the binary that SAPWOOD_BINARY names."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+import urllib.request
+from pathlib import Path
+
+from given import HERE, SOURCES, ran
+
+sys.path.append(str(SOURCES / "python"))
+from sapwood import NotSettled, NotStarted, Stack, find_binary  # noqa: E402
+
+# As the entry point of the package has it.
+PLUGIN = ("-p", "sapwood.pytest_plugin")
+FAILING = """
+def test_wrong(sapwood):
+    sapwood.settled()
+    assert sapwood.api == "elsewhere"
+"""
+# It says which process it has started, and waits to be killed.
+HANGING = """
+import os, time
+def test_hanging(sapwood):
+    print("started", sapwood._process.pid, flush=True)
+    time.sleep(60)
+"""
+
+
+def pytest(directory, *arguments, code=0):
+    modules = f"{SOURCES / 'python'}:{os.environ.get('PYTHONPATH', '')}"
+    command = (sys.executable, "-m", "pytest", *PLUGIN, "-p", "no:cacheprovider", *arguments)
+    return ran(*command, code=code, cwd=directory, env=os.environ | {"PYTHONPATH": modules})
+
+
+class Pytest(unittest.TestCase):
+    def setUp(self):
+        directory = tempfile.TemporaryDirectory()
+        self.addCleanup(directory.cleanup)
+        self.directory = Path(directory.name)
+
+    def written(self, text):
+        (self.directory / "test_it.py").write_text(text)
+        return self.directory
+
+    def test_twenty_tests_have_a_stack_each(self):
+        said = pytest(HERE / "python", "-q", "--strict-markers")
+        passed, seconds = re.search(r"(\d+) passed in ([\d.]+)s", said).groups()
+        self.assertEqual(int(passed), 20, said)
+        print(f"pytest: 20 tests with a stack each in {seconds} s")
+
+    def test_a_failure_shows_what_the_stack_has_printed(self):
+        said = pytest(self.written(FAILING), code=1)
+        self.assertIn("sapwood dev", said)
+        self.assertIn("1 failed", said)
+
+    def test_parameters_of_all_stacks_and_of_one(self):
+        (self.directory / "pytest.ini").write_text("[pytest]\nsapwood_parameters =\n    OrderAttribute=rank\n    Trash=on\n")
+        text = "import pytest, urllib.request\n@pytest.mark.sapwood(Trash='off')\ndef test_it(sapwood):\n    "
+        ask = "urllib.request.urlopen(sapwood.api + '/trash')"
+        pytest(self.written(f"{text}with pytest.raises(urllib.error.HTTPError):\n        {ask}\n\ndef test_other(sapwood):\n    {ask}\n"))
+        (self.directory / "pytest.ini").write_text("[pytest]\nsapwood_parameters = nonsense\n")
+        self.assertIn("NAME=VALUE", pytest(self.directory, code=1))
+
+    def test_a_killed_pytest_leaves_no_process(self):
+        modules = f"{SOURCES / 'python'}:{os.environ.get('PYTHONPATH', '')}"
+        command = [sys.executable, "-m", "pytest", *PLUGIN, "-p", "no:cacheprovider", "-s"]
+        process = subprocess.Popen(command, cwd=self.written(HANGING), stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": modules})
+        stack = next(int(line.split("started ")[1]) for line in process.stdout if "started " in line)
+        process.send_signal(signal.SIGKILL)
+        process.wait()
+        process.stdout.close()
+        began = time.monotonic()
+        while Path(f"/proc/{stack}/cmdline").exists() and b"end-with-input" in Path(f"/proc/{stack}/cmdline").read_bytes():
+            self.assertLess(time.monotonic() - began, 10, "the stack still runs")
+            time.sleep(0.05)
+
+
+class Stacks(unittest.TestCase):
+    def test_each_stack_is_another(self):
+        with Stack() as one, Stack() as other:
+            self.assertNotEqual(one.api, other.api)
+            for stack in (one, other):
+                for url in (stack.api, stack.explorer):
+                    with urllib.request.urlopen(url) as answer:
+                        self.assertEqual(answer.status, 200)
+        with self.assertRaises(OSError):
+            urllib.request.urlopen(one.api)
+
+    def test_what_can_not_start_says_why(self):
+        with self.assertRaisesRegex(NotStarted, "PathRows"):
+            Stack({"PathRows": "perhaps"})
+
+    def test_what_can_not_settle_says_so(self):
+        stack = Stack(arguments=["--no-handler"])
+        self.addCleanup(stack.stop)
+        with self.assertRaisesRegex(NotSettled, "--no-handler"):
+            stack.settled()
+        stack.stop()
+        with self.assertRaisesRegex(NotSettled, "answer"):
+            stack.settled(1)
+
+    def test_a_binary_that_is_nowhere_is_named(self):
+        named = os.environ.pop("SAPWOOD_BINARY")
+        path = os.environ["PATH"]
+        self.addCleanup(os.environ.update, {"SAPWOOD_BINARY": named, "PATH": path})
+        os.environ["PATH"] = "/nowhere"
+        with self.assertRaisesRegex(FileNotFoundError, "SAPWOOD_BINARY"):
+            find_binary()
+
+
+class JavaScript(unittest.TestCase):
+    def test_node_runs_its_tests_with_a_stack_each(self):
+        said = ran("node", "--test", "--test-reporter=tap", HERE / "javascript" / "trees.test.cjs", env=os.environ | {"SAPWOOD": str(SOURCES / "npm")})
+        self.assertIn("# pass 20", said)
+        self.assertIn("# fail 0", said)
+        milliseconds = re.search(r"# duration_ms ([\d.]+)", said)[1]
+        print(f"node: 20 tests with a stack each in {float(milliseconds) / 1000:.2f} s")
+
+    def test_what_can_not_start_says_why_and_what_is_killed_leaves_nothing(self):
+        script = """
+            const { start } = require(process.env.SAPWOOD + '/lib/testing.js');
+            (async () => {
+              await start({ parameters: { PathRows: 'perhaps' } }).then(() => process.exit(3), (error) => console.log(error.message));
+              const stack = await start({ args: ['--no-handler'] });
+              await stack.settled().then(() => process.exit(4), (error) => console.log(error.message));
+              console.log('api ' + stack.api);
+              if (process.argv[1] === 'killed') process.kill(process.pid, 'SIGKILL');
+              // Nobody stops it, and nothing keeps this process.
+            })();
+        """
+        for ending, code in (("forgotten", 0), ("killed", -signal.SIGKILL)):
+            said = ran("node", "-e", script, ending, code=code, env=os.environ | {"SAPWOOD": str(SOURCES / "npm")}, timeout=30)
+            self.assertIn("PathRows", said)
+            self.assertIn("--no-handler", said)
+            api, began = re.search("api (.*)", said)[1], time.monotonic()
+            while True:
+                try:
+                    urllib.request.urlopen(api).close()
+                except OSError:
+                    break
+                self.assertLess(time.monotonic() - began, 10, "the stack still runs")
+                time.sleep(0.05)
+
+    def test_the_launcher_ends_as_the_binary_ends_and_takes_it_with_it(self):
+        launcher = SOURCES / "npm" / "bin" / "sapwood.js"
+        self.assertIn("sapwood", ran("node", launcher, "--version"))
+        ran("node", launcher, "dev", "--nonsense", code=2)
+        process = subprocess.Popen(["node", launcher, "dev", "--json", "--dynamodb", "127.0.0.1:0"], stdout=subprocess.PIPE, text=True)
+        self.assertIn("listening", process.stdout.readline())
+        process.terminate()
+        self.assertEqual(process.wait(20), 0)
+        process.stdout.close()
+        without = {name: value for name, value in os.environ.items() if name != "SAPWOOD_BINARY"}
+        self.assertIn("SAPWOOD_BINARY", ran("node", launcher, "--version", code=4, env=without))
