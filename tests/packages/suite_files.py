@@ -16,7 +16,7 @@ import unittest
 import zipfile
 from pathlib import Path
 
-from given import DIST, HERE_PLATFORM, ROOT, made, ran
+from given import DIST, HERE_PLATFORM, ROOT, Dev, made, ran, scenario
 
 MAKER = ROOT / ".cache" / "packages" / "bin" / "python"
 MOMENT = "1795251900"
@@ -106,6 +106,18 @@ class Files(unittest.TestCase):
                 for path in (ROOT, Path.home(), sys.prefix):
                     self.assertNotIn(f"{path}/".encode(), binary)
                 print(f"{name}: {len(binary) / 1e6:.1f} MB")
+
+    @unittest.skipUnless(shutil.which("qemu-aarch64-static"), "the binary for arm64: nothing runs it here (.ci/tools qemu)")
+    def test_the_binary_for_arm64_runs_in_an_emulator(self):
+        """It serves the README's requests. The demo would take minutes."""
+        if "linux-arm64" not in self.binaries:
+            self.skipTest("the binary for arm64: it isn't built")
+        (path := self.temporary() / "sapwood").write_bytes(self.binaries["linux-arm64"])
+        path.chmod(0o755)
+        emulated = ("qemu-aarch64-static", path)
+        self.assertRegex(ran(*emulated, "--version"), r"^sapwood \d")
+        with Dev(*emulated, "dev", "--json", "--dynamodb=127.0.0.1:0", "--http=127.0.0.1:0") as dev:
+            scenario(self, dev.api)
 
     def test_all_packages_have_the_same_binary(self):
         for name, binary in self.binaries.items():

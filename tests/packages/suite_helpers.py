@@ -23,6 +23,30 @@ def test_wrong(sapwood):
     sapwood.settled()
     assert sapwood.api == "elsewhere"
 """
+# The order that the table keeps is one attribute's or the other's.
+ORDERS = """
+import pytest
+from test_trees import children, put
+
+def ordered(stack):
+    put(stack, "D")
+    put(stack, "a", parent="D", rank="1", name="z")
+    put(stack, "b", parent="D", rank="2", name="y")
+    stack.settled()
+    return children(stack, "D")
+
+def test_of_all(sapwood):
+    assert ordered(sapwood) == ["a", "b"]
+
+@pytest.mark.sapwood(OrderAttribute="name")
+class TestOfOne:
+    def test_class(self, sapwood):
+        assert ordered(sapwood) == ["b", "a"]
+
+    @pytest.mark.sapwood(OrderAttribute="rank")
+    def test_itself(self, sapwood):
+        assert ordered(sapwood) == ["a", "b"]
+"""
 # It says which process it has started, and waits to be killed.
 HANGING = """
 import os, time
@@ -60,12 +84,10 @@ class Pytest(unittest.TestCase):
         self.assertIn("1 failed", said)
 
     def test_parameters_of_all_stacks_and_of_one(self):
-        (self.directory / "pytest.ini").write_text("[pytest]\nsapwood_parameters =\n    OrderAttribute=rank\n    Trash=on\n")
-        text = "import pytest, urllib.request\n@pytest.mark.sapwood(Trash='off')\ndef test_it(sapwood):\n    "
-        ask = "urllib.request.urlopen(sapwood.api + '/trash')"
-        pytest(self.written(f"{text}with pytest.raises(urllib.error.HTTPError):\n        {ask}\n\ndef test_other(sapwood):\n    {ask}\n"))
+        (self.directory / "pytest.ini").write_text(f"[pytest]\npythonpath = {HERE / 'python'}\nsapwood_parameters =\n    OrderAttribute=rank\n")
+        pytest(self.written(ORDERS))
         (self.directory / "pytest.ini").write_text("[pytest]\nsapwood_parameters = nonsense\n")
-        self.assertIn("NAME=VALUE", pytest(self.directory, code=1))
+        self.assertIn("NAME=VALUE", pytest(self.written(FAILING), code=1))
 
     def test_a_killed_pytest_leaves_no_process(self):
         modules = f"{SOURCES / 'python'}:{os.environ.get('PYTHONPATH', '')}"

@@ -257,9 +257,15 @@ fn unhashed(text: &str) -> Vec<&str> {
     let is_install = |line: &&str| {
         line.contains("pip install") || line.contains("pip\" install") || line.contains("pip\", \"install")
     };
+    // What is ours has no list: it is what is installed, from a registry or from files alone.
+    let is_ours = |line: &&str| {
+        let mut installs = line.split("pip install ").skip(1);
+        installs.all(|rest| rest.starts_with("--no-index ") || rest == "sapwood" || rest.starts_with("sapwood`"))
+    };
     text.lines()
         .filter(is_install)
         .filter(|line| !(line.contains("--require-hashes") && line.contains("--no-deps")))
+        .filter(|line| !(line.contains("pip install ") && is_ours(line)))
         .collect()
 }
 
@@ -267,6 +273,8 @@ fn unhashed(text: &str) -> Vec<&str> {
 fn whatever_pip_installs_has_the_hashes_of_a_list() {
     for bad in [
         "pip install cargo-lambda",
+        "pip install sapwood-tools",
+        "`pip install sapwood`, then `pip install cargo-lambda`",
         "  - run: pip install -r a.txt",
         "\"$bin/pip\" install --no-deps a",
         "[\"pip\", \"install\", \"a\"]",

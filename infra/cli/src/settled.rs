@@ -5,6 +5,7 @@ use axum::http::{Request, StatusCode};
 use clap::Args;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
+use sapwood_http::problem::Kind;
 use serde_json::{Value, json};
 
 use crate::arguments::endpoint;
@@ -57,6 +58,9 @@ pub(crate) enum SettledError {
         /// The reason.
         reason: String,
     },
+    /// There is no stream handler to wait for.
+    #[error("{0}")]
+    NoHandler(String),
     /// The answer isn't one of `sapwood dev`.
     #[error("{url} answers {status}: {detail}")]
     Refused {
@@ -73,7 +77,7 @@ impl Failure for SettledError {
     fn exit(&self) -> Exit {
         match self {
             Self::Url(_) => Exit::Usage,
-            Self::Refused { status: StatusCode::NOT_FOUND, .. } => Exit::Wrong,
+            Self::NoHandler(_) => Exit::Wrong,
             Self::Silent { .. } | Self::Refused { .. } => Exit::Failed,
         }
     }
@@ -95,11 +99,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, SettledError> {
     let said: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let is_settled = match status {
         StatusCode::OK if said["settled"] == true => true,
-        // So says the handler. Others say so of themselves.
-        StatusCode::SERVICE_UNAVAILABLE if said["type"] == "urn:sapwood:problem:unavailable" => false,
+        // What isn't `sapwood dev` may have these statuses, too.
+        StatusCode::SERVICE_UNAVAILABLE if said["type"] == Kind::Unavailable.uri() => false,
         _ => {
             let detail = said["detail"].as_str().unwrap_or("this isn't an answer of `sapwood dev`").to_owned();
-            return Err(SettledError::Refused { url: http, status, detail });
+            return Err(match said["type"] == Kind::NotFound.uri() {
+                true => SettledError::NoHandler(detail),
+                false => SettledError::Refused { url: http, status, detail },
+            });
         }
     };
     if json {

@@ -23,7 +23,7 @@ test('children come in their order', async () => {
   await put(stack, 'a', { parent: 'D', rank: '2' });
   await put(stack, 'b', { parent: 'D', rank: '1' });
   await stack.settled();
-  const { items } = await (await fetch(`${stack.api}/nodes/D/children`)).json();
+  const { items } = await (await fetch(`${stack.api}/nodes/D/children?order=asc`)).json();
   assert.deepStrictEqual(
     items.map((item) => item.id),
     ['b', 'a'],

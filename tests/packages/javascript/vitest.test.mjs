@@ -18,6 +18,6 @@ ordered('children come in their order', async ({ sapwood }) => {
   await put(sapwood, 'a', { parent: 'D', rank: '2' });
   await put(sapwood, 'b', { parent: 'D', rank: '1' });
   await sapwood.settled();
-  const { items } = await (await fetch(`${sapwood.api}/nodes/D/children`)).json();
+  const { items } = await (await fetch(`${sapwood.api}/nodes/D/children?order=asc`)).json();
   expect(items.map((item) => item.id)).toEqual(['b', 'a']);
 });

@@ -16,7 +16,7 @@ def find_binary() -> str:
     name = "sapwood.exe" if sys.platform == "win32" else "sapwood"
     user = sysconfig.get_preferred_scheme("user")
     places = [sysconfig.get_path("scripts"), sysconfig.get_path("scripts", scheme=user)]
-    # `pip install --target` puts scripts beside the modules.
+    # With `--target` pip puts scripts beside the modules.
     places.append(str(Path(__file__).resolve().parent.parent / "bin"))
     for place in places:
         if (path := Path(place) / name).is_file():

@@ -47,7 +47,7 @@ def sapwood(request: pytest.FixtureRequest) -> Iterator[Stack]:
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
     """Shows what the stack has printed beside a test that fails."""
-    report: pytest.TestReport = yield  # type: ignore[misc,assignment]
+    report: pytest.TestReport = yield  # type: ignore[assignment]
     if report.when == "call" and report.failed and (stack := item.stash.get(_STACK, None)):
         report.sections.append(("sapwood dev", stack.log))
     return report  # type: ignore[return-value]
