@@ -11,7 +11,7 @@ import unittest
 import urllib.request
 from pathlib import Path
 
-from given import HERE, SOURCES, ran
+from given import HERE, ROOT, SOURCES, ran
 
 sys.path.append(str(SOURCES / "python"))
 from sapwood import NotSettled, NotStarted, Stack, find_binary  # noqa: E402
@@ -56,8 +56,8 @@ def test_hanging(sapwood):
 """
 
 
-def pytest(directory, *arguments, code=0):
-    modules = f"{SOURCES / 'python'}:{os.environ.get('PYTHONPATH', '')}"
+def pytest(directory, *arguments, code=0, also=""):
+    modules = f"{SOURCES / 'python'}:{also}"
     command = (sys.executable, "-m", "pytest", *PLUGIN, "-p", "no:cacheprovider", *arguments)
     return ran(*command, code=code, cwd=directory, env=os.environ | {"PYTHONPATH": modules})
 
@@ -90,9 +90,9 @@ class Pytest(unittest.TestCase):
         self.assertIn("NAME=VALUE", pytest(self.written(FAILING), code=1))
 
     def test_a_killed_pytest_leaves_no_process(self):
-        modules = f"{SOURCES / 'python'}:{os.environ.get('PYTHONPATH', '')}"
         command = [sys.executable, "-m", "pytest", *PLUGIN, "-p", "no:cacheprovider", "-s"]
-        process = subprocess.Popen(command, cwd=self.written(HANGING), stdout=subprocess.PIPE, text=True, env=os.environ | {"PYTHONPATH": modules})
+        process = subprocess.Popen(command, cwd=self.written(HANGING), stdout=subprocess.PIPE, text=True,
+                                   env=os.environ | {"PYTHONPATH": str(SOURCES / "python")})
         stack = next(int(line.split("started ")[1]) for line in process.stdout if "started " in line)
         process.send_signal(signal.SIGKILL)
         process.wait()
@@ -101,6 +101,34 @@ class Pytest(unittest.TestCase):
         while Path(f"/proc/{stack}/cmdline").exists() and b"end-with-input" in Path(f"/proc/{stack}/cmdline").read_bytes():
             self.assertLess(time.monotonic() - began, 10, "the stack still runs")
             time.sleep(0.05)
+
+
+class Documents(unittest.TestCase):
+    """The examples of the documents."""
+
+    def examples(self, name, language):
+        """The blocks of a document in a language."""
+        blocks = re.findall(rf"^```{language}\n(.*?)^```", (ROOT / name).read_text(), re.MULTILINE | re.DOTALL)
+        self.assertTrue(blocks, name)
+        return blocks
+
+    def test_examples_in_python_are_tests_that_pass(self):
+        for name in ("docs/installing.md", "infra/packages/README.md"):
+            with self.subTest(name), tempfile.TemporaryDirectory() as directory:
+                (example,) = self.examples(name, "python")
+                (Path(directory) / "test_it.py").write_text(example)
+                said = pytest(directory, "-q", "--strict-markers", "-p", "no:warnings", also=ROOT / os.environ["BOTO3"])
+                self.assertIn(f"{example.count('def test_')} passed", said)
+
+    def test_examples_that_nothing_here_can_run_can_be_read(self):
+        for example in self.examples("docs/container.md", "python"):
+            compile(example, "docs/container.md", "exec")
+        for name in ("docs/installing.md", "infra/packages/README.md"):
+            for example in self.examples(name, "js"):
+                with tempfile.NamedTemporaryFile("w", suffix=".cjs" if "require(" in example else ".mjs") as file:
+                    file.write(example)
+                    file.flush()
+                    ran("node", "--check", file.name)
 
 
 class Stacks(unittest.TestCase):
