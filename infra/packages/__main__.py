@@ -62,8 +62,9 @@ def of_platform(name, binary, moment, commit):
     return crates.version, json.dumps(bill, indent=1) + "\n", licences | {"LICENSES-THIRD-PARTY.txt": notices.encode()}
 
 
-def contents(binaries, moment, commit, repository):
+def contents(binaries, moment, options):
     """The contents of all files by their names."""
+    commit, repository = options.commit, options.repository
     made, told, chosen = {}, {}, {name: PLATFORMS[name] for name in PLATFORMS if name in binaries}
     readme = (HERE / "README.md").read_text()
     for name, platform in chosen.items():
@@ -83,7 +84,9 @@ def contents(binaries, moment, commit, repository):
     ((version, _, licences), *_) = told.values()
     ours = {licence: text for licence, text in licences.items() if licence != "LICENSES-THIRD-PARTY.txt"}
     of_npm = sources(HERE / "npm") | {"README.md": readme.encode()}
-    made |= [npm.of_all(version, chosen, of_npm, ours, moment, repository)]
+    # Until the names are ours in the registry, whoever has the files mustn't get a stranger's packages there.
+    asked_for = chosen if options.published else ()
+    made |= [npm.of_all(version, asked_for, of_npm, ours, moment, repository)]
     certificates = Path(certifi.where()).read_bytes()
     licences = {name: licences | {"sapwood.cdx.json": bill.encode()} for name, (_, bill, licences) in told.items()}
     made |= image.images(version, commit, chosen, binaries, certificates, licences, moment, repository)
@@ -96,6 +99,8 @@ def main(arguments):
     parser.add_argument("--binary", metavar="PLATFORM=FILE", action="append", required=True, help=f"PLATFORM is one of {', '.join(PLATFORMS)}")
     parser.add_argument("--commit", default="unknown", help="the commit that the binaries are built of")
     parser.add_argument("--repository", metavar="URL", help="where the sources are; npm compares it with the workflow that publishes")
+    published = "the packages will be in registries: that of npm asks there for those of the platforms. Without this it asks nobody"
+    parser.add_argument("--published", action="store_true", help=published)
     parser.add_argument("--output", metavar="DIRECTORY", type=Path, default=ROOT / "target" / "dist", help="default: target/dist")
     options = parser.parse_args(arguments)
     if not (moment := os.environ.get("SOURCE_DATE_EPOCH", "")).isdigit():
@@ -107,7 +112,7 @@ def main(arguments):
         binaries[name] = Path(file).read_bytes()
         if not fits(PLATFORMS[name], binaries[name]):
             parser.error(f"{file} isn't built for {name}")
-    made = contents(binaries, int(moment), options.commit, options.repository)
+    made = contents(binaries, int(moment), options)
     shutil.rmtree(options.output, ignore_errors=True)
     options.output.mkdir(parents=True)
     for name, content in made.items():

@@ -37,10 +37,12 @@ def found_in(repository):
 
 
 def of_all(version, platforms, sources, licences, moment, repository):
-    """The name and the content of the package `sapwood`. `sources` are its files by name, its manifest without a version among them."""
+    """The name and the content of the package `sapwood`, which asks for the packages of these platforms. `sources` are its files by name, its manifest
+    without a version among them."""
     manifest = json.loads(sources["package.json"])
     manifest = {"name": manifest.pop("name"), "version": version} | manifest | found_in(repository)
-    manifest["optionalDependencies"] = {f"{SCOPE}/{name}": version for name in sorted(platforms)}
+    if platforms:
+        manifest["optionalDependencies"] = {f"{SCOPE}/{name}": version for name in sorted(platforms)}
     files = {name: File(content, 0o755 if name.startswith("bin/") else 0o644) for name, content in sources.items()}
     files |= {licence: File(content) for licence, content in licences.items()}
     return f"sapwood-{version}.tgz", packed(manifest, files, moment)

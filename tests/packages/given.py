@@ -2,6 +2,7 @@
 
 import os
 import re
+import signal
 import subprocess
 import time
 import urllib.request
@@ -42,7 +43,9 @@ class Dev:
     def __init__(self, *command, **options):
         command = [str(word) for word in command]
         began = time.monotonic()
-        self.process = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+        # A group of its own, as a terminal makes one.
+        options |= {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "start_new_session": True}
+        self.process = subprocess.Popen(command, **options)
         self.said = ""
         while not (found := re.search(r'"http":"([^"]+)"', self.said)):
             line = self.process.stdout.readline()
@@ -60,8 +63,16 @@ class Dev:
         return self
 
     def __exit__(self, *_):
-        self.process.terminate()
-        self.process.communicate(timeout=20)
+        # Ctrl-C, unless the test has ended it.
+        try:
+            os.killpg(self.process.pid, signal.SIGINT)
+        except ProcessLookupError:
+            pass
+        try:
+            self.process.communicate(timeout=20)
+        finally:
+            if self.process.poll() is None:
+                os.killpg(self.process.pid, signal.SIGKILL)
 
 
 def scenario(test, api):

@@ -9,6 +9,13 @@ import unittest
 SUITES = ("helpers", "files", "python", "npm", "image")
 
 
+class InOrder(unittest.TestLoader):
+    """Tests in the order in which they are written: an installation is a story."""
+
+    def getTestCaseNames(self, case):
+        return [name for name in vars(case) if name.startswith("test")]
+
+
 class Result(unittest.TestResult):
     """A line for each test, as cargo has it."""
 
@@ -57,7 +64,7 @@ def main(names):
     result = Result()
     for name in names or SUITES:
         print(f"\n{name}", flush=True)
-        unittest.TestLoader().loadTestsFromName(f"suite_{name}").run(result)
+        InOrder().loadTestsFromName(f"suite_{name}").run(result)
     print(f"\ntest result: packages. {result.passed} passed; {result.failed} failed;")
     return result.failed != 0 or result.passed == 0
 

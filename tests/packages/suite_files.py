@@ -49,14 +49,14 @@ def binaries():
     return found
 
 
-def packed(output, binaries, root=ROOT, umask=0o022):
+def packed(output, binaries, root=ROOT, umask=0o022, more=()):
     """Runs the script of a checkout on binaries."""
     output.mkdir()
     given = []
     for name, binary in binaries.items():
         (path := output / name).write_bytes(binary)
         given += ["--binary", f"{name}={path}"]
-    command = [MAKER, root / "infra" / "packages", *given, "--commit", "8e3f1c0", "--output", output / "dist"]
+    command = [MAKER, root / "infra" / "packages", *given, "--commit", "8e3f1c0", "--output", output / "dist", *more]
     ran(*command, cwd=output, umask=umask, env=os.environ | {"SOURCE_DATE_EPOCH": MOMENT})
     return {path.name: path.read_bytes() for path in (output / "dist").iterdir()}
 
@@ -151,7 +151,7 @@ class Files(unittest.TestCase):
         """Nobody builds these here, so they are files that begin as such binaries do."""
         mach_o = b"\xcf\xfa\xed\xfe"
         others = {"darwin-arm64": mach_o + b"\x0c\0\0\x01", "darwin-x64": mach_o + b"\x07\0\0\x01", "win32-x64": b"MZ"}
-        files = packed(self.temporary() / "it", others | {HERE_PLATFORM: self.binaries[HERE_PLATFORM]})
+        files = packed(self.temporary() / "it", others | {HERE_PLATFORM: self.binaries[HERE_PLATFORM]}, more=["--published"])
         for tag in ("macosx_11_0_arm64", "macosx_10_12_x86_64", "win_amd64"):
             (wheel,) = (content for name, content in files.items() if name.endswith(f"-py3-none-{tag}.whl"))
             with zipfile.ZipFile(io.BytesIO(wheel)) as archive:

@@ -1,16 +1,23 @@
 """The packages of npm, in empty projects."""
 
+import hashlib
+import io
+import json
 import re
 import shutil
+import tarfile
 import tempfile
 import time
 import unittest
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
+from threading import Thread
+from urllib.parse import unquote
 
+import suite_files
 from given import HERE, HERE_PLATFORM, ROOT, Dev, demonstrates, environment, made, ran, scenario
 
-# Whoever has the files needs nobody else's: npm would ask the registry for the other platforms.
-PACKAGES = ("--omit=optional", made("sapwood-[0-9]*.tgz"), made(f"sapwood-{HERE_PLATFORM}-*.tgz"))
+PACKAGES = (made("sapwood-[0-9]*.tgz"), made(f"sapwood-{HERE_PLATFORM}-*.tgz"))
 RUNNERS = ROOT / ".cache" / "package-tests"
 QUIET = ("--no-audit", "--no-fund", "--no-update-notifier", "--loglevel=error")
 TYPES = """
@@ -41,7 +48,7 @@ class Npm(unittest.TestCase):
         cls.options = {"cwd": empty, "env": environment()}
 
     def test_the_command_line_is_there(self):
-        self.assertRegex(ran("npx", "--no-install", "sapwood", "--version", **self.options), r"^sapwood \d")
+        self.assertRegex(ran("npx", "--no-install", "sapwood", "--version", **self.options), r"(?m)^sapwood \d")
         demonstrates(self, "npx", "--no-install", "sapwood", **self.options)
 
     def test_a_stack_is_used_over_http(self):
@@ -49,18 +56,70 @@ class Npm(unittest.TestCase):
         with Dev(*command, **self.options) as dev:
             scenario(self, dev.api)
 
-    def test_what_is_stopped_through_npx_is_gone(self):
-        dev = Dev("npx", "--no-install", "sapwood", "dev", "--json", "--dynamodb=127.0.0.1:0", "--http=127.0.0.1:0", **self.options)
-        dev.process.terminate()
-        dev.process.communicate(timeout=20)
-        time.sleep(0.5)
-        ran("curl", "--silent", "--fail", dev.api, code=7)
+    def test_a_signal_to_the_launcher_ends_the_binary(self):
+        launcher = self.options["cwd"] / "node_modules" / ".bin" / "sapwood"
+        with Dev(launcher, "dev", "--json", "--dynamodb=127.0.0.1:0", "--http=127.0.0.1:0", **self.options) as dev:
+            dev.process.terminate()
+            self.assertEqual(dev.process.wait(20), 0)
+            ran("curl", "--silent", "--fail", dev.api, code=7)
 
     def test_without_the_platforms_package_it_says_what_is_missing(self):
         (alone := self.directory / "alone").mkdir()
         (alone / "package.json").write_text('{"name": "alone", "private": true}')
-        ran("npm", "install", *QUIET, *PACKAGES[:2], cwd=alone, env=environment())
+        ran("npm", "install", *QUIET, PACKAGES[0], cwd=alone, env=environment())
         self.assertIn(f"@sapwood/{HERE_PLATFORM}", ran("npx", "--no-install", "sapwood", "--version", code=4, cwd=alone, env=environment()))
+
+
+class Registry(unittest.TestCase):
+    """What is published, in a registry on this machine."""
+
+    def test_npm_takes_the_package_of_this_platform_and_no_other(self):
+        with tempfile.TemporaryDirectory() as directory, Served(Path(directory)) as served:
+            (project := Path(directory) / "project").mkdir()
+            (project / "package.json").write_text('{"name": "project", "private": true}')
+            npm = ("npm", "install", *QUIET, f"--registry={served.url}", f"--cache={directory}/cache", "sapwood")
+            ran(*npm, cwd=project, env=environment())
+            installed = {path.name for path in (project / "node_modules" / "@sapwood").iterdir()}
+            self.assertEqual(installed, {HERE_PLATFORM})
+            self.assertRegex(ran("npx", "--no-install", "sapwood", "--version", cwd=project, env=environment()), r"(?m)^sapwood \d")
+
+
+class Served:
+    """The packages for the registry, made of the binaries of those for files, and served as npm asks for them."""
+
+    def __init__(self, directory):
+        binaries = suite_files.binaries()
+        # One platform more, which isn't this machine's.
+        made = suite_files.packed(directory / "published", binaries | {"darwin-arm64": b"\xcf\xfa\xed\xfe\x0c\0\0\x01"}, more=["--published"])
+        archives, documents = {name: content for name, content in made.items() if name.endswith(".tgz")}, {}
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self):
+                path = unquote(self.path).lstrip("/")
+                content = archives.get(path) or (path in documents and json.dumps(documents[path]).encode())
+                self.send_response(200 if content else 404)
+                self.end_headers()
+                self.wfile.write(content or b"{}")
+
+            def log_message(self, *_):
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.url = f"http://127.0.0.1:{self.server.server_port}/"
+        for name, content in archives.items():
+            with tarfile.open(fileobj=io.BytesIO(content)) as archive:
+                manifest = json.load(archive.extractfile("package/package.json"))
+            manifest["dist"] = {"tarball": self.url + name, "shasum": hashlib.sha1(content).hexdigest()}
+            version = manifest["version"]
+            documents[manifest["name"]] = {"name": manifest["name"], "dist-tags": {"latest": version}, "versions": {version: manifest}}
+
+    def __enter__(self):
+        Thread(target=self.server.serve_forever, daemon=True).start()
+        return self
+
+    def __exit__(self, *_):
+        self.server.shutdown()
+        self.server.server_close()
 
 
 class Runners(unittest.TestCase):

@@ -10,7 +10,7 @@ import time
 import unittest
 from pathlib import Path
 
-from given import HERE, HERE_PLATFORM, Dev, demonstrates, environment, made, ran, scenario
+from given import DIST, HERE, HERE_PLATFORM, Dev, demonstrates, environment, made, ran, scenario
 
 WHEEL = {"linux-x64": "x86_64", "linux-arm64": "aarch64"}[HERE_PLATFORM]
 STARTS = 20
@@ -25,7 +25,8 @@ class Wheel(unittest.TestCase):
         ran(sys.executable, "-m", "venv", cls.directory / "venv")
         cls.bin = cls.directory / "venv" / "bin"
         began = time.monotonic()
-        ran(cls.bin / "pip", "install", "--quiet", "--no-index", made(f"*{WHEEL}.whl"), env=environment())
+        # pip chooses among the wheels of all platforms.
+        ran(cls.bin / "pip", "install", "--quiet", "--no-index", "--find-links", DIST, "sapwood", env=environment())
         print(f"pip: installed in {time.monotonic() - began:.1f} s, the wheel has {made(f'*{WHEEL}.whl').stat().st_size / 1e6:.1f} MB")
         cls.environment = environment(cls.bin)
 
