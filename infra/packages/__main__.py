@@ -3,11 +3,12 @@
 
     python infra/packages --binary linux-x64=FILE [--binary linux-arm64=FILE …] [--commit COMMIT] [--output target/dist]
 
-`.ci/packages` builds the binaries for Linux and calls this script; the release workflow adds those for macOS and Windows. Beside the packages are a
-bill of materials for each platform (`*.cdx.json`) and `SHA256SUMS`. `infra/package` makes another thing: the package of the functions.
+`.ci/packages` builds the binaries for Linux and calls this script; the release workflow adds those for macOS and Windows. Beside the
+packages are a bill of materials for each platform (`*.cdx.json`) and `SHA256SUMS`. `infra/package` makes another thing: the package of
+the functions.
 
-The same binaries and sources give the same bytes. The environment's SOURCE_DATE_EPOCH is the time of the packages, in seconds since 1970. The script
-needs Python 3.11 with the modules of .ci/requirements/packages.txt, cargo and rustc.
+The same binaries and sources give the same bytes. The environment's SOURCE_DATE_EPOCH is the time of the packages, in seconds since 1970.
+The script needs Python 3.11 with the modules of .ci/requirements/packages.txt, cargo and rustc.
 """
 
 import argparse
@@ -57,7 +58,8 @@ def of_platform(name, binary, moment, commit):
     bill = crates.sbom(moment, commit, {CRATE: sha256(binary)}, [MUSL] if is_static else [])
     notices = crates.notices("The binary contains")
     if is_static:
-        notices += f"\n{'=' * 80}\n\nmusl {MUSL['version']}\n\n{(Path(ziglang.__file__).parent / 'lib/libc/musl/COPYRIGHT').read_text().strip()}\n"
+        copyright_of_musl = (Path(ziglang.__file__).parent / "lib" / "libc" / "musl" / "COPYRIGHT").read_text().strip()
+        notices += f"\n{'=' * 80}\n\nmusl {MUSL['version']}\n\n{copyright_of_musl}\n"
     licences = {licence: (ROOT / licence).read_bytes() for licence in ("LICENSE-APACHE", "LICENSE-MIT")}
     return crates.version, json.dumps(bill, indent=1) + "\n", licences | {"LICENSES-THIRD-PARTY.txt": notices.encode()}
 
@@ -96,7 +98,8 @@ def contents(binaries, moment, options):
 
 def main(arguments):
     parser = argparse.ArgumentParser(prog="packages", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--binary", metavar="PLATFORM=FILE", action="append", required=True, help=f"PLATFORM is one of {', '.join(PLATFORMS)}")
+    known = f"PLATFORM is one of {', '.join(PLATFORMS)}"
+    parser.add_argument("--binary", metavar="PLATFORM=FILE", action="append", required=True, help=known)
     parser.add_argument("--commit", default="unknown", help="the commit that the binaries are built of")
     parser.add_argument("--repository", metavar="URL", help="where the sources are; npm compares it with the workflow that publishes")
     published = "the packages will be in registries: that of npm asks there for those of the platforms. Without this it asks nobody"

@@ -1,11 +1,12 @@
 """The image, in the layout of the OCI: one layer with the binary, certificates and an empty directory for data. There is no shell in it.
 
-`index.json` of an archive names what is in it. An archive of one platform has the `manifest.json` of `docker save`, too, so that `docker load` takes
-it with any store.
+`index.json` of an archive names what is in it. An archive of one platform has the `manifest.json` of `docker save`, too, so that `docker
+load` takes it with any store.
 """
 
 import json
 from datetime import datetime, timezone
+from pathlib import PurePosixPath
 
 from archives import File, gzipped, sha256, tarred
 
@@ -18,7 +19,8 @@ PROGRAM = "/usr/local/bin/sapwood"
 
 def layer(binary, certificates, licences, moment):
     """The layer as a TAR archive."""
-    directories = ("data", "etc", "etc/ssl", "etc/ssl/certs", "usr", "usr/local", "usr/local/bin", "usr/share", "usr/share/doc", "usr/share/doc/sapwood")
+    places = ("data", "etc/ssl/certs", "usr/local/bin", "usr/share/doc/sapwood")
+    directories = {str(path) for place in places for path in (PurePosixPath(place), *PurePosixPath(place).parents)} - {"."}
     files = {name: File(None, 0o755) for name in directories}
     files |= {
         # Nobody else reads the table's files.

@@ -37,8 +37,8 @@ def found_in(repository):
 
 
 def of_all(version, platforms, sources, licences, moment, repository):
-    """The name and the content of the package `sapwood`, which asks for the packages of these platforms. `sources` are its files by name, its manifest
-    without a version among them."""
+    """The name and the content of the package `sapwood`, which asks for the packages of these platforms. `sources` are its files by name,
+    its manifest without a version among them."""
     manifest = json.loads(sources["package.json"])
     manifest = {"name": manifest.pop("name"), "version": version} | manifest | found_in(repository)
     if platforms:

@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HERE = Path(__file__).resolve().parent
 DIST = Path(os.environ.get("DIST", ROOT / "target" / "dist"))
 SOURCES = ROOT / "infra" / "packages"
+PIPES = {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True}
 # The processor of this machine, as the packages call it.
 HERE_PLATFORM = {"x86_64": "linux-x64", "aarch64": "linux-arm64"}[os.uname().machine]
 
@@ -24,7 +25,7 @@ def made(pattern):
 
 def ran(*command, code=0, **options):
     """What a program printed, if it ended with this code."""
-    done = subprocess.run([str(word) for word in command], stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, **options)
+    done = subprocess.run([str(word) for word in command], **PIPES, **options)
     if done.returncode != code:
         raise AssertionError(f"{' '.join(map(str, command))} ended with {done.returncode}:\n{done.stdout[-4000:]}")
     return done.stdout
@@ -44,8 +45,7 @@ class Dev:
         command = [str(word) for word in command]
         began = time.monotonic()
         # A group of its own, as a terminal makes one.
-        options |= {"stdin": subprocess.DEVNULL, "stdout": subprocess.PIPE, "stderr": subprocess.STDOUT, "text": True, "start_new_session": True}
-        self.process = subprocess.Popen(command, **options)
+        self.process = subprocess.Popen(command, **PIPES, **options, start_new_session=True)
         self.said = ""
         while not (found := re.search(r'"http":"([^"]+)"', self.said)):
             line = self.process.stdout.readline()
@@ -80,7 +80,8 @@ def scenario(test, api):
     text = (ROOT / "README.md").read_text()
     commands = re.findall(r"^curl http.*|^curl -X PATCH.*", text, re.MULTILINE)
     test.assertEqual(len(commands), 3, commands)
-    said = [ran("bash", "-c", command.replace("http://127.0.0.1:3000", api).replace("curl ", "curl --silent --fail-with-body ", 1)) for command in commands]
+    quietly = [command.replace("http://127.0.0.1:3000", api).replace("curl ", "curl --silent --fail-with-body ", 1) for command in commands]
+    said = [ran("bash", "-c", command) for command in quietly]
     test.assertIn('"id":"d"', said[2].replace(" ", ""), said)
     test.assertIn('"depth":1', said[2].replace(" ", ""), said)
 

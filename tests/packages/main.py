@@ -1,5 +1,6 @@
-"""The packages of the command line. The arguments are the suites to run: `helpers` (the helpers for tests, on the binary that SAPWOOD_BINARY names), or
-`files`, `python`, `npm` and `image` (what `.ci/packages` has made, in target/dist or where DIST says). The last line counts as the suites of cargo do."""
+"""The packages of the command line. The arguments are the suites to run: `helpers` (the helpers for tests, on the binary that
+SAPWOOD_BINARY names), or `files`, `python`, `npm` and `image` (what `.ci/packages` has made, in target/dist or where DIST says). The last
+line counts as the suites of cargo do."""
 
 import signal
 import sys

@@ -84,7 +84,8 @@ class Pytest(unittest.TestCase):
         self.assertIn("1 failed", said)
 
     def test_parameters_of_all_stacks_and_of_one(self):
-        (self.directory / "pytest.ini").write_text(f"[pytest]\npythonpath = {HERE / 'python'}\nsapwood_parameters =\n    OrderAttribute=rank\n")
+        settings = f"[pytest]\npythonpath = {HERE / 'python'}\nsapwood_parameters =\n    OrderAttribute=rank\n"
+        (self.directory / "pytest.ini").write_text(settings)
         pytest(self.written(ORDERS))
         (self.directory / "pytest.ini").write_text("[pytest]\nsapwood_parameters = nonsense\n")
         self.assertIn("NAME=VALUE", pytest(self.written(FAILING), code=1))
@@ -166,7 +167,8 @@ class Stacks(unittest.TestCase):
 
 class JavaScript(unittest.TestCase):
     def test_node_runs_its_tests_with_a_stack_each(self):
-        said = ran("node", "--test", "--test-reporter=tap", HERE / "javascript" / "trees.test.cjs", env=os.environ | {"SAPWOOD": str(SOURCES / "npm")})
+        tests = HERE / "javascript" / "trees.test.cjs"
+        said = ran("node", "--test", "--test-reporter=tap", tests, env=os.environ | {"SAPWOOD": str(SOURCES / "npm")})
         self.assertIn("# pass 20", said)
         self.assertIn("# fail 0", said)
         milliseconds = re.search(r"# duration_ms ([\d.]+)", said)[1]

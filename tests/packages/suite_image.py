@@ -1,4 +1,4 @@
-"""The images, without Docker: their layouts are read, and their rootfs is run by `chroot`, in namespaces of its own, as the image's user."""
+"""The images, without Docker: their layouts are read, and a rootfs is run by `chroot`, in namespaces of its own, as the image's user."""
 
 import gzip
 import hashlib
@@ -86,7 +86,8 @@ class Images(unittest.TestCase):
             free.bind(("127.0.0.1", 0))
             address = f"127.0.0.1:{free.getsockname()[1]}"
             free.close()
-            registry = subprocess.Popen([crane, "registry", "serve", "--address", address], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+            serve = [crane, "registry", "serve", "--address", address]
+            registry = subprocess.Popen(serve, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:
                 for _ in range(100):
                     try:
@@ -122,9 +123,10 @@ class Running(unittest.TestCase):
         os.chmod(directory.name, 0o755)
 
     def within(self, *command):
-        """A command in the rootfs: its own processes and mounts, the image's user, nobody's capabilities, and the image's variables alone."""
+        """A command in the rootfs: with processes and mounts of its own, as the image's user, with the image's variables alone."""
         spaces = ("unshare", "--mount", "--pid", "--ipc", "--uts", "--fork", "--kill-child")
-        return (*spaces, "env", "--ignore-environment", *self.settings["Env"], shutil.which("chroot"), f"--userspec={self.settings['User']}", self.rootfs, *command)
+        variables = ("env", "--ignore-environment", *self.settings["Env"])
+        return (*spaces, *variables, shutil.which("chroot"), f"--userspec={self.settings['User']}", self.rootfs, *command)
 
     def test_the_container_serves_what_the_page_says(self):
         more = ("--json", "--dynamodb", "0.0.0.0:0", "--http", "0.0.0.0:0", "--data", "/data", "--allow-host", "sapwood")

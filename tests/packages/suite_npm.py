@@ -90,7 +90,8 @@ class Served:
     def __init__(self, directory):
         binaries = suite_files.binaries()
         # One platform more, which isn't this machine's.
-        made = suite_files.packed(directory / "published", binaries | {"darwin-arm64": b"\xcf\xfa\xed\xfe\x0c\0\0\x01"}, more=["--published"])
+        binaries |= {"darwin-arm64": b"\xcf\xfa\xed\xfe\x0c\0\0\x01"}
+        made = suite_files.packed(directory / "published", binaries, more=["--published"])
         archives, documents = {name: content for name, content in made.items() if name.endswith(".tgz")}, {}
 
         class Handler(BaseHTTPRequestHandler):

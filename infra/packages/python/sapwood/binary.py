@@ -10,7 +10,8 @@ from pathlib import Path
 
 
 def find_binary() -> str:
-    """Returns the path of the binary: that of the variable SAPWOOD_BINARY, the one that was installed with this module, or the first of PATH."""
+    """Returns the path of the binary: that of the variable SAPWOOD_BINARY, the one that was installed with this module, or the first of
+    PATH."""
     if named := os.environ.get("SAPWOOD_BINARY"):
         return named
     name = "sapwood.exe" if sys.platform == "win32" else "sapwood"
@@ -23,4 +24,5 @@ def find_binary() -> str:
             return str(path)
     if found := shutil.which(name):
         return found
-    raise FileNotFoundError(f"the binary {name} isn't in {', '.join(places)} or PATH: install the package again, or name the binary in SAPWOOD_BINARY")
+    nowhere = f"the binary {name} isn't in {', '.join(places)} or PATH"
+    raise FileNotFoundError(f"{nowhere}: install the package again, or name the binary in SAPWOOD_BINARY")

@@ -28,8 +28,8 @@ class NotSettled(Exception):
 
 
 class Stack:
-    """A process of `sapwood dev` with an empty table in memory, on free ports. It ends with `stop`, with its `with` block, or with this process,
-    however that ends."""
+    """A process of `sapwood dev` with an empty table in memory, on free ports. It ends with `stop`, with its `with` block, or with this
+    process, however that ends."""
 
     dynamodb: str
     """The URL of DynamoDB, for clients of AWS."""
@@ -47,7 +47,9 @@ class Stack:
         ports = ["--dynamodb=127.0.0.1:0", "--http=127.0.0.1:0"]
         command = [find_binary(), "dev", "--json", "--end-with-input", *ports, *given, *arguments]
         # Its input ends with this process, even if that is killed.
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8")
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, encoding="utf-8"
+        )
         self._lines: deque[str] = deque(maxlen=LINES_MAX)
         assert self._process.stdout is not None
         first = self._process.stdout.readline()
