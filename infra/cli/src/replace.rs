@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::{self, Write};
-use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::{Path, PathBuf};
 
 use tempfile::{Builder, NamedTempFile};
@@ -30,7 +29,7 @@ impl Replacement {
         let path = fs::canonicalize(path).unwrap_or_else(|_| path.to_owned());
         let there = fs::metadata(&path).ok();
         let kind = there.as_ref().map(fs::Metadata::file_type);
-        if kind.is_some_and(|kind| kind.is_fifo() || kind.is_char_device() || kind.is_socket()) {
+        if kind.is_some_and(|kind| !kind.is_file() && !kind.is_dir()) {
             return Ok(Self::Direct(File::options().write(true).open(path)?));
         }
         if kind.is_some_and(|kind| kind.is_dir()) {
@@ -40,14 +39,19 @@ impl Replacement {
             // A file that may not be written isn't replaced either.
             File::options().append(true).open(&path)?;
         }
-        let mode = there.map_or(0o666, |there| there.permissions().mode() & 0o7777);
         let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
         let mut prefix = std::ffi::OsString::from(".");
         prefix.push(path.file_name().unwrap_or_default());
         prefix.push(".");
-        let new =
-            Builder::new().prefix(&prefix).permissions(fs::Permissions::from_mode(mode)).tempfile_in(directory)?;
-        Ok(Self::Beside(new, path))
+        let mut new = Builder::new();
+        new.prefix(&prefix);
+        #[cfg(unix)]
+        {
+            use std::os::unix::fs::PermissionsExt;
+            let mode = there.map_or(0o666, |there| there.permissions().mode() & 0o7777);
+            new.permissions(fs::Permissions::from_mode(mode));
+        }
+        Ok(Self::Beside(new.tempfile_in(directory)?, path))
     }
 
     /// Takes the place of the file.
