@@ -48,6 +48,11 @@ impl Record {
         self.change.keys.as_ref().and_then(|keys| serde_json::to_value(Item(keys)).ok()).unwrap_or_default()
     }
 
+    /// Returns the item before and after.
+    pub(crate) fn images(&self) -> [Option<&Attributes>; 2] {
+        [self.change.old_image.as_ref(), self.change.new_image.as_ref()]
+    }
+
     /// Returns the record as a function gets it from Lambda.
     pub(crate) fn event(&self) -> Event<'_> {
         #[cfg(test)]

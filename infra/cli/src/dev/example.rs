@@ -9,8 +9,8 @@ use super::demo::{FOLDERS, PRODUCT, SHOP};
 use super::error::DevError;
 
 /// The parameters of the template that the examples show.
-pub(super) const PARAMETERS: [(&str, &str); 3] =
-    [("OrderAttribute", NAME), ("LinkAttributes", PRODUCT), ("Trash", "on")];
+pub(super) const PARAMETERS: [(&str, &str); 4] =
+    [("OrderAttribute", NAME), ("LinkAttributes", PRODUCT), ("Trash", "on"), ("Totals", "count,size,square_feet")];
 
 /// A tree to begin with.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -24,6 +24,10 @@ pub(super) enum Example {
     /// Equipment, and its audits.
     Audits,
 }
+
+/// What the folders hold that have no folders below them, in kilobytes.
+const SIZES: [(&str, usize); 9] =
+    [("I", 120), ("II", 80), ("a", 40), ("b", 25), ("c", 60), ("i", 300), ("ii", 150), ("iii", 90), ("e", 35)];
 
 /// The shops of the seed `composite-sort-key-locations`: the country, state, city and zip code of each, its address and
 /// its square feet.
@@ -59,7 +63,14 @@ impl Example {
     pub(super) async fn fill(self, table: &DynamoTable, tenant: Option<&Tenant>) -> Result<(), DevError> {
         let filling = Filling { table, tenant, schema: table.schema() };
         match self {
-            Self::Folders => filling.nodes(FOLDERS.map(|(id, parent, name)| (id, parent, name, None))).await,
+            Self::Folders => {
+                for (id, parent, name) in FOLDERS {
+                    let size = SIZES.into_iter().find(|(of, _)| *of == id);
+                    let own = size.map(|(_, kilobytes)| ("size".to_owned(), number(kilobytes)));
+                    filling.node(id, parent, name, own).await?;
+                }
+                Ok(())
+            }
             Self::Orders => filling.nodes(SHOP).await,
             Self::Locations => filling.locations().await,
             Self::Audits => {

@@ -16,7 +16,7 @@ struct Asset {
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 
-const ASSETS: [Asset; 9] = [
+const ASSETS: [Asset; 10] = [
     Asset { name: "index.html", media_type: "text/html; charset=utf-8", bytes: include_bytes!("page/index.html") },
     Asset { name: "style.css", media_type: "text/css; charset=utf-8", bytes: include_bytes!("page/style.css") },
     Asset { name: "app.js", media_type: SCRIPT, bytes: include_bytes!("page/app.js") },
@@ -24,6 +24,7 @@ const ASSETS: [Asset; 9] = [
     Asset { name: "node.js", media_type: SCRIPT, bytes: include_bytes!("page/node.js") },
     Asset { name: "change.js", media_type: SCRIPT, bytes: include_bytes!("page/change.js") },
     Asset { name: "live.js", media_type: SCRIPT, bytes: include_bytes!("page/live.js") },
+    Asset { name: "watch.js", media_type: SCRIPT, bytes: include_bytes!("page/watch.js") },
     Asset { name: "ask.js", media_type: SCRIPT, bytes: include_bytes!("page/ask.js") },
     Asset { name: "code.js", media_type: SCRIPT, bytes: include_bytes!("page/code.js") },
 ];

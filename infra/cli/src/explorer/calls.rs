@@ -1,6 +1,6 @@
 //! The calls of the page, under `/explorer/data`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use axum::body::to_bytes;
@@ -19,6 +19,7 @@ use serde_json::json;
 use super::node::{Whole, label, whole};
 use super::question::Question;
 use super::state::{State, states};
+use super::totals::{Below, NODES_MAX, totals};
 use super::trials::{Order, damage};
 use super::verify::{compared, mended};
 use super::{Answer, Explorer, assets, failed};
@@ -40,6 +41,7 @@ pub(super) fn router(explorer: Arc<Explorer>) -> Router {
         .route("/start", get(start))
         .route("/level", get(level))
         .route("/states", post(states_of))
+        .route("/totals", post(totals_of))
         .route("/node", get(node))
         .route("/ask", get(ask))
         .route("/verify", get(verify))
@@ -74,6 +76,8 @@ struct Entry {
     state: State,
     /// Whether the node has children: `None` if that isn't known.
     has_children: Option<bool>,
+    /// What is below it. `None` if the table keeps no totals, and for those that the page asks for when they are in view.
+    below: Option<Below>,
 }
 
 /// A page of a level of the tree.
@@ -126,6 +130,7 @@ async fn level(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
 async fn page_of_level(explorer: &Explorer, parent: Option<&NodeRef>, after: Option<String>) -> Result<Level, Problem> {
     let (table, settings) = (explorer.table(), &explorer.settings);
     let (client, schema) = (explorer.client(&table), &settings.schema);
+    let is_first = after.is_none();
     let ordered = |list| schema.ordered_range(list, None, None);
     let is_ordered = settings.order.is_some();
     let (pk, range) = match parent {
@@ -148,11 +153,18 @@ async fn page_of_level(explorer: &Explorer, parent: Option<&NodeRef>, after: Opt
             rows.iter().map(|(id, _)| NodeRef { tenant: tenant.clone(), id: id.clone() }).collect();
         let states = states(&client, &nodes).await?;
         let children = have_children(&client, parent, &nodes).await?;
+        // The first of a level are in view as soon as they are there.
+        let with_children = nodes.iter().zip(&children).filter(|(_, has_children)| **has_children != Some(false));
+        let with_children = with_children.map(|(node, _)| node.clone()).take(if is_first { NODES_MAX } else { 0 });
+        let with_children: Vec<NodeRef> = with_children.collect();
+        let totals = totals(&client, settings, &with_children).await?;
+        let mut below: BTreeMap<&Id, Below> = with_children.iter().map(|node| &node.id).zip(totals).collect();
         let items = rows.iter().zip(states).zip(children).map(|(((id, row), state), has_children)| Entry {
             id: id.as_str().to_owned(),
             label: label(row, id, schema),
             state,
             has_children,
+            below: below.remove(id),
         });
         Ok(Level { items: items.collect(), next: page.next })
     };
@@ -188,18 +200,30 @@ async fn have_children<T: Table, P: RetryPolicy>(
 }
 
 async fn states_of(Shared(explorer): Page, request: Request) -> Result<Response, Problem> {
+    let nodes = nodes_of(&explorer, request, STATES_MAX).await?;
+    let table = explorer.table();
+    let found = states(&explorer.client(&table), &nodes).await.map_err(|error| failed(&error))?;
+    Ok(Answer(json!({"states": found})).into_response())
+}
+
+/// The totals of nodes that are in view.
+async fn totals_of(Shared(explorer): Page, request: Request) -> Result<Response, Problem> {
+    let nodes = nodes_of(&explorer, request, NODES_MAX).await?;
+    let table = explorer.table();
+    let found = totals(&explorer.client(&table), &explorer.settings, &nodes).await;
+    Ok(Answer(json!({"totals": found.map_err(|error| failed(&error))?})).into_response())
+}
+
+async fn nodes_of(explorer: &Explorer, request: Request, most: usize) -> Result<Vec<NodeRef>, Problem> {
     #[derive(Deserialize)]
     struct Of {
         ids: Vec<String>,
     }
     let Of { ids } = body(request).await?;
-    if ids.len() > STATES_MAX {
-        return Err(Problem::new(Kind::BadJson, format!("ask for at most {STATES_MAX} nodes")).at("ids"));
+    if ids.len() > most {
+        return Err(Problem::new(Kind::BadJson, format!("ask for at most {most} nodes")).at("ids"));
     }
-    let nodes = ids.iter().map(|id| explorer.node(id)).collect::<Result<Vec<_>, _>>()?;
-    let table = explorer.table();
-    let found = states(&explorer.client(&table), &nodes).await.map_err(|error| failed(&error))?;
-    Ok(Answer(json!({"states": found})).into_response())
+    ids.iter().map(|id| explorer.node(id)).collect()
 }
 
 #[derive(Deserialize)]

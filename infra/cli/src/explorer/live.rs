@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use futures::stream::unfold;
-use sapwood_core::keys::Schema;
+use sapwood_core::keys::{ItemKey, Schema, SortKey};
 use sapwood_local::mapping::{Seen, Watcher};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
@@ -15,6 +15,7 @@ use tokio::sync::broadcast::{Receiver, Sender, channel};
 use tokio::time::timeout;
 
 use crate::clock::now;
+use crate::watch::below;
 
 /// How many events a page may be behind. It is a choice: a move of thousands of nodes has a hundred.
 const BEHIND_MAX: usize = 256;
@@ -90,14 +91,19 @@ async fn next(mut receiver: Receiver<Arc<str>>) -> Option<(String, Option<Receiv
 fn read(records: &mut dyn Iterator<Item = Seen>, schema: &Schema) -> Value {
     let names = schema.names();
     let (mut named, mut count) = (Vec::new(), 0_usize);
-    for Seen { event, keys, is_wanted } in records {
+    for Seen { event, keys, old, new, is_wanted } in records {
         count += 1;
         if named.len() < NAMED_MAX {
             let text = |name: &String| keys[name]["S"].as_str().unwrap_or_default().to_owned();
-            let (pk, sk) = (text(&names.partition_key), text(&names.sort_key));
-            let node = schema.shown(&sk);
-            let owner = schema.parse_partition(&pk).ok().map(|node| node.id.as_str().to_owned());
-            named.push(json!({"what": event, "pk": pk, "sk": sk, "in": owner, "node": node, "goes_on": is_wanted}));
+            let key = ItemKey { pk: text(&names.partition_key), sk: text(&names.sort_key) };
+            let node = schema.shown(&key.sk);
+            let owner = schema.parse_partition(&key.pk).ok().map(|node| node.id.as_str().to_owned());
+            let is_total = matches!(schema.parse_sort_key(&key.sk), Some(SortKey::Totals { .. }));
+            let below = below(&key, old, new, schema);
+            named.push(json!({
+                "what": event, "pk": key.pk, "sk": key.sk, "in": owner, "node": node, "goes_on": is_wanted,
+                "is_total": is_total, "below": below,
+            }));
         }
     }
     json!({"type": "read", "count": count, "records": named})

@@ -8,6 +8,7 @@ mod live;
 mod node;
 mod question;
 mod state;
+mod totals;
 mod trials;
 mod verify;
 
@@ -21,7 +22,7 @@ use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use sapwood_core::keys::{Id, NodeRef, Tenant};
-use sapwood_core::model::Settings;
+use sapwood_core::model::{Settings, Totals};
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_http::serve::{Gate, Guard, Pages};
 use sapwood_table::{Client, Deadline, DynamoTable, TableError};
@@ -132,6 +133,7 @@ impl Explorer {
             "order": order.map(|order| order.attributes().iter().map(|one| one.name.as_str()).collect::<Vec<_>>()).unwrap_or_default(),
             "by_hand": order.is_some_and(|order| order.by_hand),
             "links": settings.links, "names": settings.names.as_str(),
+            "totals": settings.totals.as_ref().map(Totals::attributes),
             "path_rows": settings.path_rows, "root_rows": settings.root_rows,
         })
     }

@@ -13,6 +13,7 @@ use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::Serialize;
 
 use super::state::{State, state};
+use super::totals::{Below, totals};
 use sapwood_core::model::Settings;
 
 /// Most bytes of an attribute that is shown whole. Of a longer one its size is shown.
@@ -23,6 +24,8 @@ const ATTRIBUTES_MAX: usize = 60;
 const BEGINNING_CHARACTERS: usize = 120;
 /// Most `v0_` copies that are shown.
 const COPIES_MAX: usize = 100;
+/// Most lanes of totals that are shown, those of the present epoch first.
+const LANES_MAX: usize = 20;
 /// Most characters of a label.
 const LABEL_CHARACTERS_MAX: usize = 200;
 
@@ -45,6 +48,8 @@ pub(super) struct Whole {
     /// From the root down.
     ancestors: Vec<Ancestor>,
     items: Vec<Shown>,
+    /// What is below it, if the table keeps totals.
+    below: Option<Below>,
     /// What the comparison finds about the base record, which only its owner can mend.
     findings: Vec<&'static str>,
     requests: u64,
@@ -98,6 +103,8 @@ pub(super) async fn whole<T: Table, P: RetryPolicy>(
     let keys = wanted.iter().chain(&stale).chain(&claim).cloned().chain(above).chain(of_parent).collect();
     found.extend(client.get_many(keys, &ReadOptions::default()).await.all()?);
     let copies = copies(client, schema, node).await?;
+    let counted = counted(client, settings, node).await?;
+    let below = totals(client, settings, std::slice::from_ref(node)).await?.pop();
     let subjects = [Subject::Node(node.clone()), Subject::History(node.clone())].into_iter().collect();
     let differences = Audit::new(client, settings).look(subjects).await?;
     let (findings, faults): (Vec<_>, Vec<_>) = differences.into_iter().partition(|one| one.kind.is_finding());
@@ -107,12 +114,12 @@ pub(super) async fn whole<T: Table, P: RetryPolicy>(
     // What isn't there is shown where the comparison misses it.
     let own = own.into_iter().filter(|key| found.contains_key(key) || wrong.contains_key(key)).collect::<Vec<_>>();
     let claim = claim.filter(|key| found.contains_key(key));
-    let others = stale.into_iter().chain(copies.keys().cloned()).chain(wrong.keys().cloned());
+    let others = stale.into_iter().chain(copies.keys().chain(counted.keys()).chain(wrong.keys()).cloned());
     for key in own.into_iter().chain(wanted).chain(claim).chain(others) {
         if !listed.insert(key.clone()) {
             continue;
         }
-        let item = found.get(&key).or_else(|| copies.get(&key));
+        let item = found.get(&key).or_else(|| copies.get(&key)).or_else(|| counted.get(&key));
         let is_stale = stored.lineage().is_some_and(|lineage| lineage.stale_rows.contains(&key));
         items.push(shown(key.clone(), item, wrong.get(&key).copied(), is_stale, schema));
     }
@@ -130,6 +137,7 @@ pub(super) async fn whole<T: Table, P: RetryPolicy>(
         attributes: Attributes(brief),
         ancestors: ancestors(&placement, node, &found, schema),
         items,
+        below,
         findings: findings.iter().map(|finding| finding.kind.as_str()).collect(),
         requests: usage.requests,
         read_units: usage.read_units,
@@ -169,6 +177,24 @@ async fn copies<T: Table, P: RetryPolicy>(
     };
     let page = client.query(&query).await?;
     Ok(page.items.into_iter().filter_map(|item| Some((key_of(&item, schema)?, item))).collect())
+}
+
+/// What a node was counted as, and the lanes of its totals.
+async fn counted<T: Table, P: RetryPolicy>(
+    client: &Client<'_, T, P>,
+    settings: &Settings,
+    node: &NodeRef,
+) -> Result<BTreeMap<ItemKey, Item>, TableError> {
+    let schema = client.schema();
+    if settings.totals.is_none() {
+        return Ok(BTreeMap::new());
+    }
+    let (pk, range, reading) = (schema.partition(node), schema.totals_range(), ReadOptions::default());
+    let query = Query { pk, range, after: None, limit: LANES_MAX, descending: true, reading: reading.clone() };
+    let own = [schema.counted_key(node)];
+    let (mut found, lanes) = futures::try_join!(client.get_all(&own, &reading), client.query(&query))?;
+    found.extend(lanes.items.into_iter().filter_map(|lane| Some((key_of(&lane, schema)?, lane))));
+    Ok(found)
 }
 
 fn by_item(faults: &[Difference]) -> BTreeMap<ItemKey, &'static str> {

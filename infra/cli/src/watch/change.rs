@@ -7,8 +7,13 @@ use sapwood_core::keys::{ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{AttributeValue, Item, Latest, is_truncated, row_parent};
 use sapwood_json::Attributes;
 use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::printable::shown;
+
+/// Most attributes that a page gets of a change, and most characters of each.
+const BRIEF_ATTRIBUTES: usize = 6;
+const BRIEF_CHARACTERS: usize = 80;
 
 /// What is watched.
 pub(super) struct Watched<'a> {
@@ -144,6 +149,27 @@ impl Change {
         line
     }
 
+    /// What a page shows of a node's change: its first attributes, and the beginnings of their values.
+    pub(super) fn brief(&self) -> Option<Value> {
+        let Of::Node { id, depth } = &self.of else { return None };
+        let parent = |seen: &Option<Seen>| seen.as_ref()?.parent.clone();
+        let (was, is) = (parent(&self.before), parent(&self.after));
+        let cut = |text: String| match text.char_indices().nth(BRIEF_CHARACTERS) {
+            Some((end, _)) => format!("{}…", &text[..end]),
+            None => text,
+        };
+        let differing = self.attributes();
+        let attributes = differing
+            .iter()
+            .take(BRIEF_ATTRIBUTES)
+            .cloned()
+            .map(|(name, before, after)| json!([cut(name.to_owned()), before.map(cut), after.map(cut)]));
+        Some(json!({
+            "kind": self.kind, "id": id, "depth": depth, "was": was, "parent": is,
+            "attributes": attributes.collect::<Vec<_>>(), "more": differing.len().saturating_sub(BRIEF_ATTRIBUTES),
+        }))
+    }
+
     /// The attributes that differ, each with what it was and what it is.
     fn attributes(&self) -> Vec<(&str, Option<String>, Option<String>)> {
         let items = [&self.before, &self.after].map(|seen| seen.as_ref().map(|seen| &seen.attributes.0));
@@ -202,6 +228,23 @@ mod tests {
         let (node, schema) = (Id::new("V").unwrap().into(), Schema::default());
         let watched = Watched { node: &node, schema: &schema, depth_max: 2, revisions: false };
         assert_eq!(watched.change(&ItemKey::new("W", "NODE#0001#i"), None, Some(&row)), None);
+    }
+
+    #[test]
+    fn a_page_gets_little_of_a_change() {
+        let long = Item::from([("a".to_owned(), value("x".repeat(400_000))), ("_parent".to_owned(), value("d"))]);
+        let many = (0..20).map(|at| (format!("b{at}"), number(at)));
+        let long: Item = long.into_iter().chain(many).collect();
+        let (node, schema) = (Id::new("V").unwrap().into(), Schema::default());
+        let watched = Watched { node: &node, schema: &schema, depth_max: 2, revisions: false };
+        let change = |old, new| watched.change(&ItemKey::new("V", "NODE#0001#i"), old, new).unwrap().brief().unwrap();
+        let came = change(None, Some(&long));
+        assert!(came.to_string().len() < 1_000, "{came}");
+        assert_eq!((&came["kind"], &came["more"]), (&json!("came"), &json!(21 - BRIEF_ATTRIBUTES)));
+        let moved = change(Some(&row("d", &[("size", 3)])), Some(&row("e", &[("size", 4)])));
+        let expected = json!({"kind": "changed", "id": "i", "depth": 1, "was": "d", "parent": "e",
+            "attributes": [["size", "3", "4"]], "more": 0});
+        assert_eq!(moved, expected);
     }
 
     #[test]

@@ -11,9 +11,10 @@ use aws_sdk_dynamodb::types::StreamViewType;
 use aws_sdk_dynamodbstreams::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_dynamodbstreams::types::{AttributeValue, Record};
 use clap::Args;
-use sapwood_core::keys::DEPTH_MAX;
+use sapwood_core::keys::{DEPTH_MAX, ItemKey, Schema, SortKey};
 use sapwood_core::model::{Item, key_of, sort_sets};
 use serde::Serialize;
+use serde_json::Value;
 
 use self::change::{Change, Watched};
 use self::error::WatchError;
@@ -113,6 +114,23 @@ fn read(watched: &Watched<'_>, record: Record) -> Option<Change> {
     let change = record.dynamodb?;
     let key = key_of(&item(change.keys?), watched.schema)?;
     watched.change(&key, change.old_image.map(item).as_ref(), change.new_image.map(item).as_ref())
+}
+
+/// What a record of the stream says to who watches the node in whose partition its item is, as the explorer shows it.
+/// `None` for one that says nothing of what is below a node.
+pub(crate) fn below(
+    key: &ItemKey,
+    old: Option<&HashMap<String, AttributeValue>>,
+    new: Option<&HashMap<String, AttributeValue>>,
+    schema: &Schema,
+) -> Option<Value> {
+    if !matches!(schema.parse_sort_key(&key.sk), Some(SortKey::Ancestor { .. })) {
+        return None;
+    }
+    let node = schema.parse_partition(&key.pk).ok()?;
+    let watched = Watched { node: &node, schema, depth_max: DEPTH_MAX, revisions: false };
+    let [old, new] = [old, new].map(|image| image.cloned().map(item));
+    watched.change(key, old.as_ref(), new.as_ref())?.brief()
 }
 
 fn item(attributes: HashMap<String, AttributeValue>) -> Item {

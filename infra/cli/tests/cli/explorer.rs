@@ -44,7 +44,7 @@ async fn each_example_is_a_table_that_is_right() {
         ("audits", "Part_1", 4),
     ] {
         // The oracle of these tests knows the usual settings.
-        let usual = ["--parameter", "OrderAttribute=", "--parameter", "LinkAttributes="];
+        let usual = ["OrderAttribute=", "LinkAttributes=", "Totals="].map(|one| ["--parameter", one]).concat();
         let sapwood = Sapwood::start(&[&["--http", "127.0.0.1:0", "--example", example], &usual[..]].concat());
         let page = sapwood.explorer.clone().unwrap();
         assert_eq!(page, format!("{}/explorer", sapwood.http.clone().unwrap()));
@@ -67,6 +67,36 @@ async fn each_example_is_a_table_that_is_right() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn folders_have_totals_beside_them() {
+    let sapwood = Sapwood::start(&["--http", "127.0.0.1:0", "--example", "folders"]);
+    let page = sapwood.explorer.clone().unwrap();
+    let begun = Instant::now();
+    let totals = |count: u32, children: u32, size: u32| {
+        let sums = json!({"size": size, "square_feet": 0});
+        json!({"count": count, "children": children, "sums": sums})
+    };
+    let expected = [totals(2, 2, 200), totals(11, 3, 700)];
+    loop {
+        let roots = get(&page, "/explorer/data/level");
+        let found: Vec<&Value> = roots["items"].as_array().unwrap().iter().map(|one| &one["below"]).collect();
+        if found == [&expected[0], &expected[1]] {
+            break;
+        }
+        assert!(begun.elapsed() < Duration::from_secs(30), "{roots}");
+    }
+    let shown = get(&page, "/explorer/data/node?id=D");
+    assert_eq!(shown["below"], expected[1]);
+    let kinds: Vec<&Value> = shown["items"].as_array().unwrap().iter().map(|one| &one["kind"]).collect();
+    assert!(kinds.contains(&&json!("total")), "{shown}");
+    let json = &["content-type: application/json"];
+    let (_, _, body) = answer(&page, "POST", "/explorer/data/totals", json, r#"{"ids": ["V", "i"]}"#);
+    let found: Value = serde_json::from_str(&body).unwrap();
+    assert_eq!(found, json!({"totals": [totals(5, 2, 575), totals(0, 0, 0)]}));
+    let many = json!({"ids": (0..26).map(|n| n.to_string()).collect::<Vec<_>>()}).to_string();
+    assert_eq!(answer(&page, "POST", "/explorer/data/totals", json, &many).0, 400);
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn what_the_handler_does_is_told_to_who_listens_and_the_server_stops_all_the_same() {
     let sapwood = Sapwood::start(&["--http", "127.0.0.1:0"]);
     let page = sapwood.explorer.clone().unwrap();
@@ -78,9 +108,27 @@ async fn what_the_handler_does_is_told_to_who_listens_and_the_server_stops_all_t
         let line = lines.next().unwrap().unwrap();
         told.extend(line.strip_prefix("data: ").map(|data| serde_json::from_str::<Value>(data).unwrap()));
     }
-    let record = json!({"what": "INSERT", "pk": "root", "sk": "NODE", "in": "root", "node": null, "goes_on": true});
+    let record = json!({
+        "what": "INSERT", "pk": "root", "sk": "NODE", "in": "root", "node": null, "goes_on": true, "is_total": false,
+        "below": null,
+    });
     assert!(told.iter().any(|one| one["records"].as_array().is_some_and(|all| all.contains(&record))), "{told:?}");
     assert!(told.iter().any(|one| one["type"] == "begun" && one["items"] == json!([["root", "NODE"]])), "{told:?}");
+    // What a watcher of the node above is told.
+    put(&sapwood.client, TABLE, node("leaf", Some("root"), "Leaf")).await;
+    let attributes = json!([["name", null, "\"Leaf\""]]);
+    let below = json!({
+        "kind": "came", "id": "leaf", "depth": 1, "was": null, "parent": "root", "attributes": attributes, "more": 0,
+    });
+    loop {
+        let line = lines.next().unwrap().unwrap();
+        let told = line.strip_prefix("data: ").map(|data| serde_json::from_str::<Value>(data).unwrap());
+        let records = told.and_then(|told| told["records"].as_array().cloned()).unwrap_or_default();
+        if let Some(row) = records.iter().find(|one| one["sk"] == "NODE#0001#leaf") {
+            assert_eq!((&row["in"], &row["below"]), (&json!("root"), &below));
+            break;
+        }
+    }
     assert_eq!(sapwood.interrupt(), 0);
 }
 

@@ -1,7 +1,9 @@
 //! What a mapping tells its observer.
 
+use std::collections::HashMap;
 use std::time::Duration;
 
+use aws_sdk_dynamodbstreams::types::AttributeValue;
 use serde_json::Value;
 
 /// An event in the life of a mapping.
@@ -38,12 +40,16 @@ pub enum Observation {
 }
 
 /// A record that a mapping has read, whether the filter lets it through or not.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seen {
+#[derive(Debug, Clone, PartialEq)]
+pub struct Seen<'a> {
     /// What happened to the item: `INSERT`, `MODIFY` or `REMOVE`.
-    pub event: String,
+    pub event: &'a str,
     /// The item's key attributes: `{"PK": {"S": "a"}, …}`.
     pub keys: Value,
+    /// The item before, if there was one.
+    pub old: Option<&'a HashMap<String, AttributeValue>>,
+    /// The item after, if there is one.
+    pub new: Option<&'a HashMap<String, AttributeValue>>,
     /// True if the function gets the record.
     pub is_wanted: bool,
 }

@@ -143,8 +143,8 @@ impl<F: Function> Reader<F> {
             // What a read has without a change is the engine's own doing.
             let changes = records.iter().zip(&wanted).filter(|(record, _)| !record.changes_nothing());
             watcher(&mut changes.map(|(record, &is_wanted)| {
-                let event = record.event_name().to_owned();
-                Seen { event, keys: record.keys(), is_wanted }
+                let (event, [old, new]) = (record.event_name(), record.images());
+                Seen { event, keys: record.keys(), old, new, is_wanted }
             }));
         }
         let read = records.iter().zip(&wanted).map(|(record, &wanted)| (record.sequence_number.clone(), wanted));

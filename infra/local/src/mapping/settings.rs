@@ -42,7 +42,7 @@ pub type Observer = Arc<dyn Fn(&Observation) + Send + Sync>;
 
 /// A callback for the records of a read, those that the filter rejects included. What it doesn't take from the iterator
 /// isn't made, so a watcher that nobody listens to costs nothing. It must neither block nor panic.
-pub type Watcher = Arc<dyn Fn(&mut dyn Iterator<Item = Seen>) + Send + Sync>;
+pub type Watcher = Arc<dyn for<'a> Fn(&mut dyn Iterator<Item = Seen<'a>>) + Send + Sync>;
 
 /// The pauses and limits of a mapping.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

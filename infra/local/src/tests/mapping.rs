@@ -1,6 +1,6 @@
 //! The event source mapping, with functions that fail on purpose.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::fixture::{Does, Fixture, Log, failures, put, put_item, records, settle, start_observed};
 use crate::engine::Data;
 use crate::mapping::{DiscardReason, Mapping, MappingError, Observation, Outcome, Seen, Settings, Stopped, Watcher};
+use aws_sdk_dynamodbstreams::types::AttributeValue;
 use serde_json::{Value, json};
 use tokio::sync::Semaphore;
 
@@ -72,15 +73,23 @@ async fn a_watcher_sees_every_change_and_which_the_function_gets() {
     fixture.put("a", "base", 3).await;
     let seen = Arc::new(Mutex::new(Vec::new()));
     let sink = Arc::clone(&seen);
-    let watcher: Watcher = Arc::new(move |records| sink.lock().unwrap().extend(records));
+    let watcher: Watcher = Arc::new(move |records| {
+        let told = records.map(|Seen { event, keys, old, new, is_wanted }| {
+            let n = |image: Option<&HashMap<String, AttributeValue>>| image?.get("n")?.as_n().ok().cloned();
+            format!("{event} {} {:?} {:?} {is_wanted}", keys["SK"]["S"], n(old), n(new))
+        });
+        sink.lock().unwrap().extend(told);
+    });
     let mapping =
         Mapping::start(Settings { watcher: Some(watcher), ..fixture.settings() }, Log::default().function()).unwrap();
     settle(&mapping).await;
     let seen = seen.lock().unwrap();
-    let found: Vec<_> =
-        seen.iter().map(|one: &Seen| (one.event.as_str(), one.keys["SK"]["S"].as_str(), one.is_wanted)).collect();
-    let expected = [("INSERT", Some("base"), true), ("INSERT", Some("derived"), false), ("MODIFY", Some("base"), true)];
-    assert_eq!(found, expected);
+    let expected = [
+        r#"INSERT "base" None Some("1") true"#,
+        r#"INSERT "derived" None Some("2") false"#,
+        r#"MODIFY "base" Some("1") Some("3") true"#,
+    ];
+    assert_eq!(*seen, expected);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -1,16 +1,26 @@
 // The tree, and what joins the parts: the page begins here.
-import { $, about, address, badge, bdi, calmly, data, el, get, hear, node, post, Refused, say, showPane, STATES, tell, visible, wait } from './base.js';
+import { $, about, address, badge, bdi, calmly, count, data, el, get, hear, node, post, Refused, say, showPane, STATES, sumsOf, tell, visible, wait, worded } from './base.js';
 import { open as openNode } from './node.js';
 import { begin as beginLive } from './live.js';
 
 // ---- The tree: one list of rows, lazily by level and page. A row knows its level; what is below an open row follows it ----
 
-/** How long after a change the levels and the states in view are read again. Both together are four requests a second at most. */
+/** How long after a change the levels, the states and the totals in view are read again. All together are six requests a second at most. */
 const LEVELS_AFTER = 450;
 const STATES_AFTER = 550;
+const TOTALS_AFTER = 500;
+/** Without a stream of events nobody tells when totals have followed the rows. */
+const TOTALS_LATER = 1500;
 /** Most nodes whose states one request asks for. */
 const STATES_MAX = 200;
+/** Most nodes whose totals one request asks for. */
+const TOTALS_MAX = 25;
 const TYPED_WITHIN = 700;
+
+/** What is below a node, in few words, and in more. */
+const brief = ({ count: number, sums }) => [`${number.toLocaleString('en')} below`, ...sumsOf(sums)].join(' · ');
+const inWords = (below) => `${count(below.count, 'node')} below it, ${count(below.children, 'child', 'children')} among them${below.count ? '. Their numbers added up: ' : ''}${sumsOf(below.sums).join(', ') || 'nothing'}`;
+const sameBelow = (a, b) => JSON.stringify(a ?? null) === JSON.stringify(b ?? null);
 
 class Tree {
   constructor(list, roots) {
@@ -24,6 +34,11 @@ class Tree {
     this.stale = new Set();
     this.readStale = calmly(LEVELS_AFTER, () => this.refreshStale());
     this.readStates = calmly(STATES_AFTER, () => this.refreshStates());
+    /** The nodes in view, and those of them whose totals aren't known, or have changed. */
+    this.shown = new Set();
+    this.uncounted = new Set();
+    this.readTotals = calmly(TOTALS_AFTER, () => this.refreshTotals());
+    this.rowsInView = new IntersectionObserver((seen) => this.counted(seen));
     this.inView = new IntersectionObserver((seen) => {
       for (const { isIntersecting, target } of seen) if (isIntersecting) this.more(this.parentOf(target));
     });
@@ -72,11 +87,14 @@ class Tree {
     const row = { ...entry, parent, level, element, open: false };
     this.rows.set(entry.id, row);
     this.draw(row);
+    if (about.totals) this.rowsInView.observe(element);
     return row;
   }
 
   draw(row) {
     const { element } = row;
+    // Who is renaming it goes on, and it is drawn then.
+    if (element.querySelector('input')) return;
     const twist = row.has_children === false ? '' : row.open ? '▾' : '▸';
     if (row.has_children === false) element.removeAttribute('aria-expanded');
     else element.setAttribute('aria-expanded', String(row.open));
@@ -84,6 +102,7 @@ class Tree {
     if (row.label !== row.id) parts.push(bdi(row.id, 'id'));
     const mark = badge(row.state);
     if (mark) parts.push(mark);
+    if (row.below?.count) parts.push(el('span', { class: 'below', title: inWords(row.below) }, brief(row.below)));
     const refusal = element.querySelector('.refusal');
     element.replaceChildren(...parts, ...(refusal ? [refusal] : []));
     element.title = STATES[row.state]?.[2] && row.state !== 'right' ? STATES[row.state][2] : '';
@@ -105,11 +124,11 @@ class Tree {
         row = null;
       }
       if (row) {
-        const [label, state, has] = [row.label, row.state, row.has_children];
-        Object.assign(row, entry);
+        const [label, state, has, below] = [row.label, row.state, row.has_children, row.below];
+        Object.assign(row, entry, { below: entry.below ?? below });
         // Whoever opened a node knows better than a page of rows.
         if (entry.has_children === null) row.has_children = has;
-        if (label !== row.label || state !== row.state || has !== row.has_children) this.draw(row);
+        if (label !== row.label || state !== row.state || has !== row.has_children || !sameBelow(below, row.below)) this.draw(row);
         const last = this.lastBelow(entry.id);
         const next = after ? after.nextElementSibling : this.list.firstElementChild;
         if (row.element !== next) this.moveBlock(row.element, last, after);
@@ -178,7 +197,9 @@ class Tree {
     const hadFocus = row.element.contains(document.activeElement);
     const beside = row.element.nextElementSibling ?? row.element.previousElementSibling;
     row.element.remove();
+    this.rowsInView.unobserve(row.element);
     this.rows.delete(id);
+    this.shown.delete(id);
     const level = this.levels.get(row.parent);
     if (level) level.ids = level.ids.filter((one) => one !== id);
     if (hadFocus) beside?.focus();
@@ -300,6 +321,7 @@ class Tree {
     for (const parent of parents) this.stale.add(parent ?? null);
     this.readStale();
     this.readStates();
+    if (about.totals && !about.live) setTimeout(() => this.recount(this.rows.keys()), TOTALS_LATER);
   }
 
   async refreshStale() {
@@ -326,8 +348,47 @@ class Tree {
     if (waiting && !about.live) setTimeout(() => this.readStates(), 2000);
   }
 
+  // ---- Totals ----
+
+  /** Rows have come into view, or left it. */
+  counted(seen) {
+    for (const { isIntersecting, target } of seen) {
+      const row = this.rows.get(target.nodeId);
+      if (!row || row.element !== target) continue;
+      if (isIntersecting) this.shown.add(row.id);
+      else this.shown.delete(row.id);
+      if (isIntersecting && !row.below && row.has_children !== false) this.uncounted.add(row.id);
+    }
+    if (this.uncounted.size) this.readTotals();
+  }
+
+  /** The totals of these nodes have changed. Those that aren't in view are asked for when they are. */
+  recount(ids) {
+    for (const id of ids) {
+      const row = this.rows.get(id);
+      if (this.shown.has(id)) this.uncounted.add(id);
+      else if (row) row.below = null;
+    }
+    if (this.uncounted.size) this.readTotals();
+  }
+
+  async refreshTotals() {
+    const ids = [...this.uncounted].filter((id) => this.shown.has(id)).slice(0, TOTALS_MAX);
+    for (const id of ids) this.uncounted.delete(id);
+    if (!ids.length) return this.uncounted.clear();
+    const { totals } = await post('totals', { ids });
+    ids.forEach((id, index) => {
+      const row = this.rows.get(id);
+      if (!row || sameBelow(row.below, totals[index])) return;
+      row.below = totals[index];
+      this.draw(row);
+    });
+    if (this.uncounted.size) this.readTotals();
+  }
+
   /** Nodes and levels of which the stream has told. */
-  seen({ levels, nodes }) {
+  seen({ levels, nodes, totals }) {
+    this.recount(totals);
     let any = false;
     for (const parent of levels) {
       if (this.levels.has(parent) || this.rows.get(parent)?.has_children === false || this.rows.get(parent)?.isExpecting) {
@@ -347,6 +408,7 @@ class Tree {
     for (const parent of [...this.levels.keys()]) if (this.levels.has(parent)) await this.refresh(parent);
     this.asked = new Set(this.rows.keys());
     this.readStates();
+    if (about.totals) this.recount(this.rows.keys());
     if (this.selected) tell('again', this.selected);
   }
 
@@ -473,7 +535,7 @@ class Tree {
   refuse(id, message) {
     const element = this.rows.get(id)?.element ?? null;
     this.clearRefusals();
-    const box = el('span', { class: 'refusal', role: 'alert' }, visible(message));
+    const box = el('span', { class: 'refusal', role: 'alert' }, worded(message));
     if (element) element.append(box);
     else document.getElementById('tree-note').replaceChildren(box);
   }

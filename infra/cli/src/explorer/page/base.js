@@ -32,6 +32,9 @@ export function visible(text) {
   return String(text).replace(HIDDEN, (one) => `⟨${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`);
 }
 
+/** A message of the API, whose names stand between backticks. */
+export const worded = (text) => visible(text).split('`').map((part, at, all) => (at % 2 && at < all.length - 1 ? el('code', {}, part) : part));
+
 /** A text of a user: its direction doesn't turn that of its neighbours. */
 export const bdi = (text, kind) => el('bdi', { class: kind }, visible(text));
 
@@ -57,6 +60,9 @@ export const node = (id, rest = '') => `/nodes/${segment(id)}${rest}`;
 /** What a count is called. */
 export const count = (number, one, many = `${one}s`) => `${number.toLocaleString('en')} ${number === 1 ? one : many}`;
 export const units = (number) => `${Math.round(number * 10) / 10}`;
+/** The sums of totals that aren't nothing. Numbers that JavaScript can't keep are texts. */
+export const sumsOf = (sums) => Object.entries(sums).filter(([, sum]) => Number(shown(sum)) !== 0)
+  .map(([name, sum]) => `${visible(name)} ${typeof sum === 'number' ? sum.toLocaleString('en', { maximumFractionDigits: 9 }) : shown(sum)}`);
 /** What a call took. */
 export const cost = (requests, read) => `${count(requests, 'request')}, ${units(read)} read ${units(read) === '1' ? 'unit' : 'units'}`;
 

@@ -1,5 +1,5 @@
 // Changes: by menu, by dialog and by dragging. A refusal is said where it happens.
-import { $, about, bdi, count, el, get, hear, leads, Lost, node as path, Refused, say, send, tell, visible, wait } from './base.js';
+import { $, about, bdi, count, el, get, hear, leads, Lost, node as path, Refused, say, send, tell, visible, wait, worded } from './base.js';
 
 let tree;
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -93,10 +93,10 @@ function dialog(title, fields, doing, act, kind = 'main') {
 function reason(error) {
   if (error instanceof SyntaxError) return [`That isn't JSON: ${error.message}`];
   const other = error.problem?.node;
-  return [visible(error.message), other ? [' ', el('button', { type: 'button', class: 'link', onclick: (event) => {
+  return [worded(error.message), other ? [' ', el('button', { type: 'button', class: 'link', onclick: (event) => {
     event.target.closest('dialog')?.close();
     tell('go', other);
-  } }, 'Show ', bdi(other))] : ''].flat();
+  } }, 'Show ', bdi(other))] : ''].flat(2);
 }
 
 let numbers = 0;
@@ -162,6 +162,7 @@ export async function rename(id) {
   const end = (focus) => {
     if (isDone) return;
     isDone = true;
+    input.remove();
     tree.draw(row);
     if (focus) row.element.focus();
   };
@@ -268,7 +269,7 @@ function copy(id) {
 }
 
 const CHILDREN = [
-  ['delete', 'are deleted, too'], ['adopt', 'go to the node’s parent'], ['detach', 'become roots'],
+  ['delete', 'It is deleted for good, with all that is below it'], ['adopt', 'It is deleted for good, and its children go to its parent'], ['detach', 'It is deleted for good, and its children become roots'],
 ];
 
 export function remove(id) {
@@ -276,11 +277,11 @@ export function remove(id) {
   const row = tree.row(id);
   const label = visible(row?.label ?? id);
   const hasChildren = row?.has_children !== false;
-  const choices = el('fieldset', {}, el('legend', {}, hasChildren ? 'Its children, and what is below them…' : 'What becomes of it?'),
-    about.trash && el('label', { class: 'choice' }, el('input', { type: 'radio', name: 'children', value: 'trash', checked: true }), 'It goes into the trash with all that is below it, and can come back'),
-    hasChildren ? CHILDREN.map(([value, words], index) => el('label', { class: 'choice' },
-      el('input', { type: 'radio', name: 'children', value, checked: !about.trash && index === 0 }), value === 'delete' ? `Deleted for good; the children ${words}` : `Deleted for good; the children ${words}`))
-      : el('label', { class: 'choice' }, el('input', { type: 'radio', name: 'children', value: '', checked: !about.trash }), 'Deleted for good'));
+  const choice = (value, words, checked) => el('label', { class: 'choice' }, el('input', { type: 'radio', name: 'children', value, checked }), words);
+  const forGood = hasChildren ? CHILDREN : [['', 'It is deleted for good']];
+  const choices = el('fieldset', {}, el('legend', {}, hasChildren ? 'What becomes of it, and of what is below it?' : 'What becomes of it?'),
+    about.trash && choice('trash', hasChildren ? 'It goes into the trash with all that is below it, and can come back' : 'It goes into the trash, and can come back', true),
+    forGood.map(([value, words], index) => choice(value, words, !about.trash && index === 0)));
   const amount = el('p', { class: 'note' });
   dialog(`Delete ${label}?`, [choices, amount], 'Delete', async (form) => {
     const choice = form.children.value;
@@ -411,6 +412,12 @@ async function operation(location, words) {
 
 // ---- The trash ----
 
+/** When a node was thrown away. */
+function thrown(one) {
+  const at = new Date(one.trashed?.at ?? one.at ?? '');
+  return Number.isNaN(at.getTime()) ? null : [' ', el('time', { class: 'soft', datetime: at.toISOString() }, at.toLocaleString())];
+}
+
 /** Shows what is in the trash, as long as the box is open. */
 export function trash(_, box) {
   const list = el('div', { 'aria-live': 'polite' });
@@ -419,8 +426,7 @@ export function trash(_, box) {
     if (!box.open) return;
     try {
       const { items } = await get('/trash?limit=50');
-      list.replaceChildren(items.length ? el('ul', { class: 'items' }, items.map((one) => el('li', { class: 'row' }, leads(one.id, one.attributes?.name ?? one.id),
-        el('span', { class: 'soft' }, bdi(String(one.trashed?.at ?? one.at ?? '').replace('T', ' ').replace(/\.\d+Z/, ''))),
+      list.replaceChildren(items.length ? el('ul', { class: 'items thrown' }, items.map((one) => el('li', { class: 'row' }, el('span', {}, leads(one.id, one.attributes?.name ?? one.id), thrown(one)),
         about.writes && el('button', { type: 'button', 'aria-label': `Restore ${visible(one.id)}`, onclick: (event) => restore(one.id, event.target.closest('li')) }, 'Restore'),
         about.writes && el('button', { type: 'button', class: 'danger', 'aria-label': `Delete ${visible(one.id)} for good`, onclick: () => destroy(one.id) }, 'Delete for good…')))) : el('p', { class: 'note' }, 'It is empty.'));
     } catch (error) {
@@ -438,7 +444,7 @@ export function trash(_, box) {
       if (id === tree.selected) tell('again');
     } catch (error) {
       at.querySelector('.refusal')?.remove();
-      at.append(el('span', { class: 'refusal', role: 'alert' }, visible(error.message)));
+      at.append(el('span', { class: 'refusal', role: 'alert' }, worded(error.message)));
     }
   };
   const destroy = (id) => dialog(`Delete ${visible(id)} for good, with all that is below it?`, [], 'Delete for good', async () => {

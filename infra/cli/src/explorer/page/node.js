@@ -1,11 +1,11 @@
 // The node: its base record, and every item that is derived from it.
-import { $, about, badge, bdi, calmly, cost, count, data, el, get, hear, key, leads, Lost, node as path, say, shown, tell, values, visible } from './base.js';
+import { $, about, badge, bdi, calmly, cost, count, data, el, get, hear, key, leads, Lost, node as path, say, shown, sumsOf, tell, values, visible } from './base.js';
 
 /** The kinds of derived items: what each is called, and which question it answers of a node. */
 const KINDS = [
   ['ancestor', 'Ancestor rows', (label) => `One under each node above it. They answer “what is below?”, for any window of levels, with one Query. So ${label} is found from all of them.`],
   ['path', 'Path row', () => 'In the partition of the root. It answers “what is at this path, and below it?”'],
-  ['child', 'Child row', () => 'In the partition of the parent. It answers “which children are there, in their order?”'],
+  ['child', 'Child row', (_, isRoot) => (isRoot ? 'In the list of all trees. It answers “which trees are there, in their order?”' : 'In the partition of the parent. It answers “which children are there, in their order?”')],
   ['root', 'Root row', () => 'In the list of all trees. It answers “which trees are there?”'],
   ['link', 'Link rows', () => 'In the partition of each node that this one names. They answer “who names it, and below whom is that?”'],
   ['trash', 'Trash row', () => 'In the list of the trash. It answers “what was thrown away, when, and from where?”'],
@@ -15,7 +15,7 @@ const KINDS = [
   ['tombstone', 'Tombstone', () => 'What a deleted node leaves in the place of its lineage, for children that come late.'],
   ['cursor', 'Cursor', () => 'How far the stream handler is with the children of a wide node.'],
   ['name', 'Claim of a name', () => 'No two siblings get one name: it answers “is this name taken here?”'],
-  ['total', 'Totals', () => 'What is below it, counted and added up. They answer “how much is below?” without reading it all.'],
+  ['total', 'Totals', () => 'What is below it, counted and added up in some parts, and what it is counted as itself. They answer “how much is below?” without reading it all.'],
   ['deleted', 'Deleted', () => 'The API has deleted this id.'],
   ['other', 'Others', () => 'Items that the comparison names.'],
 ];
@@ -33,8 +33,8 @@ export let last = null;
 let isOpen = new Set();
 let topic = null;
 
-hear('seen', ({ nodes }) => {
-  if (current !== null && nodes.includes(current)) again();
+hear('seen', ({ nodes, totals }) => {
+  if (current !== null && (nodes.includes(current) || totals.includes(current))) again();
 });
 hear('again', () => again());
 hear('back', () => again());
@@ -94,7 +94,7 @@ function parts(found, topics, inherits) {
     return [title, el('p', { class: 'note' }, 'There is no such node, and nothing is left of one.')];
   }
   const own = found.items.find((item) => item.kind === 'node');
-  return [crumbs, title, record(found, own), rows(found), topics ?? topicsOf(found), inherits ?? inherited(found), linked(found)].filter(Boolean);
+  return [crumbs, title, record(found, own), totals(found), rows(found), topics ?? topicsOf(found), inherits ?? inherited(found), linked(found)].filter(Boolean);
 }
 
 function record(found, own) {
@@ -104,6 +104,14 @@ function record(found, own) {
     own?.item ? [key(own.pk, own.sk), values(own.item, [about.keys.pk, about.keys.sk, ...ours(own.item)]), keptByApi(own.item)]
       : el('p', { class: 'question' }, 'There is none. What is left below is still to be deleted, or waits for its node.'),
     found.findings.length > 0 && el('p', { class: 'question' }, 'What sapwood verify finds about it: ', [...new Set(found.findings)].map((one) => el('span', { class: 'badge plain' }, one))));
+}
+
+/** What is below it, where the table keeps totals. */
+function totals({ below }) {
+  if (!below) return null;
+  const figure = (name, value) => el('div', {}, el('dt', {}, name), el('dd', {}, value));
+  return el('dl', { class: 'figures totals', 'aria-label': 'What is below it' }, figure('nodes below', below.count.toLocaleString('en')), figure('children', below.children.toLocaleString('en')),
+    sumsOf(below.sums).map((one) => figure(...one.split(/ (?=[^ ]+$)/))));
 }
 
 const ours = (item) => Object.keys(item).filter((name) => name.startsWith('_'));
@@ -133,7 +141,7 @@ function rows(found) {
     el('div', { class: 'bar' }, el('h3', { id: 'rows-title' }, count(all.length, 'derived item')), el('span', { class: 'badge right' }, 'the stream handler writes these'),
       wrong > 0 && el('span', { class: 'badge', id: 'behind' }, `${wrong} still to follow`)),
     groups.map(([kind, name, question, items]) => el('div', { class: 'group' },
-      el('h4', {}, name, items.length > 1 ? ` (${items.length})` : ''), el('p', { class: 'question' }, question(visible(found.label))),
+      el('h4', {}, name, items.length > 1 ? ` (${items.length})` : ''), el('p', { class: 'question' }, question(visible(found.label), !found.ancestors.length)),
       el('ul', { class: 'items' }, items.map((item) => one(kind, item))))),
     !all.length && el('p', { class: 'question' }, 'None yet: the stream handler hasn’t come to it.'),
     el('p', { class: 'question' }, `Read and compared with ${cost(found.requests, found.read_units)}.`));
