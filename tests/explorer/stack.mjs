@@ -47,7 +47,7 @@ export function dev(...words) {
     return (said.event === 'filled' || !words.includes('--example')) && server;
   }).then(async (server) => {
     // The rows of an example follow its records.
-    if (words.includes('--example')) await until('the example', async () => (await settled(server)) && settled(server));
+    if (words.includes('--example')) await until('the example', async () => (await settled(server)) && settled(server), 60_000);
     return server;
   });
 }
@@ -64,6 +64,18 @@ export function explore(...words) {
     const page = JSON.parse(line).explorer;
     return { page, http: new URL(page).origin, token: new URLSearchParams(new URL(page).hash.slice(1)).get('token') };
   });
+}
+
+/** Runs `sapwood watch`, and gathers what it prints. */
+export async function watch(server, id) {
+  const process = spawn(sapwood, ['watch', id, '--json', '--table', 'sapwood', '--endpoint', server.dynamodb], { stdio: ['ignore', 'pipe', 'pipe'] });
+  running.add(process);
+  process.once('exit', () => running.delete(process));
+  const watching = { process, lines: [] };
+  createInterface({ input: process.stdout }).on('line', (line) => watching.lines.push(JSON.parse(line)));
+  // Then it is at its place in the stream.
+  await once(process.stderr, 'data');
+  return watching;
 }
 
 export async function stop(server, signal = 'SIGINT') {
@@ -127,7 +139,7 @@ export const browser = () => puppeteer.launch({
 export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Waits until something holds. */
-export async function until(what, holds, within = 15_000) {
+export async function until(what, holds, within = 30_000) {
   const end = Date.now() + within;
   let last;
   for (;;) {
@@ -138,7 +150,7 @@ export async function until(what, holds, within = 15_000) {
       last = error;
     }
     if (Date.now() > end) throw new Error(`never: ${what} (${last?.message ?? JSON.stringify(last)})`);
-    await wait(40);
+    await wait(60);
   }
 }
 
@@ -190,7 +202,10 @@ export const sees = (page, id) => until(`a row of ${id}`, () => row(page, id));
 
 export async function expand(page, ...ids) {
   for (const id of ids) {
-    const element = await sees(page, id);
+    const element = await until(`${id} has children`, async () => {
+      const found = await row(page, id);
+      return (await found?.evaluate((one) => one.hasAttribute('aria-expanded'))) ? found : null;
+    });
     await element.$('.twist').then((twist) => twist.click());
     await until(`${id} is open`, () => element.evaluate((one) => one.getAttribute('aria-expanded') === 'true'));
   }

@@ -1,6 +1,7 @@
 //! The binary `sapwood`, from outside, with a client that isn't ours.
 #![allow(missing_docs, clippy::disallowed_methods, clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
+mod asked;
 mod audit;
 mod backfill;
 mod bad_files;

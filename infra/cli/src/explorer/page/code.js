@@ -87,19 +87,21 @@ function javascript(asked, about) {
 
 function rust(asked, about) {
   const text = (value) => `AttributeValue::S(${rusts(value)}.into())`;
-  const loader = ['aws_config::defaults(aws_config::BehaviorVersion::latest())', about.profile && `.profile_name(${rusts(about.profile)})`,
-    about.region && `.region(aws_config::Region::new(${rusts(about.region)}))`, about.endpoint && `.endpoint_url(${rusts(about.endpoint)})`].filter(Boolean).join('');
-  const head = `use aws_sdk_dynamodb::{Client, types::AttributeValue};\n\nlet client = Client::new(&${loader}.load().await);\n`;
-  const strong = asked.strong ? '\n    .consistent_read(true)' : '';
+  const chain = (...calls) => calls.filter(Boolean).map((call) => `\n    ${call}`).join('');
+  const config = chain(about.profile && `.profile_name(${rusts(about.profile)})`, about.region && `.region(aws_config::Region::new(${rusts(about.region)}))`,
+    about.endpoint && `.endpoint_url(${rusts(about.endpoint)})`, '.load()', '.await');
+  const head = `use aws_sdk_dynamodb::{Client, types::AttributeValue};\n\nlet config = aws_config::defaults(aws_config::BehaviorVersion::latest())${config};\nlet client = Client::new(&config);\n`;
+  const strong = asked.strong && '.consistent_read(true)';
   if (asked.call === 'GetItem') {
-    return `${head}let answer = client.get_item()\n    .table_name(${rusts(about.table)})\n    .key(${rusts(about.keys.pk)}, ${text(asked.pk)})\n    .key(${rusts(about.keys.sk)}, ${text(asked.from)})${strong}\n    .send().await?;\nprintln!("{:?}", answer.item());\n`;
+    const calls = chain('.get_item()', `.table_name(${rusts(about.table)})`, `.key(${rusts(about.keys.pk)}, ${text(asked.pk)})`, `.key(${rusts(about.keys.sk)}, ${text(asked.from)})`, strong, '.send()', '.await?');
+    return `${head}let answer = client${calls};\nprintln!("{:?}", answer.item());\n`;
   }
   const { names, values, condition, filter } = expressions(asked, about.keys);
-  const lines = [`.table_name(${rusts(about.table)})`, `.key_condition_expression(${rusts(condition)})`,
+  const calls = chain('.query()', `.table_name(${rusts(about.table)})`, `.key_condition_expression(${rusts(condition)})`,
     ...Object.entries(names).map(([name, value]) => `.expression_attribute_names(${rusts(name)}, ${rusts(value)})`),
     ...Object.entries(values).map(([name, value]) => `.expression_attribute_values(${rusts(name)}, ${text(value)})`),
-    filter && `.filter_expression(${rusts(filter)})`, asked.descending && '.scan_index_forward(false)', asked.strong && '.consistent_read(true)', `.limit(${asked.limit})`].filter(Boolean);
-  return `${head}let answer = client.query()\n    ${lines.join('\n    ')}\n    .send().await?;\nprintln!("{:?}", answer.items());\n`;
+    filter && `.filter_expression(${rusts(filter)})`, asked.descending && '.scan_index_forward(false)', strong, `.limit(${asked.limit})`, '.send()', '.await?');
+  return `${head}let answer = client${calls};\nprintln!("{:?}", answer.items());\n`;
 }
 
 function curl(asked, about, question) {
