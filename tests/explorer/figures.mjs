@@ -1,9 +1,12 @@
 // Prints how long things take in the explorer. Times are those of this machine, so docs/explorer.md has them as orders of magnitude.
 // NODES says how many nodes the large table has.
+import { readFileSync } from 'node:fs';
 import { api, browser, create, dev, drawn, expand, leave, raw, row, select, stop, stopAll, until, visit, wait } from './stack.mjs';
 
 const NODES = Number(process.env.NODES ?? 100_000);
 const WIDE = 1000;
+/** Linux counts a process's time in hundredths of a second. */
+const TICKS = 100;
 const chromium = await browser();
 
 /** Puts base records as any client does, without the API. */
@@ -22,12 +25,28 @@ async function put(server, records) {
 
 const seconds = (from) => `${((performance.now() - from) / 1000).toFixed(2)} s`;
 
+/** The processor's seconds that a server has used. */
+function used(server) {
+  const [user, system] = readFileSync(`/proc/${server.process.pid}/stat`, 'utf8').split(') ')[1].split(' ').slice(11, 13);
+  return (Number(user) + Number(system)) / TICKS;
+}
+
+/** Waits until a server has nothing left to do: it reads the stream of what it has written long after the last row is there. */
+async function quiet(server) {
+  await until('quiet', async () => {
+    const before = used(server);
+    await wait(5000);
+    return used(server) - before < 1.5;
+  }, 3_600_000);
+}
+
 /** The time from an address to a node that is shown. */
 async function firstView(server, what) {
   const begun = performance.now();
+  const before = used(server);
   const page = await visit(chromium, server.page);
   await page.waitForSelector('#node .derived');
-  console.log(`${what}: first view ${seconds(begun)}, ${page.asked.length} requests`);
+  console.log(`${what}: first view ${seconds(begun)}, of these ${(used(server) - before).toFixed(2)} s of the server's processor time, ${page.asked.length} requests`);
   return page;
 }
 
@@ -104,6 +123,8 @@ async function large() {
     return cursor || count >= records.length - 1;
   }, 3_600_000);
   console.log(`${records.length} nodes were written and placed in ${seconds(begun)}`);
+  await leave(await firstView(server, `${records.length} nodes, while the stream is still read`));
+  await quiet(server);
   const page = await firstView(server, `${records.length} nodes`);
   begun = performance.now();
   await expand(page, 'top');

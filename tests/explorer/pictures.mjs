@@ -53,6 +53,17 @@ async function folders() {
   await until('it ends right', async () => /No difference/.test(await text(page, '#panel-trust .panel > .card:last-child')), 40_000);
   await page.evaluate(() => document.querySelector('#panel-trust .panel > .card:last-child').scrollIntoView({ block: 'end' }));
   await take(page, 'break', await box(page, '#panel-trust .panel > .card:last-child'));
+  await page.click('#tab-watch');
+  await page.waitForSelector('#panel-watch pre');
+  await select(page, 'IV');
+  const seen = (kind, count) => until(`${count} ${kind}`, async () => (await page.$$(`.change.${kind}`)).length === count);
+  await api(server, 'PATCH', '/nodes/V', { parent: 'IV' });
+  await seen('came', 6);
+  await api(server, 'PATCH', '/nodes/i', { attributes: { name: 'Pictures' } });
+  await seen('changed', 1);
+  await api(server, 'PATCH', '/nodes/d', { parent: 'III' });
+  await seen('went', 4);
+  await take(page, 'watch', await box(page, '#pane-side'));
   await leave(page);
   await stop(server);
 }
