@@ -1,27 +1,13 @@
 // Prints how long things take in the explorer. Times are those of this machine, so docs/explorer.md has them as orders of magnitude.
 // NODES says how many nodes the large table has.
 import { readFileSync } from 'node:fs';
-import { api, browser, create, dev, drawn, expand, leave, raw, row, select, stop, stopAll, until, visit, wait } from './stack.mjs';
+import { api, browser, create, dev, drawn, expand, leave, put, row, select, stop, stopAll, until, visit, wait } from './stack.mjs';
 
 const NODES = Number(process.env.NODES ?? 100_000);
 const WIDE = 1000;
 /** Linux counts a process's time in hundredths of a second. */
 const TICKS = 100;
 const chromium = await browser();
-
-/** Puts base records as any client does, without the API. */
-async function put(server, records) {
-  const queue = [];
-  for (let at = 0; at < records.length; at += 25) queue.push(records.slice(at, at + 25));
-  await Promise.all(Array.from({ length: 8 }, async () => {
-    for (let some = queue.pop(); some; some = queue.pop()) {
-      const requests = some.map(([id, parent]) => ({ PutRequest: { Item: { PK: { S: id }, SK: { S: 'NODE' }, name: { S: `Node ${id}` }, ...(parent ? { parent: { S: parent } } : {}) } } }));
-      const answer = await raw(server.dynamodb, { method: 'POST', headers: { 'x-amz-target': 'DynamoDB_20120810.BatchWriteItem', 'content-type': 'application/x-amz-json-1.0', 'x-amz-date': '20260101T000000Z',
-        authorization: 'AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0' }, body: JSON.stringify({ RequestItems: { sapwood: requests } }) });
-      if (answer.status !== 200) throw new Error(answer.text);
-    }
-  }));
-}
 
 const seconds = (from) => `${((performance.now() - from) / 1000).toFixed(2)} s`;
 

@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import {
-  ALL, api, axe, browser, create, dev, drawn, expand, explore, fill, keys, leave, noDialog, press, printed, raw, root, row, sees, select, stop, stopAll, submit, text, until, visit, wait, watch,
+  ALL, api, axe, browser, create, dev, drawn, dynamodb, expand, explore, fill, keys, leave, noDialog, press, printed, put, raw, root, row, sees, select, stop, stopAll, submit, text, until, visit, wait, watch,
 } from './stack.mjs';
 
 const tests = [];
@@ -74,9 +74,7 @@ test('every item that is derived from a node is shown, each with its key and as 
   assert.match(await text(page, '#node .card.base'), /i\|NODE/);
   assert.match(await text(page, '.crumbs'), /Drive D.*Folder V.*Folder d/);
   // All are asked of the table itself.
-  const query = async (pk) => JSON.parse((await raw(folders.dynamodb, { method: 'POST', headers: { 'x-amz-target': 'DynamoDB_20120810.Query', 'content-type': 'application/x-amz-json-1.0', 'x-amz-date': '20260101T000000Z',
-    authorization: 'AWS4-HMAC-SHA256 Credential=local/20260101/us-east-1/dynamodb/aws4_request, SignedHeaders=host, Signature=0' },
-  body: JSON.stringify({ TableName: 'sapwood', KeyConditionExpression: 'PK = :pk', ExpressionAttributeValues: { ':pk': { S: pk } } }) })).text).Items;
+  const query = async (pk) => (await dynamodb(folders, 'Query', { TableName: 'sapwood', KeyConditionExpression: 'PK = :pk', ExpressionAttributeValues: { ':pk': { S: pk } } })).Items;
   const found = [];
   for (const pk of ['C', 'D', 'III', 'IV', 'V', 'd', 'i', 'ROOTS']) for (const item of await query(pk)) if (item._id?.S === 'i' || (pk === 'i' && item.SK.S !== 'NODE')) found.push(`${pk} | ${item.SK.S}`);
   assert.deepEqual((await keys(page)).sort(), found.sort());
@@ -598,7 +596,8 @@ test('pages of other origins, and other hosts, get nothing from `sapwood dev`', 
 
 test('a level of 1,000 children comes in pages, and all of it can be in view', async () => {
   const server = await dev('--parameter', 'PathRows=off', '--mapping', 'ParallelizationFactor=4');
-  await create(server, [['wide', null], ...Array.from({ length: 1000 }, (_, n) => [`c${String(n).padStart(4, '0')}`, 'wide'])]);
+  await put(server, [['wide', null], ...Array.from({ length: 1000 }, (_, n) => [`c${String(n).padStart(4, '0')}`, 'wide'])]);
+  await until('all rows', async () => (await api(server, 'GET', '/nodes/wide/count')).count === 1000, 120_000);
   const page = await visit(chromium, server.page);
   const begun = Date.now();
   await expand(page, 'wide');
