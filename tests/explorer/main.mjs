@@ -132,7 +132,7 @@ test('folders have their totals beside them, and a move changes them', async () 
   await api(server, 'PATCH', '/nodes/d', { parent: 'I' });
   await expand(page, 'I');
   await become({ C: '6 below · size 740', I: '4 below · size 540', D: '7 below · size 160', III: '2 below · size 65', V: '1 below · size 35', d: '3 below · size 540', e: '' });
-  await until('those of the node', async () => /nodes below4children1size540/.test(await text(page, '#node .totals')));
+  await until('those of the node', async () => /nodes below4children1size below540/.test(await text(page, '#node .totals')));
   await api(server, 'PATCH', '/nodes/ii', { attributes: { size: 1150.5 } });
   await until('a size', async () => (await below('C')) === '6 below · size 1,740.5');
   await leave(page);

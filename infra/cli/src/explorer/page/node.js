@@ -111,7 +111,7 @@ function totals({ below }) {
   if (!below) return null;
   const figure = (name, value) => el('div', {}, el('dt', {}, name), el('dd', {}, value));
   return el('dl', { class: 'figures totals', 'aria-label': 'What is below it' }, figure('nodes below', below.count.toLocaleString('en')), figure('children', below.children.toLocaleString('en')),
-    sumsOf(below.sums).map((one) => figure(...one.split(/ (?=[^ ]+$)/))));
+    sumsOf(below.sums).map((one) => one.split(/ (?=[^ ]+$)/)).map(([name, sum]) => figure(`${name} below`, sum)));
 }
 
 const ours = (item) => Object.keys(item).filter((name) => name.startsWith('_'));

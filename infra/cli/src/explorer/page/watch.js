@@ -17,7 +17,7 @@ function line({ kind, id, depth, parent, was, attributes, more, at }) {
   const values = attributes.map(([name, before, after]) => el('span', { class: 'soft' }, bdi(name), kind === 'changed' ? [': ', el('bdi', {}, value(before)), ' → ', el('bdi', {}, value(after))] : ['=', el('bdi', {}, value(after ?? before))]));
   return el('li', { class: `change ${kind}` }, el('time', { class: 'soft', datetime: at.toISOString() }, at.toLocaleTimeString()),
     el('span', { class: `badge ${KINDS[kind][0]}` }, el('span', { 'aria-hidden': 'true' }, KINDS[kind][1]), ' ', kind),
-    el('span', {}, leads(id), el('span', { class: 'soft' }, ` ${count(depth, 'level')} below`), under && [' under ', bdi(under)], kind === 'changed' && was !== parent && was !== null && [' (was under ', bdi(was), ')']),
+    el('span', {}, leads(id), el('span', { class: 'soft' }, ` ${count(depth, 'level')} below`, under && [' under ', bdi(under)], kind === 'changed' && was !== parent && was !== null && [' (was under ', bdi(was), ')'])),
     values, more > 0 && el('span', { class: 'soft' }, `and ${count(more, 'attribute')} more`));
 }
 
