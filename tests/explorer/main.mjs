@@ -606,7 +606,7 @@ test('a level of 1,000 children comes in pages, and all of it can be in view', a
   await until('all', async () => {
     await page.evaluate(() => [...document.querySelectorAll('[data-more]')].at(-1)?.scrollIntoView());
     return (await drawn(page)).length === 1001;
-  }, 60_000);
+  }, 120_000);
   console.log(`  a level of 1,000: ${first} ms to its first page, ${Date.now() - begun} ms to all`);
   await page.type('#find', 'c0500');
   await press(page, 'Enter');

@@ -159,7 +159,7 @@ export const browser = () => puppeteer.launch({
 export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
 /** Waits until something holds. */
-export async function until(what, holds, within = 30_000) {
+export async function until(what, holds, within = 60_000) {
   const end = Date.now() + within;
   let last;
   for (;;) {
@@ -222,12 +222,10 @@ export const sees = (page, id) => until(`a row of ${id}`, () => row(page, id));
 
 export async function expand(page, ...ids) {
   for (const id of ids) {
-    const element = await until(`${id} has children`, async () => {
-      const found = await row(page, id);
-      return (await found?.evaluate((one) => one.hasAttribute('aria-expanded'))) ? found : null;
-    });
-    await element.$('.twist').then((twist) => twist.click());
-    await until(`${id} is open`, () => element.evaluate((one) => one.getAttribute('aria-expanded') === 'true'));
+    const expanded = async () => (await row(page, id))?.evaluate((one) => one.getAttribute('aria-expanded'));
+    await until(`${id} has children`, async () => (await expanded()) !== null && (await expanded()) !== undefined);
+    await (await row(page, id)).$('.twist').then((twist) => twist.click());
+    await until(`${id} is open`, async () => (await expanded()) === 'true');
   }
 }
 

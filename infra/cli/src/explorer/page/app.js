@@ -91,20 +91,28 @@ class Tree {
     return row;
   }
 
+  /** Draws a row. Its parts stay, and so does what is clicked just now. */
   draw(row) {
     const { element } = row;
-    // Who is renaming it goes on, and it is drawn then.
-    if (element.querySelector('input')) return;
-    const twist = row.has_children === false ? '' : row.open ? '▾' : '▸';
     if (row.has_children === false) element.removeAttribute('aria-expanded');
     else element.setAttribute('aria-expanded', String(row.open));
-    const parts = [el('span', { class: `twist${row.has_children === null ? ' maybe' : ''}`, 'aria-hidden': 'true' }, twist), bdi(row.label, 'label')];
-    if (row.label !== row.id) parts.push(bdi(row.id, 'id'));
-    const mark = badge(row.state);
-    if (mark) parts.push(mark);
-    if (row.below?.count) parts.push(el('span', { class: 'below', title: inWords(row.below) }, brief(row.below)));
-    const refusal = element.querySelector('.refusal');
-    element.replaceChildren(...parts, ...(refusal ? [refusal] : []));
+    if (!row.parts) {
+      row.parts = { twist: el('span', { 'aria-hidden': 'true' }), label: bdi('', 'label'), id: bdi('', 'id'), mark: el('span', {}), below: el('span', { class: 'below' }) };
+      element.append(...Object.values(row.parts));
+    }
+    const { twist, label, id, mark, below } = row.parts;
+    const write = (part, text) => part.textContent === text || (part.textContent = text);
+    twist.className = `twist${row.has_children === null ? ' maybe' : ''}`;
+    write(twist, row.has_children === false ? '' : row.open ? '▾' : '▸');
+    write(label, visible(row.label));
+    write(id, visible(row.id));
+    id.hidden = row.label === row.id;
+    const state = badge(row.state);
+    mark.replaceChildren(...(state ? [state] : []));
+    mark.hidden = !state;
+    write(below, row.below?.count ? brief(row.below) : '');
+    below.hidden = !row.below?.count;
+    below.title = row.below?.count ? inWords(row.below) : '';
     element.title = STATES[row.state]?.[2] && row.state !== 'right' ? STATES[row.state][2] : '';
   }
 

@@ -162,7 +162,7 @@ export async function rename(id) {
   const end = (focus) => {
     if (isDone) return;
     isDone = true;
-    input.remove();
+    input.replaceWith(label);
     tree.draw(row);
     if (focus) row.element.focus();
   };
@@ -421,15 +421,21 @@ function thrown(one) {
 /** Shows what is in the trash, as long as the box is open. */
 export function trash(_, box) {
   const list = el('div', { 'aria-live': 'polite' });
+  let known = null;
   box.append(list);
   const read = async () => {
     if (!box.open) return;
     try {
       const { items } = await get('/trash?limit=50');
+      // What is as it was isn't drawn anew: somebody may be about to click.
+      const before = known;
+      known = JSON.stringify(items);
+      if (known === before) return;
       list.replaceChildren(items.length ? el('ul', { class: 'items thrown' }, items.map((one) => el('li', { class: 'row' }, el('span', {}, leads(one.id, one.attributes?.name ?? one.id), thrown(one)),
         about.writes && el('button', { type: 'button', 'aria-label': `Restore ${visible(one.id)}`, onclick: (event) => restore(one.id, event.target.closest('li')) }, 'Restore'),
         about.writes && el('button', { type: 'button', class: 'danger', 'aria-label': `Delete ${visible(one.id)} for good`, onclick: () => destroy(one.id) }, 'Delete for good…')))) : el('p', { class: 'note' }, 'It is empty.'));
     } catch (error) {
+      known = null;
       list.replaceChildren(el('p', { class: 'wrong' }, error.message));
     }
   };

@@ -30,6 +30,8 @@ const WRONG = {
 let current = null;
 /** What was shown last. */
 export let last = null;
+/** The same as text, without what it took, as long as it is drawn. */
+let drawn = null;
 let isOpen = new Set();
 let topic = null;
 
@@ -53,6 +55,7 @@ export async function open(id, known = null) {
   try {
     await show(id, known);
   } catch (error) {
+    drawn = null;
     if (!(error instanceof Lost)) $('node').replaceChildren(el('p', { class: 'wrong' }, error.message));
   }
 }
@@ -62,6 +65,10 @@ async function show(id, known = null) {
   if (current !== id) return;
   const focus = focused();
   const isNew = $('node').dataset.of !== id;
+  // What is as it was isn't drawn anew: somebody may be about to click.
+  const text = JSON.stringify({ ...found, requests: 0, read_units: 0 });
+  if (!isNew && text === drawn) return tell('shown', found);
+  drawn = text;
   $('node').dataset.of = id;
   const kept = isNew ? null : $('node').querySelector('.topics');
   const inherits = isNew ? null : $('node').querySelector('.inherits');
@@ -180,6 +187,7 @@ function topicsOf(found) {
 hear('revised', ({ id, topic: name }) => {
   if (id !== current) return;
   $('node').querySelector('.topics')?.remove();
+  drawn = null;
   topic = name;
   again();
 });
