@@ -1,4 +1,5 @@
-// What the explorer's Ask panel shows for Rust, of every form of question. `SAPWOOD_WRITE=1 .ci/explorer question` writes it anew.
+// What the explorer's Ask panel shows for Rust, of every form of question.
+// `SAPWOOD_WRITE=1 .ci/explorer question` writes it anew.
 
 async fn below_0() -> Result<(), Box<dyn std::error::Error>> {
 use aws_sdk_dynamodb::{Client, types::AttributeValue};

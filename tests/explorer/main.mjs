@@ -399,7 +399,7 @@ test('each question is one request, and its code gives the same items: shell, Py
   // The compiler has seen the code for Rust: infra/cli/tests/cli/asked.rs includes this file.
   const names = questions.map(([kind], at) => `${kind}_${at}`);
   const file = path.join(root, 'tests/explorer/asked.rs');
-  const rust = `// What the explorer's Ask panel shows for Rust, of every form of question. \`SAPWOOD_WRITE=1 .ci/explorer question\` writes it anew.\n${
+  const rust = `// What the explorer's Ask panel shows for Rust, of every form of question.\n// \`SAPWOOD_WRITE=1 .ci/explorer question\` writes it anew.\n${
     code('rust').map((one, at) => `\nasync fn ${names[at]}() -> Result<(), Box<dyn std::error::Error>> {\n${one.replaceAll(server.dynamodb, 'http://127.0.0.1:8000')}Ok(())\n}\n`).join('')}`;
   if (process.env.SAPWOOD_WRITE) writeFileSync(file, rust);
   assert.equal(readFileSync(file, 'utf8'), rust, 'tests/explorer/asked.rs has other code than the page shows');

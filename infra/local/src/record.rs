@@ -14,7 +14,8 @@ use serde::Serialize;
 use serde::ser::{SerializeMap as _, Serializer};
 use serde_json::Value;
 
-type Attributes = HashMap<String, AttributeValue>;
+/// The attributes of an item, as the SDK has them.
+pub(crate) type Attributes = HashMap<String, AttributeValue>;
 
 /// One change record.
 #[derive(Debug, Clone)]

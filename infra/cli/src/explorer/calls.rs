@@ -76,7 +76,8 @@ struct Entry {
     state: State,
     /// Whether the node has children: `None` if that isn't known.
     has_children: Option<bool>,
-    /// What is below it. `None` if the table keeps no totals, and for those that the page asks for when they are in view.
+    /// What is below it. `None` if the table keeps no totals, and for those that the page asks for when they are in
+    /// view.
     below: Option<Below>,
 }
 

@@ -1,10 +1,10 @@
 //! What a mapping tells its observer.
 
-use std::collections::HashMap;
 use std::time::Duration;
 
-use aws_sdk_dynamodbstreams::types::AttributeValue;
 use serde_json::Value;
+
+use crate::record::Attributes;
 
 /// An event in the life of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -47,9 +47,9 @@ pub struct Seen<'a> {
     /// The item's key attributes: `{"PK": {"S": "a"}, …}`.
     pub keys: Value,
     /// The item before, if there was one.
-    pub old: Option<&'a HashMap<String, AttributeValue>>,
+    pub old: Option<&'a Attributes>,
     /// The item after, if there is one.
-    pub new: Option<&'a HashMap<String, AttributeValue>>,
+    pub new: Option<&'a Attributes>,
     /// True if the function gets the record.
     pub is_wanted: bool,
 }
