@@ -21,6 +21,8 @@ const RECOUNT: &str = "_recount";
 /// Totals that are being counted anew.
 #[derive(Clone, Debug)]
 pub struct Recount {
+    /// A name that no other recount has.
+    name: String,
     epoch: u32,
     /// The epoch as it was read, whatever it is.
     epoch_as_read: Option<AttributeValue>,
@@ -50,7 +52,7 @@ impl Recount {
             let epoch_as_read = epoch_item.and_then(|item| item.get(Epoch::EPOCH).cloned());
             let Ok(Epoch(epoch)) = Epoch::read(epoch_item) else {
                 let nodes = nodes.into_iter().map(|node| (node, Totals::default())).collect();
-                return Ok(Self { epoch: 0, epoch_as_read, nodes, is_unreadable: true });
+                return Ok(Self { name, epoch: 0, epoch_as_read, nodes, is_unreadable: true });
             };
             let mark = |node| {
                 let key = schema.totals_key(node, epoch, 0);
@@ -70,7 +72,7 @@ impl Recount {
                 }
                 all.insert(node, totals);
             }
-            Ok(Self { epoch, epoch_as_read, nodes: all, is_unreadable: false })
+            Ok(Self { name, epoch, epoch_as_read, nodes: all, is_unreadable: false })
         })
     }
 
@@ -108,7 +110,7 @@ impl Recount {
                 }
                 let epoch = Condition::is(Epoch::EPOCH, self.epoch_as_read.clone());
                 let epoch = Action::Check { key: context.schema().epoch_key(), condition: epoch };
-                let lanes = totals.actions(node, self.epoch, context);
+                let lanes = totals.actions(node, self.epoch, &self.name, context);
                 let actions = std::iter::once(epoch).chain(lanes).collect();
                 let outcome = io.one(Task::Transact(actions)).await?;
                 let is_done = outcome == TaskOutcome::Held;
@@ -129,7 +131,7 @@ impl Totals {
 
     /// What puts all that is counted into the first lane and deletes the others, while all of them are as they were
     /// read. What was right is put together as well: the mark goes.
-    fn actions(&self, node: &NodeRef, epoch: u32, context: Context<'_>) -> Vec<Action> {
+    fn actions(&self, node: &NodeRef, epoch: u32, name: &str, context: Context<'_>) -> Vec<Action> {
         let (schema, rules) = (context.schema(), context.rules);
         let mut actions = Vec::new();
         for (lane, key) in lane_keys(schema, node, epoch) {
@@ -142,7 +144,13 @@ impl Totals {
             actions.push(match there {
                 _ if lane == 0 => {
                     let item = self.counted.lane(with_key(&key, schema), self.writes() + 1);
-                    Action::Put { key, item, condition: as_read }
+                    // The lanes may have been deleted before they were read.
+                    let condition = if rules.keeps(Rule::RecountMark) && rules.keeps(Rule::RecountAsRead) {
+                        Condition::All(vec![Condition::is(RECOUNT, Some(text(name))), as_read])
+                    } else {
+                        as_read
+                    };
+                    Action::Put { key, item, condition }
                 }
                 None if as_read == Condition::Always => continue,
                 None => Action::Check { key, condition: as_read },
