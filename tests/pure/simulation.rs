@@ -106,6 +106,7 @@ fn totals_are_what_was_counted_after_every_write() {
     schedules(&Profile { limbo: true, ..totals().with_races() }, 1_000);
     schedules(&Profile { outages_max: 3, ..totals() }, 500);
     schedules(&totals().with_repairs(), 500);
+    schedules(&totals().with_repairs().with_races(), 500);
     schedules(&Profile { switches_totals: true, ..totals() }, 1_000);
     schedules(&Profile { switches_totals: true, limbo: true, ..totals().with_races() }, 500);
     for drill in [Drill::CountedThereAndBack, Drill::ComeAndGone] {
