@@ -16,6 +16,8 @@ from process import Process, free_port  # noqa: E402  (The rehearsal's: it ends 
 
 # A server has this long until it answers, and to catch up with what was written.
 PATIENCE_SECONDS = 300
+# A server may close a connection that has rested for so long, so a new one is made.
+REST_SECONDS = 5
 
 
 class Refused(Exception):
@@ -26,7 +28,7 @@ class Client:
     """A client of one server, which counts what it sends."""
 
     def __init__(self):
-        self.requests = 0
+        self.requests = self.used_at = 0
         self.connection = None
 
     def connect(self, port):
@@ -36,6 +38,9 @@ class Client:
     def ask(self, method, path, body=None, headers=None):
         """The status and the text of an answer."""
         self.requests += 1
+        if self.used_at + REST_SECONDS < time.monotonic():
+            self.connection.close()
+        self.used_at = time.monotonic()
         self.connection.request(method, path, None if body is None else json.dumps(body), {"content-type": "application/json", **(headers or {})})
         answer = self.connection.getresponse()
         return answer.status, answer.read().decode()

@@ -25,9 +25,6 @@ const TABLE: &str = "cost";
 /// The tenant of the nodes, in a table with tenants.
 const TENANT: &str = "acme";
 
-/// The length of an id in bytes: that of a UUID.
-const ID_BYTES: usize = 36;
-
 /// The attribute that has the bytes of a record.
 const NAME: &str = "name";
 
@@ -73,10 +70,21 @@ pub(super) struct Measured {
     pub(super) row_bytes: usize,
 }
 
-/// Measures nodes with so many ancestors, and with so many bytes of attributes.
-pub(super) async fn measure(template: &Template, depth: usize, bytes: usize) -> Result<Measured, CostError> {
-    let stack = Stack::start(template).await?;
-    let measured = stack.measure(depth, bytes).await;
+/// What is measured.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Shape {
+    /// The ancestors of a node.
+    pub(super) depth: usize,
+    /// The bytes of its record's own attributes.
+    pub(super) bytes: usize,
+    /// The bytes of an id.
+    pub(super) id_bytes: usize,
+}
+
+/// Measures nodes of a shape, in a table of these parameters.
+pub(super) async fn measure(template: &Template, shape: Shape) -> Result<Measured, CostError> {
+    let stack = Stack::start(template, shape).await?;
+    let measured = stack.measure().await;
     stack.stop().await?;
     measured
 }
@@ -86,6 +94,7 @@ struct Stack {
     mapping: Mapping,
     table: DynamoTable,
     schema: Schema,
+    shape: Shape,
     handled: Arc<Mutex<Taken>>,
 }
 
@@ -113,7 +122,7 @@ impl Function for Counting {
 }
 
 impl Stack {
-    async fn start(template: &Template) -> Result<Self, CostError> {
+    async fn start(template: &Template, shape: Shape) -> Result<Self, CostError> {
         let config = {
             let variables = template.environment(TABLE)?;
             Config::read(|name| variables.get(name).cloned())?
@@ -127,7 +136,7 @@ impl Stack {
         let handled = Arc::new(Mutex::new(Taken::default()));
         let function = Counting { handler, handled: Arc::clone(&handled) };
         let mapping = Mapping::start(Settings::new(&endpoint, &stream, template), function)?;
-        Ok(Self { engine, mapping, table, schema, handled })
+        Ok(Self { engine, mapping, table, schema, shape, handled })
     }
 
     async fn stop(self) -> Result<(), CostError> {
@@ -135,7 +144,8 @@ impl Stack {
         Ok(self.engine.stop().await?)
     }
 
-    async fn measure(&self, depth: usize, bytes: usize) -> Result<Measured, CostError> {
+    async fn measure(&self) -> Result<Measured, CostError> {
+        let Shape { depth, bytes, .. } = self.shape;
         let (here, there) = (self.chain("h", depth).await?, self.chain("t", depth).await?);
         let name = |letter: &str| letter.repeat(bytes);
         let before = self.items().await?;
@@ -213,9 +223,15 @@ impl Stack {
         }
     }
 
+    /// An id of the wanted length, or of its name's where that is longer.
+    fn id(&self, name: &str) -> Result<Id, KeyError> {
+        let width = self.shape.id_bytes;
+        Id::new(format!("{name:->width$}"))
+    }
+
     fn named(&self, name: &str) -> Result<NodeRef, KeyError> {
         let tenant = self.schema.has_tenants().then(|| Tenant::new(TENANT)).transpose()?;
-        Ok(NodeRef { tenant, id: id(name)? })
+        Ok(NodeRef { tenant, id: self.id(name)? })
     }
 
     /// A node's record.
@@ -223,7 +239,7 @@ impl Stack {
         let mut item = with_key(&self.schema.node_key(&self.named(name)?), &self.schema);
         item.insert(NAME.to_owned(), text(value));
         if let Some(parent) = parent {
-            item.insert(self.schema.names().parent.clone(), AttributeValue::S(id(parent)?.as_str().to_owned()));
+            item.insert(self.schema.names().parent.clone(), AttributeValue::S(self.id(parent)?.as_str().to_owned()));
         }
         Ok(item)
     }
@@ -234,11 +250,6 @@ impl Stack {
         item.insert(NAME.to_owned(), text(value));
         Ok(item)
     }
-}
-
-/// An id of the usual length.
-fn id(name: &str) -> Result<Id, KeyError> {
-    Id::new(format!("{name:->ID_BYTES$}"))
 }
 
 impl Taken {

@@ -19,7 +19,7 @@ use crate::TEMPLATE;
 use crate::arguments::template_parameter;
 use crate::exit::Failure;
 use crate::say::say;
-use measure::{Measured, Taken, measure};
+use measure::{Measured, Shape, Taken, measure};
 
 /// The bytes of a GB, as the price list has it.
 const GB: f64 = 1e9;
@@ -50,6 +50,9 @@ pub(crate) struct Arguments {
     /// The bytes of a record's own attributes.
     #[arg(long, value_name = "NUMBER", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     bytes: u32,
+    /// The bytes of an id: those of a UUID, unless you say. Long ids make lineages of more than a KB.
+    #[arg(long, value_name = "NUMBER", default_value_t = 36, value_parser = clap::value_parser!(u16).range(1..=200))]
+    id_bytes: u16,
     /// Nodes created a month.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     creates: u64,
@@ -160,7 +163,9 @@ impl Line {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<(), CostError> {
     let template = Template::parse_with(TEMPLATE, &arguments.parameters.iter().cloned().collect())?;
-    let measured = measure(&template, arguments.depth.into(), arguments.bytes as usize).await?;
+    let Arguments { depth, bytes, id_bytes, .. } = arguments;
+    let shape = Shape { depth: depth.into(), bytes: bytes as usize, id_bytes: id_bytes.into() };
+    let measured = measure(&template, shape).await?;
     let lines = arguments.lines(&measured);
     let stored = (arguments.nodes as f64, measured.bytes as f64 * arguments.nodes as f64 / GB);
     let of_storage = stored.1 * arguments.prices.price_storage;

@@ -38,7 +38,7 @@ fn units(lines: &[Value], what: &str) -> (f64, f64, f64) {
 fn the_figures_are_those_of_the_page() {
     let page = std::fs::read_to_string(PAGE).unwrap();
     for depth in [2, 4, 8] {
-        let lines = of_a_million(&["--depth", &depth.to_string()]);
+        let lines = of_a_million(&["--id-bytes", "2", "--depth", &depth.to_string()]);
         let d = f64::from(depth);
         // The formulas of the page's first table, and what handling these records costs in its second.
         for (what, words, write_units) in [
@@ -72,10 +72,15 @@ fn the_figures_are_those_of_the_page() {
 
 #[test]
 fn a_move_of_a_subtree_costs_thirteen_units_a_node_at_depth_four_and_settings_count() {
-    let of = |arguments: &[&str]| units(&of_a_million(arguments), "moves of 101 nodes").0;
-    assert_eq!(of(&["--moved-nodes", "101"]), 101.0 * 13.0);
+    let of = |more: &[&str]| {
+        let lines = of_a_million(&[&["--moved-nodes", "101"], more].concat());
+        units(&lines, "moves of 101 nodes").0
+    };
+    assert_eq!(of(&["--id-bytes", "2"]), 101.0 * 13.0);
     // Without path rows, none is put and none deleted.
-    assert_eq!(of(&["--moved-nodes", "101", "--parameter", "PathRows=off"]), 101.0 * 11.0);
+    assert_eq!(of(&["--id-bytes", "2", "--parameter", "PathRows=off"]), 101.0 * 11.0);
+    // A lineage that names the old rows of long ids has more than a KB.
+    assert!(of(&["--id-bytes", "100"]) > 101.0 * 14.0);
     // A record of more than a KB is copied into every row.
     assert_eq!(units(&of_a_million(&["--bytes", "1500"]), "creates").0, 1.0 + 2.0 * 6.0);
 }
