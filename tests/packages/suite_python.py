@@ -2,6 +2,7 @@
 
 import os
 import re
+import resource
 import statistics
 import subprocess
 import sys
@@ -14,6 +15,12 @@ from given import DIST, HERE, HERE_PLATFORM, Dev, demonstrates, environment, mad
 
 WHEEL = {"linux-x64": "x86_64", "linux-arm64": "aarch64"}[HERE_PLATFORM]
 STARTS = 20
+
+
+def processor_seconds():
+    """What all processes have taken that this one has waited for, and those that they have waited for."""
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 class Wheel(unittest.TestCase):
@@ -50,12 +57,14 @@ class Wheel(unittest.TestCase):
         """pytest itself comes from this suite's environment, the plugin from the wheel."""
         modules = next(path for path in sys.path if path.endswith("site-packages"))
         command = [self.bin / "python", "-m", "pytest", "-q", "--strict-markers", "-p", "no:cacheprovider", HERE / "python"]
+        before = processor_seconds()
         said = ran(*command, cwd=self.directory, env=self.environment | {"PYTHONPATH": modules})
+        taken = processor_seconds() - before
         passed, seconds = re.search(r"(\d+) passed in ([\d.]+)s", said).groups()
         self.assertEqual(int(passed), 20, said)
-        print(f"pytest: 20 tests with a stack each in {seconds} s")
-        # Twice the aim (docs/installing.md), because other suites may run beside this one.
-        self.assertLess(float(seconds), 4)
+        print(f"pytest: 20 tests with a stack each in {seconds} s, {taken:.1f} s of a processor")
+        # The aim is two seconds (docs/installing.md). A machine that does other things beside takes longer, but no more of its processors.
+        self.assertLess(taken, 4)
 
     def test_pip_knows_all_its_files(self):
         said = ran(self.bin / "pip", "show", "--files", "sapwood", env=self.environment)
