@@ -603,9 +603,41 @@ test('a level of 1,000 children comes in pages, and all of it can be in view', a
   await expand(page, 'wide');
   const first = Date.now() - begun;
   assert.ok((await drawn(page)).length <= 102, 'nothing is loaded before it is looked at');
+  // The level is read again, because a child has changed, while its next pages are on their way: nothing is lost.
+  await page.evaluate(() => {
+    const [real, held] = [globalThis.fetch, []];
+    Object.assign(globalThis, { held, holds: /^$/, fetch: async (url, options) => {
+      const answer = await real(url, options);
+      if (globalThis.holds.test(url)) await new Promise((go) => held.push(go));
+      return answer;
+    } });
+  });
+  const hold = (pattern) => page.evaluate((pattern) => {
+    globalThis.holds = new RegExp(pattern);
+  }, pattern);
+  const held = (count) => until(`${count} held`, () => page.evaluate((count) => globalThis.held.length === count, count));
+  const release = (at) => page.evaluate((at) => globalThis.held[at](), at);
+  const scroll = () => page.evaluate(() => [...document.querySelectorAll('[data-more]')].at(-1)?.scrollIntoView());
+  await hold('level\\?id=wide$');
+  await api(server, 'PATCH', '/nodes/c0000', { attributes: { name: 'First' } });
+  await held(1);
+  await hold('^$');
+  await until('the second page', async () => {
+    await scroll();
+    return (await drawn(page)).length > 200;
+  });
+  await hold('after=');
+  await scroll();
+  await held(2);
+  await hold('^$');
+  await release(0);
+  await until('what has changed', async () => (await drawn(page)).includes('  First'));
+  await release(1);
   await until('all', async () => {
-    await page.evaluate(() => [...document.querySelectorAll('[data-more]')].at(-1)?.scrollIntoView());
-    return (await drawn(page)).length === 1001;
+    await scroll();
+    const { length } = await drawn(page);
+    if (length !== 1001) throw new Error(`${length} rows, and said: ${await text(page, '#said')}`);
+    return true;
   }, 120_000);
   console.log(`  a level of 1,000: ${first} ms to its first page, ${Date.now() - begun} ms to all`);
   await page.type('#find', 'c0500');

@@ -9,6 +9,8 @@ import { begin as beginLive } from './live.js';
 const LEVELS_AFTER = 450;
 const STATES_AFTER = 550;
 const TOTALS_AFTER = 500;
+/** When a page of a level that couldn't be read is read again, if it is still in view. */
+const AGAIN_AFTER = 2000;
 /** Without a stream of events nobody tells when totals have followed the rows. */
 const TOTALS_LATER = 1500;
 /** Most nodes whose states one request asks for. */
@@ -269,9 +271,11 @@ class Tree {
     if (!level?.next || level.isLoading) return;
     level.isLoading = true;
     try {
+      const after = level.next;
+      const next = await data('level', { id: parent ?? undefined, after });
+      // Somebody has read the level again meanwhile, and this isn't its next page any more.
+      if (this.levels.get(parent) !== level || level.next !== after) return;
       const hadFocus = level.element === document.activeElement;
-      const next = await data('level', { id: parent ?? undefined, after: level.next });
-      if (this.levels.get(parent) !== level) return;
       const before = level.ids;
       level.isRead = false;
       this.take(parent, next, before);
@@ -279,8 +283,14 @@ class Tree {
       say(`${next.items.length} more loaded, ${level.ids.length} in all`);
     } catch (error) {
       say(error.message);
+      await wait(AGAIN_AFTER);
     } finally {
       level.isLoading = false;
+      // Who has come into view meanwhile wasn't listened to.
+      if (level.element?.isConnected) {
+        this.inView.unobserve(level.element);
+        this.inView.observe(level.element);
+      }
     }
   }
 
@@ -297,13 +307,13 @@ class Tree {
       }
       return;
     }
-    const wanted = Math.max(level.ids.length, 1);
     const all = { items: [], next: null };
     do {
       const page = await data('level', { id: parent ?? undefined, after: all.next ?? undefined });
       all.items.push(...page.items);
       all.next = page.next;
-    } while (all.next && all.items.length < wanted);
+      // More of it may be loaded while this reads.
+    } while (all.next && all.items.length < level.ids.length);
     if (this.levels.get(parent) !== level) return;
     this.take(parent, all, []);
     const row = this.rows.get(parent);
