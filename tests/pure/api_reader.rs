@@ -1053,12 +1053,12 @@ async fn the_audit_says_how_far_it_has_come() {
     assert!(body["age_seconds"].take().as_u64().unwrap() > 0);
     let at = "2026-02-03T04:05:06Z";
     let pass = json!({
-        "number": 1, "began_at": at, "ended_at": at, "items": 8, "differences": 0, "healed": 0, "left": 0, "still_changing": 0,
-        "skipped": 0, "findings": {"orphan": 1},
+        "number": 1, "began_at": at, "ended_at": at, "items": 8, "recent": 0, "differences": 0, "healed": 0, "left": 0,
+        "still_changing": 0, "skipped": 0, "findings": {"orphan": 1},
     });
     let wanted = json!({
         "right_as_of": at, "age_seconds": null, "last_run_at": at, "suspects": 0, "unconfirmed": 0, "settle_seconds": 600,
-        "pass": pass, "last_pass": pass,
+        "wrong_per_million": 0.0, "pass": pass, "last_pass": pass,
     });
     assert_eq!(body, wanted);
 }

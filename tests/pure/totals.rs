@@ -553,7 +553,7 @@ fn wrong_totals_are_counted_anew_in_place_and_nothing_else_is_written() {
         assert_eq!(compared(&world), [(Kind::TotalWrong, "r".to_owned())], "{number}");
         let found = recount(&world, &["r", "p"], 3, Rules::default());
         let mended = [("p", Mended::Gone), ("r", Mended::Recounted)].map(|(id, mended)| (id.to_owned(), mended));
-        assert_eq!(found, mended.into());
+        assert_eq!(found, mended.into(), "{number}");
         assert_eq!((world.wrong(), compared(&world)), (Vec::new(), Vec::new()), "{number}");
         let others = |all: Contents| all.into_iter().filter(|((_, sk), _)| !sk.starts_with("TOTALS#"));
         let mended = world.table.table.0.lock().unwrap().contents();

@@ -141,7 +141,8 @@ impl Numbers {
     }
 }
 
-/// A text as the file has it: long runs of one character, `[["LINK#", 1], ["x", 300]]`, make the file ten times as long.
+/// A text as the file has it: long runs of one character, `[["LINK#", 1], ["x", 300]]`, would make the file ten times
+/// as long.
 fn spelt(text: &str) -> Value {
     let mut pieces: Vec<(String, usize)> = Vec::new();
     let characters: Vec<char> = text.chars().collect();

@@ -1,4 +1,5 @@
-//! `sapwood cost`: its figures are those of docs/costs-and-limits.md, which `tests/stack/counts.rs` holds to the handler.
+//! `sapwood cost`: its figures are those of docs/costs-and-limits.md, which `tests/stack/counts.rs` holds to the
+//! handler.
 
 use std::process::{Command, Output, Stdio};
 
@@ -60,7 +61,7 @@ fn the_figures_are_those_of_the_page() {
             ("deletions", "deletions", 3, 2),
             ("revisions", "revisions", 2, 1),
         ] {
-            let told = format!("| {words} | {read_units} M, $0.{:02} | {records} M, ", (read_units * 25 + 1) / 2);
+            let told = format!("| {words} | {read_units} M, $0.{:02} | {records} M, ", (read_units * 25).div_ceil(2));
             let (_, read, invocations) = units(&lines, what);
             assert_eq!((read, invocations), (read_units as f64, f64::from(records)), "{what} at depth {depth}");
             assert!(page.contains(&told), "{told}");

@@ -1,4 +1,5 @@
-//! docs/leaving.md: the sort keys that it has deleted are all that isn't a base record, and no base record is among them.
+//! docs/leaving.md: the sort keys that it has deleted are all that isn't a base record, and no base record is among
+//! them.
 
 use std::collections::BTreeMap;
 
@@ -83,12 +84,13 @@ async fn what_is_left_is_what_was_written_and_a_backfill_is_the_way_back() {
     assert_eq!(own(&contents(&running.client, TABLE, ["PK", "SK"]).await), own(&base));
 
     running.resume(&settings).await;
-    let parameters = settings.map(|(name, value)| format!("{name}={value}"));
-    let named = parameters.iter().flat_map(|parameter| ["--parameter", parameter]);
     let directory = tempfile::tempdir().unwrap();
     let work = directory.path().join("work");
-    let words = ["backfill", "--all", "--yes", "--work", work.to_str().unwrap()];
-    ends_with(0, &running.url(), &words.into_iter().chain(named).collect::<Vec<_>>());
+    let parameters = settings.map(|(name, value)| format!("{name}={value}"));
+    let named = parameters.iter().flat_map(|parameter| ["--parameter", parameter]);
+    let mut words = vec!["backfill", "--all", "--yes", "--work", work.to_str().unwrap()];
+    words.extend(named);
+    ends_with(0, &running.url(), &words);
     assert_right(&running).await;
     running.stop().await;
 }
