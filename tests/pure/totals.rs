@@ -530,7 +530,7 @@ fn wrong_lanes() -> Vec<Item> {
     let lanes = [
         vec![("_count", number("7"))],
         vec![("_count", text("many")), ("_writes", number("3"))],
-        vec![("_sum_size", number("1e-9")), ("_writes", text("often"))],
+        vec![("_sum_size", number("0.000000001")), ("_writes", text("often"))],
         vec![],
     ];
     let own = |lane: Vec<(&str, AttributeValue)>| {

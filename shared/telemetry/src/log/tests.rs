@@ -1,6 +1,6 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use crate::lines::Lines;
 use crate::log::{self, Invocation, Keys};
@@ -152,16 +152,13 @@ fn all_lines_of_an_invocation_have_its_keys() {
     let keys = |line: &Value| {
         let names =
             ["service", "function_name", "function_memory_size", "cold_start", "function_request_id", "xray_trace_id"];
-        names.map(|name| line[name].clone())
+        Value::from(names.map(|name| line[name].clone()).to_vec())
     };
     let root = "1-5759e988-bd862e3fe1be46a994272793";
-    assert_eq!(
-        keys(first),
-        ["sapwood".into(), "trees-handler".into(), 512.into(), true.into(), "r1".into(), root.into()]
-    );
+    assert_eq!(keys(first), json!(["sapwood", "trees-handler", 512, true, "r1", root]));
     assert_eq!(first["correlation_id"], "a \"quoted\" id\n");
     assert_eq!((keys(first), second["word"].as_str()), (keys(second), Some("second")));
     assert_line(second, "INFO");
-    assert_eq!(keys(third), ["trees".into(), Value::Null, Value::Null, false.into(), "r2".into(), Value::Null]);
+    assert_eq!(keys(third), json!(["trees", null, null, false, "r2", null]));
     assert!(third.get("correlation_id").is_none());
 }
