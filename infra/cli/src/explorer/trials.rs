@@ -31,6 +31,8 @@ struct Waiting {
     deaths: Vec<u32>,
     /// True if the next batch is delivered again.
     twice: bool,
+    /// True if the stream is held back from the next batch on.
+    holds: bool,
     /// Until when no batch is delivered.
     held_until: Option<Instant>,
 }
@@ -72,7 +74,7 @@ impl Trials {
         match order {
             Order::Kill => waiting.deaths = WRITES_UNTIL_DEATH.iter().rev().copied().collect(),
             Order::Twice => waiting.twice = true,
-            Order::HoldBack => waiting.held_until = Some(now() + HELD_BACK),
+            Order::HoldBack => waiting.holds = true,
             Order::Damage { .. } => {}
         }
     }
@@ -80,6 +82,10 @@ impl Trials {
     /// What happens to an invocation that begins now.
     pub(crate) fn next(&self) -> Trial {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        // The time counts from the first record that has to wait, however long it took to come.
+        if std::mem::take(&mut waiting.holds) {
+            waiting.held_until = Some(now() + HELD_BACK);
+        }
         let late_by = waiting.held_until.map_or(Duration::ZERO, |until| until.saturating_duration_since(now()));
         let dies_after = waiting.deaths.last().copied();
         // A batch is delivered twice when it is handled.
@@ -141,6 +147,8 @@ mod tests {
         let trials = Trials::default();
         trials.order(&Order::HoldBack);
         assert!(trials.next().late_by > HELD_BACK / 2);
+        let of_the_next_batch = trials.next().late_by;
+        assert!(of_the_next_batch > HELD_BACK / 2 && of_the_next_batch < HELD_BACK, "the same ten seconds");
         assert_eq!(Trials::default().next().late_by, Duration::ZERO);
     }
 }
