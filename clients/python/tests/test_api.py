@@ -188,6 +188,23 @@ class Api(unittest.TestCase):
         with self.assertRaises(problems.NotFound):
             list(session.list_children(id))
 
+    def test_what_a_write_has_begun_is_waited_for(self) -> None:
+        id = prefixed()
+        self.api.done(self.api.create_node({"id": id}))
+        for position in range(6):
+            self.api.create_node({"id": f"{id}-{position}", "parent": f"{id}-{position - 1}" if position else id}, wait=5)
+        self.api.create_node({"id": f"{id}-to", "parent": id}, wait=5)
+        moved = self.api.patch_node(f"{id}-0", {"parent": f"{id}-to"})
+        self.assertIn("fanout", str(moved.location))
+        self.api.done(moved)
+        self.assertEqual([node["depth"] for node in self.api.list_descendants(id, min_depth=2)], [2, 3, 4, 5, 6, 7])
+        # What was done at once, and what is named by its operation.
+        self.api.done(self.api.delete_node(f"{id}-5"))
+        begun = self.api.delete_node(id, children="delete")
+        self.api.done(begun.body["id"])
+        self.api.done(begun)
+        self.assertEqual(self.api.get_operation(begun.body["id"]).body["status"], "done")
+
     def test_what_takes_too_long_is_told(self) -> None:
         api = Sapwood(URL, transport=lambda request, timeout: self.running(Connections()(request, timeout), request.url))
         with self.assertRaises(TookTooLong):

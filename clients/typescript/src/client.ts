@@ -67,12 +67,20 @@ export class Sapwood extends Operations {
     return sum;
   }
 
-  /** Waits until an operation (a deletion, a copy) is done. Give its id, or the answer that began it. */
-  async done(operation: string | Answer<{ id?: string } | undefined>, options: WaitOptions = {}): Promise<void> {
-    // A deletion that has ended at once is no operation.
-    const id = typeof operation === "string" ? operation : operation.status === 202 ? operation.body?.id : undefined;
-    if (id === undefined) return;
-    await this.until(`the operation ${id} isn't done`, options, async call => (await this.getOperation(id, call)).body.status === "done");
+  /**
+   * Waits until what a write has begun is done: a deletion, a copy, a move with all that is below, the rows of a node. Give its answer, or the id
+   * of an operation.
+   */
+  async done(begun: string | Answer<{ id?: string } | undefined>, options: WaitOptions = {}): Promise<void> {
+    const { location = "", status, body } = typeof begun === "string" ? { location: `/operations/${begun}`, status: 202, body: undefined } : begun;
+    const operation = status === 202 ? /\/operations\/([^/?]+)$/.exec(location)?.[1] : undefined;
+    const below = location.includes("/fanout?below=true");
+    if (operation !== undefined) {
+      const look = async (call: CallOptions) => (await this.getOperation(operation, call)).body.status === "done";
+      await this.until(`the operation ${operation} isn't done`, options, look);
+    } else if (body?.id !== undefined && (below || status === 202)) {
+      await this.placed(body.id, { ...options, below });
+    }
   }
 
   /** Waits until a node's rows are right, and with `below` until all that is below it is placed. */

@@ -160,6 +160,23 @@ test("a session reads what it has written: more writes than a read takes tokens,
   await assert.rejects(session.listChildren(id).all(), problems.NotFound);
 });
 
+test("what a write has begun is waited for", async () => {
+  const id = prefixed();
+  await api.done(await api.createNode({ id }));
+  for (let at = 0; at < 6; at++) await api.createNode({ id: `${id}-${at}`, parent: at === 0 ? id : `${id}-${at - 1}` }, { wait: 5 });
+  await api.createNode({ id: `${id}-to`, parent: id }, { wait: 5 });
+  const moved = await api.patchNode(`${id}-0`, { parent: `${id}-to` });
+  assert.match(moved.location!, /fanout/);
+  await api.done(moved);
+  assert.deepEqual((await api.listDescendants(id, { min_depth: 2 }).all()).map(({ depth }) => depth), [2, 3, 4, 5, 6, 7]);
+  // What was done at once, and what is named by its operation.
+  await api.done(await api.deleteNode(`${id}-5`));
+  const begun = await api.deleteNode(id, { children: "delete" });
+  await api.done(begun.body.id);
+  await api.done(begun);
+  assert.equal((await api.getOperation(begun.body.id)).body.status, "done");
+});
+
 test("what takes too long is told, and a caller may end a call", async () => {
   const never = new Sapwood(url, {
     fetch: async (input, init) => {

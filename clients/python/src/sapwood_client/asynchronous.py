@@ -23,9 +23,9 @@ class AsyncSapwood(AsyncOperations):
         """As `Sapwood.count`."""
         return await asyncio.to_thread(self._client.count, id, min_depth=min_depth, max_depth=max_depth)
 
-    async def done(self, operation: str | Answer[Any], timeout: float = 60) -> None:
+    async def done(self, begun: str | Answer[Any], timeout: float = 60) -> None:
         """As `Sapwood.done`."""
-        await asyncio.to_thread(self._client.done, operation, timeout)
+        await asyncio.to_thread(self._client.done, begun, timeout)
 
     async def placed(self, id: str, *, below: bool = False, timeout: float = 60) -> None:
         """As `Sapwood.placed`."""

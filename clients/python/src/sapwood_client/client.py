@@ -1,5 +1,6 @@
 """The client."""
 
+import re
 import time
 from collections.abc import Callable, Mapping
 from itertools import accumulate
@@ -66,15 +67,20 @@ class Sapwood(Operations):
             if cursor is None:
                 return counted
 
-    def done(self, operation: str | Answer[Any], timeout: float = 60) -> None:
-        """Waits until an operation (a deletion, a copy) is done. Give its id, or the answer that began it."""
-        # A deletion that has ended at once is no operation.
-        if isinstance(operation, Answer):
-            id = operation.body["id"] if operation.status == 202 and operation.body else None
+    def done(self, begun: str | Answer[Any], timeout: float = 60) -> None:
+        """Waits until what a write has begun is done: a deletion, a copy, a move with all that is below, the rows of a node. Give its answer, or the
+        id of an operation."""
+        if isinstance(begun, str):
+            location, status, body = f"/operations/{begun}", 202, dict[str, Any]()
         else:
-            id = operation
-        if id is not None:
+            location, status, body = begun.location or "", begun.status, begun.body or {}
+        found = re.search("/operations/([^/?]+)$", location) if status == 202 else None
+        below = "/fanout?below=true" in location
+        if found:
+            id = found[1]
             self._until(f"the operation {id} isn't done", timeout, lambda: self.get_operation(id).body["status"] == "done")
+        elif "id" in body and (below or status == 202):
+            self.placed(body["id"], below=below, timeout=timeout)
 
     def placed(self, id: str, *, below: bool = False, timeout: float = 60) -> None:
         """Waits until a node's rows are right, and with `below` until all that is below it is placed."""
