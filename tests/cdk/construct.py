@@ -301,9 +301,9 @@ class Deployed(unittest.TestCase):
 
 
 class FromABucket(unittest.TestCase):
-    """The package's template, as `sam package` uploads it, as a nested stack: what docs/continuous-deployment.md says of Terraform and others."""
+    """The package's template, as `sam package` uploads it, deployed by its URL: what docs/continuous-deployment.md says of Terraform and others."""
 
-    def test_the_packaged_template_is_a_nested_stack(self):
+    def test_the_packaged_template_is_deployed_by_its_url(self):
         emulator = Emulator(os.environ["MINISTACK_PYTHON"])
         self.addCleanup(emulator.stop)
         package = Path(self.enterContext(tempfile.TemporaryDirectory(prefix="cdk-"))) / "package"
@@ -312,24 +312,21 @@ class FromABucket(unittest.TestCase):
         where = {"CreateBucketConfiguration": {"LocationConstraint": REGION}}
         emulator.client("s3").create_bucket(Bucket="my-artifacts", **where)
         packaged = package / "packaged.yaml"
-        code, said = emulator.sam(
-            "package", "--template-file", package / "template.yaml", "--s3-bucket", "my-artifacts", "--output-template-file", packaged
-        )
+        files = ["--template-file", package / "template.yaml", "--output-template-file", packaged]
+        code, said = emulator.sam("package", *files, "--s3-bucket", "my-artifacts")
         self.assertEqual(code, 0, said)
         emulator.client("s3").upload_file(str(packaged), "my-artifacts", "sapwood/0.1.0.yaml")
-        nested = {
-            "Type": "AWS::CloudFormation::Stack",
-            "Properties": {
-                "TemplateURL": f"https://my-artifacts.s3.{REGION}.amazonaws.com/sapwood/0.1.0.yaml",
-                "Parameters": {"OrderAttribute": "rank"},
-            },
-        }
-        outputs = {"Table": {"Value": {"Fn::GetAtt": ["Sapwood", "Outputs.TableName"]}}}
+        # What Terraform's aws_cloudformation_stack asks for.
         cloudformation = emulator.client("cloudformation")
-        body = json.dumps({"Resources": {"Sapwood": nested}, "Outputs": outputs})
-        cloudformation.create_stack(StackName="outer", TemplateBody=body, Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"])
-        cloudformation.get_waiter("stack_create_complete").wait(StackName="outer", WaiterConfig={"Delay": 1, "MaxAttempts": 120})
-        table = Table(emulator.client("dynamodb"), emulator.outputs("outer")["Table"], Oracle(order="rank"))
+        cloudformation.create_stack(
+            StackName="terraformed",
+            TemplateURL=f"https://s3.{REGION}.amazonaws.com/my-artifacts/sapwood/0.1.0.yaml",
+            Parameters=[{"ParameterKey": "OrderAttribute", "ParameterValue": "rank"}],
+            Capabilities=["CAPABILITY_IAM", "CAPABILITY_AUTO_EXPAND"],
+        )
+        waiter = cloudformation.get_waiter("stack_create_complete")
+        waiter.wait(StackName="terraformed", WaiterConfig={"Delay": 1, "MaxAttempts": 120})
+        table = Table(emulator.client("dynamodb"), emulator.outputs("terraformed")["TableName"], Oracle(order="rank"))
         table.node("D", rank={"N": "2"})
         table.node("V", parent="D", rank={"N": "10"})
         table.settle(self)

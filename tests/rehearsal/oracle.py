@@ -13,6 +13,11 @@ from decimal import Decimal
 OWN = {("SAPWOOD", "SETTINGS"), ("SAPWOOD", "AUDIT")}
 
 
+def is_own(pk, sk):
+    """Whether an item belongs to the table as a whole. The handlers leave samples of their keys (`TRAIL#`)."""
+    return (pk, sk) in OWN or pk == "SAPWOOD" and sk.startswith("TRAIL#")
+
+
 @dataclass
 class Oracle:
     partition_key: str = "PK"
@@ -28,7 +33,7 @@ class Oracle:
         """What differs between a table and what its base records call for, a line each."""
         base = self.base_of(found)
         wanted = self.table(base)
-        wanted |= {key: item for key, item in found.items() if key not in wanted and (key in OWN or self.is_tombstone(key[1], item))}
+        wanted |= {key: item for key, item in found.items() if key not in wanted and (is_own(*key) or self.is_tombstone(key[1], item))}
         for pk, sk in found.keys() & wanted.keys():
             if sk == "LINEAGE" and "deleted" not in found[pk, sk]:
                 # The life that the record names. Where it names none, the handler has made up a name.
@@ -47,8 +52,7 @@ class Oracle:
     def is_derived(self, pk, sk):
         register = pk == "ROOTS" and sk.startswith(("ROOT#", "ORDERED#")) or pk.startswith("ORPHANS#") and sk.startswith("ORPHAN#")
         rows = rf"({re.escape(self.node)}#[0-9]{{4}}#|PATH#|CHILD#|LINK#|v0_)"
-        own = (pk, sk) in OWN or pk == "SAPWOOD" and sk.startswith("TRAIL#")
-        return register or own or sk in ("LINEAGE", "CASCADE") or re.match(rows, sk) is not None
+        return register or is_own(pk, sk) or sk in ("LINEAGE", "CASCADE") or re.match(rows, sk) is not None
 
     def is_tombstone(self, sk, item):
         """What a node that the API removed leaves in the place of its lineage, for a while."""
