@@ -213,8 +213,8 @@ mutants! {
     a_cursor_of_another_kind_ends_the_deletion: Profile { outages_max: 3, ..mixed(Rule::CursorAnyKind) }, seed 3;
     a_redrive_that_leaves_a_cursor_half_way_forgets_children: Profile { outages_max: 3, ..drill(Drill::Twice, Rule::RedriveAnew) }, seed 14;
     a_redrive_of_a_record_that_is_back_leaves_its_deletion: Profile { outages_max: 3, ..returns(Rule::RedriveReturned) }, seed 54033401;
-    a_repair_of_a_node_that_is_gone_makes_one: mixed(Rule::RepairExists).with_repairs(), seed 130;
-    a_repair_that_takes_away_whatever_is_there_deletes_a_node: mixed(Rule::RepairTakesOwn).with_repairs(), seed 9617;
+    a_repair_of_a_node_that_is_gone_makes_one: mixed(Rule::RepairExists).with_repairs(), seed 54;
+    a_repair_that_takes_away_whatever_is_there_deletes_a_node: mixed(Rule::RepairTakesOwn).with_repairs(), seed 6795;
     a_node_that_another_client_moves_back_is_taken_for_a_late_child: drill(Drill::AwayAndBack, Rule::UnderOfOthers), seed 1;
     a_subtree_that_is_put_back_is_taken_for_late_children: drill(Drill::SubtreeBack, Rule::PutBack), seed 0;
     a_leaf_that_is_put_back_is_taken_for_a_late_child: drill(Drill::LeafBack, Rule::PutBackAfterRestrict), seed 8;
