@@ -106,7 +106,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
         } else {
             mend(&client, &settings, others, json).await?;
         }
-        found = compared.some(looked_at).await?;
+        // What was counted anew was added to the totals of all its ancestors, whatever these were before.
+        let totals = touched.subjects.iter().filter(|subject| matches!(subject, Subject::Totals(_))).cloned();
+        found = compared.some(looked_at.into_iter().chain(totals).collect()).await?;
         if report::faults(&found.settled).is_empty() && report::faults(&found.moving).is_empty() {
             found = compared.again(&touched).await?;
         }

@@ -349,6 +349,7 @@ async fn totals_of_a_copy_with_parts_of_transactions_are_mended_in_place() {
     let running = Running::start(&[("Totals", "count,size")]).await;
     put_all(&running.client, TABLE, tree(60, 3)).await;
     running.settle().await;
+    running.announce().await;
     let contents = running.contents().await;
     let of = |begin: &str, step: usize| -> Vec<(String, String)> {
         contents.keys().filter(|(_, sk)| sk.starts_with(begin)).step_by(step).cloned().collect()
