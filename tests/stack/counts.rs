@@ -168,7 +168,6 @@ async fn nodes_of_a_full_batch_share_the_totals_of_their_ancestors() {
     assert!(page.contains(&says), "{says}");
 }
 
-/// A node with a value that orders it, and links to these nodes.
 /// What it costs to move 41 nodes away from below two of four ancestors, and to delete them then.
 async fn moved_and_deleted(totals: &str) -> [Counts; 2] {
     let running = Running::start(&[("Totals", totals)]).await;
@@ -194,6 +193,7 @@ async fn nodes_of_a_subtree_that_moves_or_goes_share_totals() {
     assert!((2.0..2.0 + 2.0 * 4.0).contains(&more(1)), "{}", more(1));
 }
 
+/// A node with a value that orders it, and links to these nodes.
 fn linking(id: &str, parent: &str, name: &str, links: &[&str]) -> std::collections::HashMap<String, AttributeValue> {
     let mut item = node(id, Some(parent), name);
     if !links.is_empty() {
