@@ -479,13 +479,14 @@ test('the handler is killed, gets records twice and late, rows are damaged, and 
     return text(page, '#panel-trust .panel > .card:last-child');
   };
   assert.match(await trial('kill', 'III'), /died after 1 write.*died after 2 writes.*died after 3 writes/s);
-  const lagging = await page.$$eval('.chart span:not(.none)', (all) => all.length);
-  assert.ok(lagging > 0, 'rows were seen to lag');
   assert.match(await trial('twice', 'IV'), /delivered again/);
   const held = trial('hold-back', 'D');
   await until('rows lag', async () => /of an earlier place/.test(await text(page, '#node')));
   assert.match(await text(page, '#node .card.base'), /parentD/, 'the base record is right at once');
   assert.match(await held, /held back/);
+  // Rows that come at once, as those of a node whose handler dies, may have come between two looks.
+  const lagging = await page.$$eval('.chart span:not(.none)', (all) => all.length);
+  assert.ok(lagging > 0, 'rows were seen to lag');
   for (const button of ['Delete a row', 'Change a row']) {
     await page.evaluate((button) => [...document.querySelectorAll('#panel-trust button')].find((one) => one.textContent === button).click(), button);
     await until('it is found', async () => /1 difference in.*row-(missing|wrong)/s.test(await text(page, '#panel-trust .panel > .card:last-child')));
