@@ -708,6 +708,8 @@ async fn totals_are_those_of_the_present_epoch_and_never_less_than_nothing() {
 #[tokio::test]
 async fn a_problem_names_its_parameter() {
     let fixture = fixture();
+    // One that is named again counts again, as the document says.
+    let often = format!("/nodes/D/granted?attribute=name{}", "&principal=ada".repeat(101));
     for (target, status, kind, field) in [
         ("/nodes/no", 404, "not-found", Value::Null),
         ("/nodes/no/ancestors", 404, "not-found", Value::Null),
@@ -726,6 +728,7 @@ async fn a_problem_names_its_parameter() {
         ("/nodes/D/granted?principal=ada", 400, "bad-parameter", json!("attribute")),
         ("/nodes/D/granted?attribute=name", 400, "bad-parameter", json!("principal")),
         ("/nodes/D/granted?attribute=name&principal=", 400, "bad-parameter", json!("principal")),
+        (often.as_str(), 400, "bad-parameter", json!("principal")),
         ("/nodes/D/granted?attribute=segment&principal=ada", 422, "reserved-name", json!("attribute")),
         ("/nodes/D/granted?attribute=name&principal=ada&in_trash=1", 400, "bad-parameter", json!("in_trash")),
         ("/nodes/D/links/tags?below=", 400, "bad-parameter", json!("below")),

@@ -77,7 +77,8 @@ impl Granting {
         schema: &Schema,
     ) -> Result<Self, ReadError> {
         own_names("attribute", [attribute.clone()], schema)?;
-        let principals: BTreeSet<String> = principals.into_iter().collect();
+        // One that is named twice counts twice: the document's bound is one of the list.
+        let principals: Vec<String> = principals.into_iter().collect();
         let refuse = |reason| Err(ReadError::Parameter { parameter: "principal", reason });
         if !(1..=PRINCIPALS_MAX).contains(&principals.len()) {
             return refuse("give 1 to 100 principals, each as a parameter `principal` of its own");
@@ -85,7 +86,7 @@ impl Granting {
         if principals.iter().any(|principal| !(1..=ID_BYTES_MAX).contains(&principal.len())) {
             return refuse("a principal has 1 to 1,014 bytes");
         }
-        Ok(Self { attribute, principals, counts_in_trash })
+        Ok(Self { attribute, principals: principals.into_iter().collect(), counts_in_trash })
     }
 }
 
