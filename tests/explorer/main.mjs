@@ -480,10 +480,16 @@ test('the handler is killed, gets records twice and late, rows are damaged, and 
   };
   assert.match(await trial('kill', 'III'), /died after 1 write.*died after 2 writes.*died after 3 writes/s);
   assert.match(await trial('twice', 'IV'), /delivered again/);
-  const held = trial('hold-back', 'D');
-  await until('rows lag', async () => /of an earlier place/.test(await text(page, '#node')));
-  assert.match(await text(page, '#node .card.base'), /parentD/, 'the base record is right at once');
-  assert.match(await held, /held back/);
+  // On a slow machine a page may look at the node too late, so it gets more than one chance.
+  let lags = false;
+  for (const target of ['D', 'C', 'D']) {
+    const held = trial('hold-back', target);
+    lags = await until('rows lag', async () => /of an earlier place/.test(await text(page, '#node')), 12_000).then(() => true, () => false);
+    if (lags) assert.match(await text(page, '#node .card.base'), new RegExp(`parent${target}`), 'the base record is right at once');
+    assert.match(await held, /held back/);
+    if (lags) break;
+  }
+  assert.ok(lags, 'rows of an earlier place were shown');
   // Rows that come at once, as those of a node whose handler dies, may have come between two looks.
   const lagging = await page.$$eval('.chart span:not(.none)', (all) => all.length);
   assert.ok(lagging > 0, 'rows were seen to lag');
