@@ -18,9 +18,9 @@ from pathlib import Path
 
 from deployment import plant
 from emulator import Emulator
-from main import Result
 from oracle import Oracle
 from packaging import for_the_emulator
+from suites import Result
 from table import Table
 from templates import EVERYTHING, REGION, Standing, cfn_lint, for_here, translated, written
 from samcli.yamlhelper import yaml_dump, yaml_parse

@@ -2,7 +2,7 @@
 
 import json
 
-from peer import ROOT, Peer, Refused, chunks, free_port
+from peer import ROOT, AuthorizationService, Refused, chunks, free_port
 
 # Most tuples of a request, by default.
 WRITES_MAX = 100
@@ -29,7 +29,7 @@ MODEL = {
 }
 
 
-class OpenFga(Peer):
+class OpenFga(AuthorizationService):
     name = "OpenFGA"
     version = "1.22.1"
     lifted = {"depth": "--resolve-node-limit=200", "list": "--listObjects-max-results=0"}
@@ -75,18 +75,6 @@ class OpenFga(Peer):
         return [json.loads(line)["result"]["object"].removeprefix("folder:") for line in text.splitlines()]
 
     ways = {"ListObjects": list, "StreamedListObjects": list_streamed}
-
-    # Who is below a folder is asked as who may see it: each folder has a viewer of its own name.
-
-    def show(self, folders):
-        for folder in folders:
-            self.grant(folder, folder)
-
-    def below(self, folder):
-        return [found for found in self.list(folder, fresh=True) if found != folder]
-
-    def is_below(self, folder, top):
-        return self.check(folder, top, fresh=True)
 
     def children(self, folder):
         """Read, which has pages of 100 at most. (ListObjects would stop at 1,000.)"""

@@ -167,3 +167,17 @@ class Peer(Client):
 
 def chunks(items, size):
     return (items[at : at + size] for at in range(0, len(items), size))
+
+
+class AuthorizationService(Peer):
+    """A peer that is asked who may see what. So who is below a folder is asked as who may see it: each folder has a viewer of its own name."""
+
+    def show(self, folders):
+        for folder in folders:
+            self.grant(folder, folder)
+
+    def below(self, folder):
+        return [found for found in self.list(folder, fresh=True) if found != folder]
+
+    def is_below(self, folder, top):
+        return self.check(folder, top, fresh=True)

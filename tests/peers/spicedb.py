@@ -3,7 +3,7 @@
 import json
 import time
 
-from peer import ROOT, Peer, Refused, chunks, free_port
+from peer import ROOT, AuthorizationService, Refused, chunks, free_port
 
 # Most changes of a request, by default.
 WRITES_MAX = 1000
@@ -20,7 +20,7 @@ definition folder {
 KEY = "peers"
 
 
-class SpiceDb(Peer):
+class SpiceDb(AuthorizationService):
     name = "SpiceDB"
     version = "1.56.2"
     lifted = {"depth": "--dispatch-max-depth=200"}
@@ -72,18 +72,6 @@ class SpiceDb(Peer):
 
     def sees(self, mark):
         return self.check(mark, "mark")
-
-    # Who is below a folder is asked as who may see it: each folder has a viewer of its own name.
-
-    def show(self, folders):
-        for folder in folders:
-            self.grant(folder, folder)
-
-    def below(self, folder):
-        return [found for found in self.list(folder, fresh=True) if found != folder]
-
-    def is_below(self, folder, top):
-        return self.check(folder, top, fresh=True)
 
     def children(self, folder):
         parent = {"subjectType": "folder", "optionalSubjectId": folder}
