@@ -85,12 +85,12 @@ fn what_is_damaged_is_suspected_then_mended_then_seen_to_be_right() {
 
 /// Leaves a trail of these nodes at this time, as a handler does.
 fn leave_trail(fixture: &mut Fixture, number: u8, at: u64, nodes: &[String]) {
-    let mut trail = Trail::default();
+    let mut trail = Trail::new(number);
     for node in nodes {
         trail.note(&ItemKey::new(node, "NODE"), fixture.schema());
     }
-    let item = trail.take(number, at, fixture.schema()).unwrap();
-    fixture.table().0.lock().unwrap().write(&fixture.schema().trail_key(number), Some(item));
+    let (key, item) = trail.take(at, fixture.schema()).unwrap();
+    fixture.table().0.lock().unwrap().write(&key, Some(item));
 }
 
 #[test]

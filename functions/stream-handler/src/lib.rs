@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, SystemTime};
 
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
-use sapwood_core::audit::{TRAILS, Trail};
+use sapwood_core::audit::Trail;
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::plan::{Problem, Task};
 use sapwood_core::request::Action;
@@ -54,8 +54,6 @@ struct Presence {
     announced_at: AtomicU64,
     /// What it has handled, as a sample for the auditor.
     trail: Mutex<Trail>,
-    /// Its trail's number: any, but always the same.
-    number: u8,
 }
 
 /// The longest time that an announcement keeps a batch waiting.
@@ -101,8 +99,8 @@ impl Handler {
     /// others; and a [`Trail`] for the auditor, at most every five minutes.
     #[must_use]
     pub fn announcing(self) -> Self {
-        let number = Uuid::new_v4().as_bytes()[0] % TRAILS;
-        let presence = Presence { announced_at: AtomicU64::default(), trail: Mutex::default(), number };
+        let trail = Mutex::new(Trail::new(Uuid::new_v4().as_bytes()[0]));
+        let presence = Presence { announced_at: AtomicU64::default(), trail };
         Self { presence: Some(Arc::new(presence)), ..self }
     }
 
@@ -188,13 +186,11 @@ impl Handler {
     async fn leave_trail(&self) {
         let Some(presence) = &self.presence else { return };
         let schema = &self.fanout.settings.schema;
-        let due =
-            presence.trail.lock().unwrap_or_else(PoisonError::into_inner).take(presence.number, seconds_now(), schema);
-        let Some(item) = due else { return };
+        let due = presence.trail.lock().unwrap_or_else(PoisonError::into_inner).take(seconds_now(), schema);
+        let Some((key, item)) = due else { return };
         let table = self.table.until(Deadline::after(ANNOUNCED_WITHIN));
         let client = Client::new(&table, &NoRetries, schema);
-        let task =
-            Task::Write(Action::Put { key: schema.trail_key(presence.number), item, condition: Condition::Always });
+        let task = Task::Write(Action::Put { key, item, condition: Condition::Always });
         if let Err(error) = client.carry_out(&task).await.outcome {
             warn!(%error, "failed to leave a trail for the auditor");
         }

@@ -29,8 +29,8 @@ impl Touched {
     ) -> Result<(), TableError> {
         let schema = &settings.schema;
         let keys: Vec<ItemKey> = due.iter().map(|one| schema.lineage_key(&one.node)).collect();
-        let counted = |one: &&Difference| matches!(one.kind, Kind::CountWrong | Kind::CountSurplus);
-        let counted = due.iter().filter(counted).map(|one| schema.counted_key(&one.node));
+        let is_counted = |one: &Difference| matches!(one.kind, Kind::CountWrong | Kind::CountSurplus);
+        let counted = due.iter().filter(|one| is_counted(one)).map(|one| schema.counted_key(&one.node));
         let all: Vec<ItemKey> = keys.iter().cloned().chain(counted).collect();
         let lineages = client.get_all(&all, &ReadOptions { strong: true, attributes: None }).await?;
         for (difference, key) in due.iter().zip(&keys) {
@@ -43,7 +43,7 @@ impl Touched {
                 self.subjects.extend(named.flat_map(|key| subjects_of(key, schema)));
             }
             let kind = difference.kind;
-            if matches!(kind, Kind::CountWrong | Kind::CountSurplus) {
+            if is_counted(difference) {
                 // What such a node is counted as next is added to the totals of its ancestors, which can be those of a
                 // copy that lacks a part of a transaction.
                 let counted =

@@ -272,8 +272,7 @@ impl Demo<'_> {
                 descending: false,
                 reading: ReadOptions::default(),
             };
-            let mut all = Amounts::default();
-            self.table.query(&query).await?.value.items.iter().for_each(|lane| all.add(&Amounts::in_lane(lane)));
+            let all = Amounts::in_lanes(&self.table.query(&query).await?.value.items);
             let size = all.sums.get(SIZE).copied().unwrap_or_default();
             print(&format!("     {id:3}  {:>2} nodes below, size {size}", all.count.to_string()))?;
         }

@@ -11,6 +11,7 @@ use axum::routing::{get, post};
 use axum::{Router, response::IntoResponse};
 use sapwood_core::keys::{Id, NodeRef, OrderedList, SortRange};
 use sapwood_core::model::{Item, own_id, row_parent};
+use sapwood_http::contract::TotalsBody;
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::{Deserialize, Serialize};
@@ -19,7 +20,7 @@ use serde_json::json;
 use super::node::{Whole, label, whole};
 use super::question::Question;
 use super::state::{State, states};
-use super::totals::{Below, NODES_MAX, totals};
+use super::totals::{NODES_MAX, totals};
 use super::trials::{Order, damage};
 use super::verify::{compared, mended};
 use super::{Answer, Explorer, assets, failed};
@@ -78,7 +79,7 @@ struct Entry {
     has_children: Option<bool>,
     /// What is below it. `None` if the table keeps no totals, and for those that the page asks for when they are in
     /// view.
-    below: Option<Below>,
+    below: Option<TotalsBody>,
 }
 
 /// A page of a level of the tree.
@@ -159,7 +160,7 @@ async fn page_of_level(explorer: &Explorer, parent: Option<&NodeRef>, after: Opt
         let with_children = with_children.map(|(node, _)| node.clone()).take(if is_first { NODES_MAX } else { 0 });
         let with_children: Vec<NodeRef> = with_children.collect();
         let totals = totals(&client, settings, &with_children).await?;
-        let mut below: BTreeMap<&Id, Below> = with_children.iter().map(|node| &node.id).zip(totals).collect();
+        let mut below: BTreeMap<&Id, TotalsBody> = with_children.iter().map(|node| &node.id).zip(totals).collect();
         let items = rows.iter().zip(states).zip(children).map(|(((id, row), state), has_children)| Entry {
             id: id.as_str().to_owned(),
             label: label(row, id, schema),

@@ -8,12 +8,13 @@ use sapwood_core::model::{
     AttributeValue, BaseNode, Item, Placement, Stored, held_name, item_bytes, key_of, rows, text, text_of,
 };
 use sapwood_engine::audit::Audit;
+use sapwood_http::contract::TotalsBody;
 use sapwood_json::Attributes;
 use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::Serialize;
 
 use super::state::{State, state};
-use super::totals::{Below, totals};
+use super::totals::totals;
 use sapwood_core::model::Settings;
 
 /// Most bytes of an attribute that is shown whole. Of a longer one its size is shown.
@@ -49,7 +50,7 @@ pub(super) struct Whole {
     ancestors: Vec<Ancestor>,
     items: Vec<Shown>,
     /// What is below it, if the table keeps totals.
-    below: Option<Below>,
+    below: Option<TotalsBody>,
     /// What the comparison finds about the base record, which only its owner can mend.
     findings: Vec<&'static str>,
     requests: u64,

@@ -9,7 +9,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Mended;
-use crate::keys::{ItemKey, LANES, NodeRef, Schema, SortKey};
+use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, key_of, text, with_key};
 use crate::plan::{Context, Need, Rule, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
@@ -124,9 +124,7 @@ impl Recount {
 
 impl Totals {
     fn is_right(&self) -> bool {
-        let mut found = Amounts::default();
-        self.lanes.values().for_each(|lane| found.add(&Amounts::in_lane(lane)));
-        found == self.counted && self.lanes.values().all(Amounts::can_be_added_to)
+        Amounts::in_lanes(self.lanes.values()) == self.counted && self.lanes.values().all(Amounts::can_be_added_to)
     }
 
     /// What puts all that is counted into the first lane and deletes the others, while all of them are as they were
@@ -168,7 +166,7 @@ impl Totals {
 
 /// The keys of the lanes of a node's totals.
 fn lane_keys(schema: &Schema, node: &NodeRef, epoch: u32) -> impl Iterator<Item = (u32, ItemKey)> {
-    (0..LANES).map(move |lane| (lane, schema.totals_key(node, epoch, lane)))
+    (0..).zip(schema.totals_keys(node, epoch))
 }
 
 /// The lanes of the totals that a lane belongs to.
@@ -181,12 +179,8 @@ pub(super) fn lane_keys_beside(key: &ItemKey, node: &NodeRef, schema: &Schema) -
 
 /// True if nothing is counted by these lanes together.
 pub(super) fn are_nothing<'l>(lanes: impl IntoIterator<Item = &'l Item>) -> bool {
-    let (mut all, mut are_plain) = (Amounts::default(), true);
-    for lane in lanes {
-        are_plain &= Amounts::can_be_added_to(lane);
-        all.add(&Amounts::in_lane(lane));
-    }
-    are_plain && all.is_nothing()
+    let lanes: Vec<&Item> = lanes.into_iter().collect();
+    lanes.iter().copied().all(Amounts::can_be_added_to) && Amounts::in_lanes(lanes).is_nothing()
 }
 
 /// The condition that a lane has what it had. A handler adds to it and counts the writes, and another client may have

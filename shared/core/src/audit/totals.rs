@@ -8,7 +8,7 @@ use std::collections::BTreeMap;
 
 use super::difference::Evidence;
 use super::{Difference, Kind};
-use crate::keys::{DEPTH_MAX, Id, ItemKey, LANES, NodeRef, SortKey};
+use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey};
 use crate::model::{Amounts, Counted, Epoch, Item, Settings, key_of};
 use crate::plan::{Failure, Io, Need, Script};
 use crate::request::{Query, ReadOptions};
@@ -52,9 +52,8 @@ impl Look<'_> {
         let above = counted(read.item(&counted_key)?, epoch).map(|(ancestors, _)| ancestors).unwrap_or_default();
         let own = self.lanes(std::slice::from_ref(self.node), epoch).await?;
         let (mut wanted, mut evidence) = (Amounts::default(), Evidence::new());
-        let mut found = Amounts::default();
+        let found = Amounts::in_lanes(own.values());
         for lane in own.values() {
-            found.add(&Amounts::in_lane(lane));
             evidence = evidence.and(Some(lane));
         }
         // What can't be added to is wrong, whatever it counts as.
@@ -121,7 +120,7 @@ impl Look<'_> {
     /// The parts of the totals of these nodes.
     async fn lanes(&self, nodes: &[NodeRef], epoch: u32) -> Result<BTreeMap<ItemKey, Item>, Failure> {
         let schema = &self.settings.schema;
-        let keys = nodes.iter().flat_map(|node| (0..LANES).map(move |lane| schema.totals_key(node, epoch, lane)));
+        let keys = nodes.iter().flat_map(|node| schema.totals_keys(node, epoch));
         let keys: Vec<ItemKey> = keys.collect();
         let read = self.io.read(self.need(keys.clone())).await?;
         let mut lanes = BTreeMap::new();

@@ -27,6 +27,7 @@ const BYTES_OF_KEY: usize = 16;
 /// have had the most time to settle.
 #[derive(Debug, Default)]
 pub struct Trail {
+    number: u8,
     keys: BTreeSet<ItemKey>,
     bytes: usize,
     left_at: u64,
@@ -35,6 +36,12 @@ pub struct Trail {
 impl Trail {
     const AT: &str = "at";
     const KEYS: &str = "keys";
+
+    /// An empty trail with any number, which it keeps.
+    #[must_use]
+    pub fn new(number: u8) -> Self {
+        Self { number: number % TRAILS, ..Self::default() }
+    }
 
     /// Notes that a record with this key was handled.
     pub fn note(&mut self, key: &ItemKey, schema: &Schema) {
@@ -45,30 +52,33 @@ impl Trail {
         }
     }
 
-    /// Returns the item that is to be written, and begins anew, if a trail is due at this time, in seconds since 1970.
+    /// Returns the item that is to be written, with its key, and begins anew, if a trail is due at this time, in
+    /// seconds since 1970.
     ///
     /// ```
     /// # use sapwood_core::{audit::Trail, keys::{ItemKey, Schema}};
-    /// let (mut trail, schema) = (Trail::default(), Schema::default());
+    /// let (mut trail, schema) = (Trail::new(7), Schema::default());
     /// trail.note(&ItemKey::new("D", "NODE"), &schema);
-    /// assert!(trail.take(7, 1_795_251_900, &schema).is_some());
+    /// assert!(trail.take(1_795_251_900, &schema).is_some());
     /// trail.note(&ItemKey::new("V", "NODE"), &schema);
-    /// assert!(trail.take(7, 1_795_252_199, &schema).is_none(), "not five minutes later");
-    /// assert!(trail.take(7, 1_795_252_200, &schema).is_some());
+    /// assert!(trail.take(1_795_252_199, &schema).is_none(), "not five minutes later");
+    /// assert!(trail.take(1_795_252_200, &schema).is_some());
     /// ```
     #[must_use]
-    pub fn take(&mut self, number_of_trail: u8, now: u64, schema: &Schema) -> Option<Item> {
+    pub fn take(&mut self, now: u64, schema: &Schema) -> Option<(ItemKey, Item)> {
         if self.keys.is_empty() || now.saturating_sub(self.left_at) < EVERY_SECONDS {
             return None;
         }
-        let Self { keys, .. } = std::mem::replace(self, Self { left_at: now, ..Self::default() });
+        let next = Self { left_at: now, ..Self::new(self.number) };
+        let Self { number, keys, .. } = std::mem::replace(self, next);
         let key_value = |key: ItemKey| {
             AttributeValue::M([("pk".to_owned(), text(&key.pk)), ("sk".to_owned(), text(&key.sk))].into())
         };
-        let mut item = with_key(&schema.trail_key(number_of_trail % TRAILS), schema);
+        let key = schema.trail_key(number);
+        let mut item = with_key(&key, schema);
         item.insert(Self::AT.to_owned(), AttributeValue::N(now.to_string()));
         item.insert(Self::KEYS.to_owned(), AttributeValue::L(keys.into_iter().map(key_value).collect()));
-        Some(item)
+        Some((key, item))
     }
 
     /// Reads a trail: when it was left, and what there is to look at. `None` for what is no trail.
@@ -103,16 +113,16 @@ mod tests {
 
     #[test]
     fn a_trail_names_what_was_handled_first_and_takes_one_write_unit() {
-        let (mut trail, schema) = (Trail::default(), Schema::default());
+        let (mut trail, schema) = (Trail::new(33), Schema::default());
         for key in ["LINEAGE", "CASCADE", "NODE#0001#x", "v0_Audit"] {
             trail.note(&ItemKey::new("a", key), &schema);
         }
-        assert_eq!(trail.take(0, EVERY_SECONDS, &schema), None, "these aren't base records");
+        assert_eq!(trail.take(EVERY_SECONDS, &schema), None, "these aren't base records");
         trail.note(&ItemKey::new("a", "v001_Audit"), &schema);
         for number in 0..1_000 {
             trail.note(&ItemKey::new(format!("node-{number:020}"), "NODE"), &schema);
         }
-        let item = trail.take(33, EVERY_SECONDS, &schema).unwrap();
+        let (_, item) = trail.take(EVERY_SECONDS, &schema).unwrap();
         assert_eq!(item.get("SK"), Some(&text("TRAIL#01")));
         assert!(crate::model::item_bytes(&item) <= 1_024);
         let (at, subjects) = Trail::read(&item, &schema).unwrap();
@@ -127,7 +137,7 @@ mod tests {
         let (mut trail, schema) = (Trail::default(), Schema::default());
         trail.note(&ItemKey::new("a".repeat(1_000), "NODE"), &schema);
         trail.note(&ItemKey::new("b", "NODE"), &schema);
-        let item = trail.take(0, EVERY_SECONDS, &schema).unwrap();
+        let (_, item) = trail.take(EVERY_SECONDS, &schema).unwrap();
         assert_eq!(Trail::read(&item, &schema).unwrap().1.len(), 1);
     }
 }

@@ -285,7 +285,7 @@ impl Counter<'_> {
         let all = self.context.rules.keeps(Rule::CountWrites);
         let changes = group.changes.iter().filter(|(_, change)| all || !change.is_nothing());
         let added = changes.map(|((ancestor, epoch), change)| {
-            let lanes: Vec<ItemKey> = (0..LANES).map(|lane| schema.totals_key(ancestor, *epoch, lane)).collect();
+            let lanes: Vec<ItemKey> = schema.totals_keys(ancestor, *epoch).collect();
             Added { lanes, update: self.update(change) }
         });
         Counting { counted: group.counted.clone(), added: added.collect(), lane }

@@ -1,7 +1,7 @@
 //! The schema: how the table's keys are written and read.
 
 use super::error::{KeyError, bounded};
-use super::sort_key::{self, OrderedList, SortKey, SortRange};
+use super::sort_key::{self, LANES, OrderedList, SortKey, SortRange};
 use super::{Id, ItemKey, NodeRef, PARTITION_KEY_BYTES_MAX, SiblingPlace, Tenant, TrashTime};
 
 /// The names in a table: its key attributes, the attributes that place a node, and the sort key of a node's base
@@ -238,6 +238,11 @@ impl Schema {
     #[must_use]
     pub fn totals_key(&self, node: &NodeRef, epoch: u32, lane: u32) -> ItemKey {
         self.fixed(node, &SortKey::Totals { epoch, lane })
+    }
+
+    /// Returns the keys of all lanes of a node's totals.
+    pub fn totals_keys(&self, node: &NodeRef, epoch: u32) -> impl Iterator<Item = ItemKey> {
+        (0..LANES).map(move |lane| self.totals_key(node, epoch, lane))
     }
 
     /// Returns the range of a node's totals, of all epochs and lanes.

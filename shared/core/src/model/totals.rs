@@ -178,6 +178,14 @@ impl Amounts {
         Self { count: number(Self::COUNT), children: number(Self::CHILDREN), sums: sums.collect() }
     }
 
+    /// What these lanes hold together.
+    #[must_use]
+    pub fn in_lanes<'l>(lanes: impl IntoIterator<Item = &'l Item>) -> Self {
+        let mut all = Self::default();
+        lanes.into_iter().for_each(|lane| all.add(&Self::in_lane(lane)));
+        all
+    }
+
     /// A lane that has all of it, made of its key, after so many writes.
     #[must_use]
     pub fn lane(&self, key: Item, writes: u64) -> Item {

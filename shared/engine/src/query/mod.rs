@@ -52,7 +52,7 @@ pub use sapwood_core::write::{Operation, Progress, Work};
 pub use siblings::{Siblings, Values};
 pub use sorted::Sorting;
 pub use status::Status;
-pub use totals::Totals;
+pub use totals::{Totals, totals_of_nodes};
 pub use trash::InTrash;
 pub use tree::Tree;
 

@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sapwood_core::keys::{ItemKey, LANES, NodeRef, SortKey};
+use sapwood_core::keys::{ItemKey, NodeRef, SortKey};
 use sapwood_core::model::{Amounts, Decimal, Epoch, FORMAT_ATTRIBUTE, Item, Totals as Kept, key_of};
-use sapwood_table::{Query, ReadOptions, RetryPolicy, Table};
+use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 
 use super::{ReadError, Reader};
 
@@ -81,24 +81,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         nodes: &[NodeRef],
         strong: bool,
     ) -> Result<BTreeMap<NodeRef, Totals>, ReadError> {
-        let kept = self.kept_totals()?;
-        if nodes.is_empty() {
-            return Ok(BTreeMap::new());
-        }
-        let (schema, epoch_key) = (self.client.schema(), self.client.schema().epoch_key());
-        let reading = ReadOptions { strong, attributes: None };
-        let epoch = self.client.get(&epoch_key, &reading).await?;
-        let Epoch(epoch) = Epoch::read(epoch.as_ref()).unwrap_or_default();
-        let lane_keys =
-            |node: &NodeRef| (0..LANES).map(|lane| schema.totals_key(node, epoch, lane)).collect::<Vec<_>>();
-        let keys: Vec<ItemKey> = nodes.iter().flat_map(lane_keys).collect();
-        let lanes = self.client.get_all(&keys, &reading).await?;
-        let totals = |node: &NodeRef| {
-            let mut all = Amounts::default();
-            lane_keys(node).iter().filter_map(|key| lanes.get(key)).for_each(|lane| all.add(&Amounts::in_lane(lane)));
-            (node.clone(), Totals::of(&all, kept))
-        };
-        Ok(nodes.iter().map(totals).collect())
+        Ok(totals_of_nodes(self.client, self.kept_totals()?, nodes, strong).await?)
     }
 
     fn kept_totals(&self) -> Result<&Kept, ReadError> {
@@ -113,5 +96,53 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             SortKey::Totals { epoch, .. } => Some((epoch, Amounts::in_lane(item))),
             _ => None,
         }
+    }
+}
+
+/// Returns the totals that are kept of these nodes, those of nodes without any included. Two round trips, and four
+/// items a node.
+///
+/// # Errors
+/// [`TableError`] if the table can't be read.
+pub async fn totals_of_nodes<T: Table, P: RetryPolicy>(
+    client: &Client<'_, T, P>,
+    kept: &Kept,
+    nodes: &[NodeRef],
+    strong: bool,
+) -> Result<BTreeMap<NodeRef, Totals>, TableError> {
+    if nodes.is_empty() {
+        return Ok(BTreeMap::new());
+    }
+    let schema = client.schema();
+    let reading = ReadOptions { strong, attributes: None };
+    let epoch = client.get(&schema.epoch_key(), &reading).await?;
+    let Epoch(epoch) = Epoch::read(epoch.as_ref()).unwrap_or_default();
+    let keys: Vec<ItemKey> = nodes.iter().flat_map(|node| schema.totals_keys(node, epoch)).collect();
+    let found = client.get_all(&keys, &reading).await?;
+    let totals = |node: &NodeRef| {
+        let lanes: Vec<&Item> = schema.totals_keys(node, epoch).filter_map(|key| found.get(&key)).collect();
+        (node.clone(), Totals::of(&Amounts::in_lanes(lanes), kept))
+    };
+    Ok(nodes.iter().map(totals).collect())
+}
+
+#[cfg(test)]
+mod tests {
+    use sapwood_core::model::number;
+
+    use super::*;
+
+    #[test]
+    fn lanes_are_added_up_and_each_sum_that_is_kept_is_there() {
+        let lane = |count: usize, size: usize| {
+            Item::from([("_count".to_owned(), number(count)), ("_sum_size".to_owned(), number(size))])
+        };
+        let kept = Kept::of(["price", "size"].map(str::to_owned));
+        let Totals { count, children, sums } = Totals::of(&Amounts::in_lanes(&[lane(2, 30), lane(1, 12)]), &kept);
+        assert_eq!((count, children), (3, 0));
+        assert_eq!(
+            (sums.get("size").copied(), sums.get("price").copied()),
+            (Decimal::value("42"), Decimal::value("0"))
+        );
     }
 }
