@@ -1,5 +1,6 @@
 //! A file manager: 16 clients create, rename, move, copy and trash files and folders, and restore them, all at the same
-//! time and in one another's folders. The process with the handler is killed in the middle, again and again.
+//! time and in one another's folders. The process with the handler is killed in the middle, again and again. Folders
+//! say how much is in them, exactly.
 //!
 //! Each node is written by one client alone, so what a client was answered is what must be there at the end. A write
 //! that got no answer may have been carried out or not.
@@ -16,6 +17,7 @@ use rand::{RngExt, SeedableRng};
 use sapwood_core::model::AttributeValue;
 use sapwood_tests::api::{Answered, Asked, over_http};
 use sapwood_tests::client::contents;
+use sapwood_tests::sim::wrong_totals;
 use serde_json::{Value, json};
 
 use crate::running::{Sapwood, TABLE};
@@ -23,13 +25,15 @@ use crate::stack::{chance, size};
 
 const CLIENTS: usize = 16;
 const KILLS: usize = 3;
-const PARAMETERS: [&str; 8] = [
+const PARAMETERS: [&str; 10] = [
     "--http",
     "127.0.0.1:0",
     "--parameter",
     "Trash=on",
     "--parameter",
     "UniqueNames=exact",
+    "--parameter",
+    "Totals=count,size",
     "--mapping",
     "ParallelizationFactor=4",
 ];
@@ -178,9 +182,14 @@ impl Client {
         NAMES.choose(&mut self.rng).unwrap()
     }
 
+    /// A size of a file, in KB.
+    fn size(&mut self) -> f64 {
+        f64::from(self.rng.random_range(0..4_000)) / 4.0
+    }
+
     async fn create(&mut self, number: usize) {
         let (id, parent, name) = (format!("c{}-{number}", self.name), self.anywhere(), self.name());
-        let body = json!({ "id": id, "parent": parent, "segment": name });
+        let body = json!({ "id": id, "parent": parent, "segment": name, "attributes": { "size": self.size() } });
         let asked = Asked::new("POST", "/nodes").json(&body).header("prefer", "wait=5");
         let (answer, answered) = self.write("create", asked).await;
         if answer == Answer::Refused {
@@ -193,7 +202,8 @@ impl Client {
 
     async fn rename(&mut self, id: &str) {
         let name = self.name();
-        let asked = Asked::new("PATCH", format!("/nodes/{id}")).json(&json!({ "segment": name }));
+        let body = json!({ "segment": name, "attributes": { "size": self.size() } });
+        let asked = Asked::new("PATCH", format!("/nodes/{id}")).json(&body);
         let (answer, _) = self.write("rename", asked).await;
         noted(&mut self.own.get_mut(id).unwrap().name, name.to_owned(), answer);
     }
@@ -304,6 +314,12 @@ fn names_are_unique(records: &BTreeMap<String, Record>) {
     }
 }
 
+/// Each folder's totals are what is below it, by the rows and by the records.
+async fn totals_are_exact(sapwood: &Sapwood) {
+    let all = contents(&sapwood.client, TABLE, ["PK", "SK"]).await;
+    assert_eq!(wrong_totals(&all), Vec::<String>::new());
+}
+
 /// All nodes below a node.
 fn below<'a>(records: &'a BTreeMap<String, Record>, top: &'a str) -> BTreeSet<&'a str> {
     let (mut all, mut next) = (BTreeSet::new(), vec![top]);
@@ -384,6 +400,7 @@ async fn what_sixteen_clients_were_answered_is_there_whatever_was_killed() {
         }
     }
     sapwood.becomes_right().await;
+    totals_are_exact(&sapwood).await;
 
     let there = records(&sapwood).await;
     names_are_unique(&there);
@@ -444,6 +461,7 @@ async fn restored(server: &Server, sapwood: &Sapwood) {
         left = still;
     }
     sapwood.becomes_right().await;
+    totals_are_exact(sapwood).await;
     let after = records(sapwood).await;
     names_are_unique(&after);
     for id in &tops {
