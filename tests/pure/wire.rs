@@ -114,7 +114,7 @@ fn batch<'a, T: Table>(
 #[test]
 fn a_batch_with_items_of_any_shape_is_done_by_one_invocation() {
     let mut rng = chance("WIRE_SEED");
-    for run in 0..number("WIRE_RUNS").unwrap_or(6) {
+    for run in 0..number("WIRE_RUNS").unwrap_or(4) {
         // The last is as deep as trees are.
         let depths = [1, 8, 14, 25, 50, DEPTH_MAX];
         let depth = if run == 0 { DEPTH_MAX } else { depths[rng.random_range(0..depths.len())] };
