@@ -21,6 +21,7 @@ const LIMITS: Limits = Limits {
     repairs_max: 100,
     unheeded_max: 10,
     totals_children_max: 2_000,
+    recent_history_bytes_max: 250_000,
     settle: Duration::ZERO,
     pass_every: Duration::ZERO,
 };
@@ -138,6 +139,29 @@ fn what_was_written_lately_takes_a_share_of_the_units_and_the_pass_goes_on() {
     assert!(found.recent > 0 && found.recent < 100 && found.items > 0, "{found:?}");
     let passes = (0..200).find(|number| run(&fixture, limits, true, 1_500 + number).pass_time.is_some());
     assert!(passes.is_some(), "the pass never ends");
+}
+
+#[test]
+fn a_long_history_that_is_written_all_the_time_keeps_no_pass_from_going_on() {
+    let mut fixture = planted(30);
+    fixture.put_node("h", Some("D"), &[]);
+    for (topic, version) in ["A", "B", "C"].into_iter().flat_map(|topic| (1..=600).map(move |n| (topic, n))) {
+        fixture.put("h", &format!("v{version:03}_{topic}"), &[("text", text("x".repeat(450)))]);
+    }
+    fixture.settle();
+    // All of it takes more units than a run has, and a page of it doesn't.
+    let ends = |recent_history_bytes_max: usize, first: u64| {
+        let limits = Limits { read_units_max: 180.0, recent_history_bytes_max, ..LIMITS };
+        (first..first + 100).any(|number| {
+            let (now, mut trail) = (number * 1_000, Trail::new(3));
+            trail.note(&ItemKey::new("h", "v600_A"), fixture.schema());
+            let (key, item) = trail.take(now, fixture.schema()).unwrap();
+            fixture.table().0.lock().unwrap().write(&key, Some(item));
+            run(&fixture, limits, true, now).pass_time.is_some()
+        })
+    };
+    assert!(!ends(usize::MAX, 1), "without the bound nothing would be wrong: is the history long?");
+    assert!(ends(LIMITS.recent_history_bytes_max, 1_000));
 }
 
 #[test]

@@ -37,6 +37,7 @@ pub struct Audit<'a, T, P> {
     client: &'a Client<'a, T, P>,
     settings: &'a Settings,
     totals_children_max: usize,
+    history_bytes_max: usize,
 }
 
 /// What a page of the table, or of a partition, shows.
@@ -60,7 +61,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     /// Comparisons by these settings.
     #[must_use]
     pub fn new(client: &'a Client<'a, T, P>, settings: &'a Settings) -> Self {
-        Self { client, settings, totals_children_max: usize::MAX }
+        Self { client, settings, totals_children_max: usize::MAX, history_bytes_max: usize::MAX }
     }
 
     /// The same, but for the totals of nodes with more children than this: they aren't compared. A comparison of totals
@@ -68,6 +69,12 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     #[must_use]
     pub fn with_totals_of(self, totals_children_max: usize) -> Self {
         Self { totals_children_max, ..self }
+    }
+
+    /// The same, but for histories of more bytes than this: they aren't compared. A page of one is always read.
+    #[must_use]
+    pub fn with_histories_of(self, history_bytes_max: usize) -> Self {
+        Self { history_bytes_max, ..self }
     }
 
     /// Looks at the page of a part of the table that begins here.
@@ -178,7 +185,10 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         }
         for subject in of_several {
             let look = match subject {
-                Subject::History(node) => look_at_history(self.settings, node, strong, HISTORY_PAGE_ITEMS_MAX),
+                Subject::History(node) => {
+                    let bytes_max = self.history_bytes_max;
+                    look_at_history(self.settings, node, strong, HISTORY_PAGE_ITEMS_MAX, bytes_max)
+                }
                 Subject::Totals(node) if self.settings.totals.is_some() => {
                     let children_max = self.totals_children_max;
                     look_at_totals(self.settings, node, strong, TOTALS_PAGE_ITEMS_MAX, children_max)

@@ -34,6 +34,9 @@ pub struct Limits {
     pub unheeded_max: u64,
     /// The totals of a node with more children aren't compared: all of them are read for it, 2.5 read units each.
     pub totals_children_max: usize,
+    /// A history of more bytes that was written lately isn't compared for that: all of it is read for it, and a node
+    /// that is written all the time would have it read in every run. The scan comes by.
+    pub recent_history_bytes_max: usize,
     /// How long a suspect must be the same until it counts.
     pub settle: Duration,
     /// The shortest time from the beginning of one pass to that of the next.
@@ -50,6 +53,7 @@ impl Default for Limits {
             repairs_max: 100,
             unheeded_max: 10,
             totals_children_max: 2_000,
+            recent_history_bytes_max: 250_000,
             settle: Duration::from_secs(600),
             pass_every: Duration::from_secs(24 * 3_600),
         }
@@ -408,11 +412,12 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         };
         let trails = self.auditor.client.query(&query).await?.items;
         let units_max = self.units() + self.auditor.limits.read_units_max * SHARE_FOR_TRAILS;
-        for some in self.state.follow(&trails, schema, self.now).chunks(SUBJECTS_AT_ONCE) {
+        for some in self.state.follow(&trails, schema, self.now).chunks(RECENT_AT_ONCE) {
             if self.units() >= units_max || !self.has_units() || !pace.wait(self.units()).await {
                 break;
             }
-            let found = self.auditor.audit().look(some.iter().cloned().collect()).await?;
+            let audit = self.auditor.audit().with_histories_of(self.auditor.limits.recent_history_bytes_max);
+            let found = audit.look(some.iter().cloned().collect()).await?;
             let mut suspects = self.minded(found);
             // Those that came first are as good as any.
             suspects.truncate(self.fitting(&suspects));
@@ -498,6 +503,9 @@ const BYTES_OF_SUSPECT: usize = 400;
 
 /// The share of a run's read units for what was written lately. It is a choice.
 const SHARE_FOR_TRAILS: f64 = 0.25;
+
+/// How many subjects of trails are looked at in one go. Each can be a page of a history, of 256 read units.
+const RECENT_AT_ONCE: usize = 5;
 
 /// How many subjects are looked at in one go, so that a run doesn't read much at once.
 const SUBJECTS_AT_ONCE: usize = 25;

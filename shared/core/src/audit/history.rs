@@ -5,17 +5,19 @@ use std::collections::BTreeMap;
 use super::difference::Evidence;
 use super::{Difference, Kind};
 use crate::keys::{ItemKey, NodeRef, SortKey, Version};
-use crate::model::{Item, Latest, Settings, key_of};
+use crate::model::{Item, Latest, Settings, item_bytes, key_of};
 use crate::plan::Script;
 use crate::request::{Page, Query, ReadOptions};
 
 /// The plan that looks at all revisions and copies of a node, in pages of `page_items_max` items. It goes from the
-/// newest revision down: for each topic the first that comes is the newest.
+/// newest revision down: for each topic the first that comes is the newest. A history that goes on after `bytes_max`
+/// bytes isn't compared.
 pub fn look_at_history(
     settings: &Settings,
     node: NodeRef,
     strong: bool,
     page_items_max: usize,
+    bytes_max: usize,
 ) -> Script<'_, Vec<Difference>> {
     let mut query = Query {
         pk: settings.schema.partition(&node),
@@ -26,13 +28,18 @@ pub fn look_at_history(
         reading: ReadOptions { strong, attributes: None },
     };
     let mut history = History { settings, node, topics: BTreeMap::new() };
-    Script::new(|io| async move {
+    Script::new(move |io| async move {
+        let mut bytes = 0;
         loop {
             let page = io.page(query.clone()).await?;
             history.take(&page);
+            bytes += page.items.iter().map(item_bytes).sum::<usize>();
             query.after = page.next;
             if query.after.is_none() {
                 return Ok(history.judge());
+            }
+            if bytes > bytes_max {
+                return Ok(Vec::new());
             }
         }
     })

@@ -155,6 +155,7 @@ pub fn run_auditor(seed: u64) -> Result<Run, Fault> {
         repairs_max: world.rng.random_range(1..=5),
         unheeded_max: 10,
         totals_children_max: 100,
+        recent_history_bytes_max: 10_000,
         settle: Duration::from_secs(world.rng.random_range(0..=2) * STEP),
         pass_every: Duration::from_secs(world.rng.random_range(0..=3) * STEP),
     };
