@@ -141,18 +141,22 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     }
     let description = format!("{} {scope:?} {settings:?}", arguments.connection.identity(&table).await?);
     let segments = arguments.segments.count(arguments.connection.endpoint().is_some());
-    let backlog = Mutex::new(opened(&path, &description, segments, &settings)?);
-    if !lock(&backlog).is_arranged()? {
-        let bar = bar(None, arguments.json, "{spinner} {elapsed} {human_pos} items read, {rate}");
-        let pace = RateLimit::new(arguments.read_rate);
-        let seen = Mutex::default();
-        let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar, seen, whose };
-        scanner.all(&backlog).await?;
-        bar.finish_and_clear();
-    }
-    let mut backlog = backlog.into_inner().unwrap_or_else(PoisonError::into_inner);
-    backlog.arrange(&mut InTheTable { client: &client, settings: &settings })?;
-    let plan = Plan::of(&backlog, scope)?;
+    let read = async || -> Result<Backlog, BackfillError> {
+        let backlog = Mutex::new(opened(&path, &description, segments, &settings)?);
+        if !lock(&backlog).is_arranged()? {
+            let bar = bar(None, arguments.json, "{spinner} {elapsed} {human_pos} items read, {rate}");
+            let pace = RateLimit::new(arguments.read_rate);
+            let seen = Mutex::default();
+            let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar, seen, whose };
+            scanner.all(&backlog).await?;
+            bar.finish_and_clear();
+        }
+        let mut backlog = backlog.into_inner().unwrap_or_else(PoisonError::into_inner);
+        backlog.arrange(&mut InTheTable { client: &client, settings: &settings })?;
+        Ok(backlog)
+    };
+    let mut backlog = read().await?;
+    let mut plan = Plan::of(&backlog, scope)?;
     plan.print(client.usage().read_units, arguments.json);
     if arguments.dry_run {
         forget(backlog, &path)?;
@@ -172,12 +176,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
             return answer.map(|_| Exit::Wrong).map_err(|NobodyToAsk| BackfillError::NobodyToAsk);
         }
     }
-    let template = "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}";
-    let bar = bar(Some(plan.records()), arguments.json, template);
     // What is done already is counted in the epoch that this command has begun.
     if scope == Scope::Totals && backlog.done()? == 0 {
         begin_epoch(&client).await?;
+        // A node that has come since its part of the table was read is counted in the epoch before, and nothing would
+        // count it in this one.
+        drop(backlog);
+        remove(&path);
+        backlog = read().await?;
+        plan = Plan::of(&backlog, scope)?;
     }
+    let template = "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}";
+    let bar = bar(Some(plan.records()), arguments.json, template);
     let mut writer = Writer::new(&client, &settings, scope, arguments.rate, &bar);
     writer.all(&mut backlog).await?;
     if scope == Scope::Totals {

@@ -270,6 +270,32 @@ async fn names_are_claimed_and_claims_that_are_left_are_deleted() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_comes_while_the_table_is_read_is_counted_in_the_new_epoch() {
+    const OURS: &str = "Totals=count,size";
+    let running = Running::start(&[("Totals", "count,size")]).await;
+    put_all(&running.client, TABLE, tree(300, 3)).await;
+    running.settle().await;
+    let (_directory, work) = working_file();
+    let arguments = ["backfill", "--totals", "--yes", "--json", "--work", &*work, "--parameter", OURS];
+    let slowly = [&arguments[..], &["--read-rate", "100"]].concat();
+    let mut backfill = command(&running.url(), &slowly).spawn().unwrap();
+    while !Path::new(&work).exists() {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    // Some of them come behind the page that is read.
+    tokio::time::sleep(Duration::from_millis(700)).await;
+    let late = (0..40).map(|number| node(&format!("{number}-late"), Some("n0"), "late"));
+    put_all(&running.client, TABLE, late.collect()).await;
+    running.settle().await;
+    let begun = running.contents().await.contains_key(&("SAPWOOD".to_owned(), "EPOCH".to_owned()));
+    assert!(!begun, "the epoch has begun before they came: the table is read too fast");
+    assert!(backfill.wait().unwrap().success());
+    running.settle().await;
+    assert_eq!(wrong_totals(&running.contents().await), Vec::<String>::new());
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn totals_are_begun_anew_and_each_node_is_counted_once() {
     const OURS: &str = "Totals=count,size";
     let running = Running::start(&[("Totals", "count,size")]).await;
