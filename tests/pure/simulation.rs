@@ -129,6 +129,20 @@ fn whatever_is_written_totals_end_right() {
 }
 
 #[test]
+fn what_reads_see_of_a_transaction_before_the_rest_leaves_nothing_wrong() {
+    let torn = |profile: Profile| Profile { torn: true, ..profile };
+    let totals = || torn(Profile::new(Writers::Totals));
+    schedules(&totals(), 1_000);
+    schedules(&totals().with_repairs(), 1_000);
+    schedules(&totals().with_repairs().with_races(), 1_000);
+    schedules(&Profile { limbo: true, ..totals().with_races() }, 1_000);
+    for writers in [Writers::Deletions, Writers::MixedDeletions, Writers::Answers, Writers::Names] {
+        schedules(&torn(Profile::new(writers)), 500);
+        schedules(&torn(Profile::new(writers)).with_races(), 500);
+    }
+}
+
+#[test]
 fn writes_that_come_late_leave_nothing_wrong() {
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Moves) }, 3_000);
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Deletions) }, 1_500);

@@ -408,11 +408,22 @@ fn compared(world: &World) -> Vec<(Kind, String)> {
 
 /// Counts totals anew, in so many parts of the table.
 fn recount(world: &World, ids: &[&str], segments: u32, rules: Rules) -> BTreeMap<String, Mended> {
+    recount_after(world, ids, segments, rules, ready(()))
+}
+
+/// The same, with something that happens while the recount waits for transactions.
+fn recount_after(
+    world: &World,
+    ids: &[&str],
+    segments: u32,
+    rules: Rules,
+    settled: impl Future<Output = ()>,
+) -> BTreeMap<String, Mended> {
     let settings = &world.fanout.settings;
     let client = Client::new(&world.table, &NoRetries, &settings.schema);
     let nodes = ids.iter().map(|id| node(id)).collect();
     let audit = Audit::new(&client, settings);
-    let recounted = audit.recount(nodes, "1".to_owned(), rules, segments, |_| ready(()));
+    let recounted = audit.recount(nodes, "1".to_owned(), rules, segments, settled, |_| ready(()));
     at_once(recounted).unwrap().into_iter().map(|(node, mended)| (node.id.to_string(), mended)).collect()
 }
 
@@ -528,6 +539,7 @@ fn wrong_lanes() -> Vec<Item> {
         vec![("_count", number("7"))],
         vec![("_count", text("many")), ("_writes", number("3"))],
         vec![("_sum_size", number("0.000000001")), ("_writes", text("often"))],
+        vec![("_count", number("7")), ("_writes", number("18446744073709551615"))],
         vec![],
     ];
     let own = |lane: Vec<(&str, AttributeValue)>| {
@@ -649,6 +661,58 @@ fn a_recount_knows_lanes_that_went_and_came_back() {
         let without = wrong(Rules::without(Rule::RecountMark), is_deleted_first);
         assert_eq!(without, (true, Mended::Recounted), "a node that has gone is counted");
     }
+}
+
+#[test]
+fn a_recount_waits_for_transactions_that_only_a_part_is_seen_of() {
+    // DynamoDB's reads of several items are read-committed: lanes are read as after a transaction, and what its node is
+    // counted as, a moment later, as before.
+    let wrong = |rules: Rules| {
+        let world = small(rules);
+        world.put("n", Some("p"), Some("20"));
+        let records = world.records();
+        world.table.observer.of(|of| of.refused = true);
+        world.handle(&records);
+        world.table.observer.of(|of| of.refused = false);
+        let actions = world.sent().pop().unwrap();
+        let (counted, lanes): (Vec<Action>, Vec<Action>) =
+            actions.into_iter().partition(|action| action.key().sk == "COUNTED");
+        let world = Arc::new(world);
+        let see = |actions: Vec<Action>| {
+            let world = Arc::clone(&world);
+            move || actions.iter().for_each(|one| _ = at_once(world.table.table.transact(std::slice::from_ref(one))))
+        };
+        see(lanes)();
+        // The rest is seen while the recount waits, and before its own transaction at the latest.
+        world.table.observer.of(|of| of.before = Some(Box::new(see(counted.clone()))));
+        let rest = see(counted);
+        recount_after(&world, &["p", "r"], 3, rules, async { rest() });
+        world.settle();
+        world.wrong()
+    };
+    assert_eq!(wrong(Rules::default()), Vec::<String>::new());
+    assert!(!wrong(Rules::without(Rule::RecountWaits)).is_empty());
+}
+
+#[test]
+fn totals_above_that_lack_the_same_are_counted_anew_as_well() {
+    // A copy of the table has what a node is counted as, and lacks what was added to the totals of all its ancestors.
+    // Those above its parent seem right: they are what their children and the totals of these add up to.
+    let wrong_after = |rules: Rules| {
+        let world = small(rules);
+        let lanes =
+            ["r", "p"].into_iter().flat_map(|id| (0..4).map(move |lane| (id, format!("TOTALS#0000#{lane:02}"))));
+        let before: Vec<_> = lanes.map(|(id, sk)| (id, world.get(id, &sk), sk)).collect();
+        world.put("m", Some("p"), Some("5"));
+        world.settle();
+        before.into_iter().for_each(|(id, lane, sk)| world.write(id, &sk, lane));
+        world.records();
+        assert_eq!(compared(&world), [(Kind::TotalWrong, "p".to_owned())]);
+        recount(&world, &["p"], 3, rules);
+        compared(&world)
+    };
+    assert_eq!(wrong_after(Rules::default()), Vec::new());
+    assert_eq!(wrong_after(Rules::without(Rule::RecountAbove)), [(Kind::TotalWrong, "r".to_owned())]);
 }
 
 #[test]

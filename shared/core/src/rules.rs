@@ -212,6 +212,10 @@ pub enum Rule {
     RecountAsRead,
     /// It marks them first, so that lanes which come back aren't taken for those that were read.
     RecountMark,
+    /// Once it has read them it waits for transactions that only a part of is seen of.
+    RecountWaits,
+    /// It counts the totals of the nodes above as well: they can lack the same.
+    RecountAbove,
     /// Totals of a node that has gone are deleted only while they are nothing.
     EmptyAsRead,
     /// A node isn't counted in an earlier epoch than before.

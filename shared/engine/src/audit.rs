@@ -14,7 +14,7 @@ use sapwood_core::audit::{
 };
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Item, Settings, key_of};
-use sapwood_core::plan::{Context, Limits, Rules, Run};
+use sapwood_core::plan::{Context, Limits, Rule, Rules, Run};
 use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Scan, Scannable, Table, TableError};
 
 use crate::run::run;
@@ -208,9 +208,11 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         run(self.client, mend(self.context(rules), difference, name)).await
     }
 
-    /// Counts the totals of these nodes anew, from all that the table's nodes are counted as, and puts right those that
-    /// are wrong. It reads the whole table, in so many parts side by side, and after each page waits as `pace` says of
-    /// the read units that the page took. `name` is one that no other recount of this table has had.
+    /// Counts the totals of these nodes and of those above them anew, from all that the table's nodes are counted as,
+    /// and puts right those that are wrong. Once it has read them it waits for `settled`, which has to take as long as
+    /// any transaction that was under way. Then it reads the whole table, in so many parts side by side, and after each
+    /// page waits as `pace` says of the read units that the page took. `name` is one that no other recount of this
+    /// table has had.
     ///
     /// # Errors
     /// [`TableError`] if something can't be read or written. The recount can be tried again.
@@ -220,12 +222,16 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         name: String,
         rules: Rules,
         segments: u32,
+        settled: impl Future<Output = ()>,
         pace: impl Fn(f64) -> W,
     ) -> Result<BTreeMap<NodeRef, Mended>, TableError>
     where
         T: Scannable,
     {
         let recount = Mutex::new(run(self.client, Recount::begin(self.context(rules), nodes, name)).await?);
+        if rules.keeps(Rule::RecountWaits) {
+            settled.await;
+        }
         let parts = (0..segments).map(|segment| self.count(segment, segments, &recount, &pace));
         futures::future::try_join_all(parts).await?;
         let recount = recount.into_inner().unwrap_or_else(PoisonError::into_inner);

@@ -33,6 +33,10 @@ const WALKED_NODES_MAX: usize = 10_000;
 const LOOKS_AFTER: [Duration; 4] =
     [Duration::from_secs(2), Duration::from_secs(5), Duration::from_secs(10), Duration::from_secs(20)];
 
+/// How long a transaction takes at most until all reads see all of it. It is a choice: DynamoDB ends a request within
+/// seconds.
+const TRANSACTION_TIME_MAX: Duration = Duration::from_secs(10);
+
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
 /// A table that is compared.
@@ -164,11 +168,13 @@ impl<'a> Compared<'a> {
         Ok(())
     }
 
-    /// Counts the totals of these nodes anew, from the whole table.
+    /// Counts the totals of these nodes and of those above them anew, from the whole table.
     pub(super) async fn recount(&self, nodes: BTreeSet<NodeRef>) -> Result<BTreeMap<NodeRef, Mended>, TableError> {
         let segments = self.comparison.segments.count(self.connection.endpoint().is_some());
+        // The time begins when this is waited for.
+        let settled = async { tokio::time::sleep(TRANSACTION_TIME_MAX.min(self.comparison.settle())).await };
         let pace = |used| tokio::time::sleep(self.pace.take(used));
-        self.audit().recount(nodes, nanoseconds().to_string(), Rules::default(), segments, pace).await
+        self.audit().recount(nodes, nanoseconds().to_string(), Rules::default(), segments, settled, pace).await
     }
 
     /// Looks at these subjects until each is right, or has been the same for the settling time.

@@ -151,7 +151,9 @@ impl Plan {
         }));
         if self.recounted > 0 {
             let nodes = counted(self.recounted as u64, "node", "nodes");
-            lines.push(format!("counts the totals of {nodes} anew, and reads the whole table for it"));
+            lines.push(format!(
+                "counts the totals of {nodes}, and of those above, anew, and reads the whole table for it"
+            ));
         }
         let tidied = [
             (self.of_tidied(Kind::NameUnclaimed), "claims", "name of a node", "names of nodes"),

@@ -43,9 +43,9 @@ impl Touched {
                 self.subjects.extend(named.flat_map(|key| subjects_of(key, schema)));
             }
             let kind = difference.kind;
-            if is_counted(difference) {
+            if is_counted(difference) || kind.is_recounted() {
                 // What such a node is counted as next is added to the totals of its ancestors, which can be those of a
-                // copy that lacks a part of a transaction.
+                // copy that lacks a part of a transaction. If its totals lack something, theirs can lack the same.
                 let counted =
                     lineages.get(&schema.counted_key(node)).and_then(|item| Counted::read(item).ok().flatten());
                 let share = counted.and_then(|counted| counted.share).unwrap_or_default();

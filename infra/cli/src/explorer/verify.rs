@@ -88,8 +88,9 @@ pub(super) async fn mended<T: Scannable, P: RetryPolicy>(
     let (totals, due): (Vec<_>, Vec<_>) = due(found).into_iter().partition(|one| one.kind.is_recounted());
     if !totals.is_empty() {
         let nodes = totals.into_iter().map(|one| one.node).collect();
-        let pace = |_| std::future::ready(());
-        let recounted = audit.recount(nodes, name.to_string(), Rules::default(), 1, pace).await?;
+        // Only the table of `sapwood dev` is mended here, and all reads see its transactions at once.
+        let (settled, pace) = (std::future::ready(()), |_| std::future::ready(()));
+        let recounted = audit.recount(nodes, name.to_string(), Rules::default(), 1, settled, pace).await?;
         count += recounted.values().filter(|mended| **mended == Mended::Recounted).count();
     }
     for difference in due {

@@ -5,13 +5,16 @@
 //! from a look at its lanes until a transaction that holds only while they are as they were read. In between the whole
 //! table is read, and each `COUNTED` once: the sum is exact, whatever goes on elsewhere. All nodes are asked, and not
 //! those that have rows below the node: one that has just moved away can still be counted there.
+//!
+//! What a transaction has written isn't there for all reads at once: a lane can be read as after it, and a `COUNTED` a
+//! moment later as before. So whoever carries this out waits for such transactions before it reads the table.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Mended;
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, key_of, text, with_key};
-use crate::plan::{Context, Need, Rule, Script, Task, TaskOutcome};
+use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, Stored, key_of, text, with_key};
+use crate::plan::{Context, Failure, Io, Need, Rule, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 /// The attribute of a lane that names the recount under way. Lanes that are deleted meanwhile and come back don't have
@@ -41,11 +44,16 @@ struct Totals {
 }
 
 impl Recount {
-    /// The plan that begins to count the totals of these nodes. `name` is one that no other recount has. Then the whole
-    /// table has to be [taken](Recount::take), read strongly consistent.
-    pub fn begin(context: Context<'_>, nodes: BTreeSet<NodeRef>, name: String) -> Script<'_, Self> {
+    /// The plan that begins to count the totals of these nodes, and of those above them: what the totals of a node
+    /// lack, theirs can lack as well, and then they only seem right. `name` is one that no other recount has. Once all
+    /// transactions are over that were under way, the whole table has to be [taken](Recount::take), read strongly
+    /// consistent.
+    pub fn begin(context: Context<'_>, mut nodes: BTreeSet<NodeRef>, name: String) -> Script<'_, Self> {
         Script::new(|io| async move {
             let schema = context.schema();
+            if context.rules.keeps(Rule::RecountAbove) {
+                nodes.extend(nodes_above(&nodes, schema, &io).await?);
+            }
             let epoch_key = schema.epoch_key();
             let read = io.read(Need::keys([epoch_key.clone()])).await?;
             let epoch_item = read.item(&epoch_key)?;
@@ -97,9 +105,9 @@ impl Recount {
         }
     }
 
-    /// The plan that ends it. Returns what has become of each node's totals: [`Mended::Recounted`], [`Mended::Gone`] if
-    /// they were right, [`Mended::Busy`] if they were written meanwhile, or [`Mended::Left`] if a newer version has
-    /// written something that has a say.
+    /// The plan that ends it. Returns what has become of the totals of each node, those above included:
+    /// [`Mended::Recounted`], [`Mended::Gone`] if they were right, [`Mended::Busy`] if they were written meanwhile, or
+    /// [`Mended::Left`] if a newer version has written something that has a say.
     pub fn end(self, context: Context<'_>) -> Script<'_, BTreeMap<NodeRef, Mended>> {
         Script::new(|io| async move {
             let mut mended = BTreeMap::new();
@@ -141,7 +149,7 @@ impl Totals {
             };
             actions.push(match there {
                 _ if lane == 0 => {
-                    let item = self.counted.lane(with_key(&key, schema), self.writes() + 1);
+                    let item = self.counted.lane(with_key(&key, schema), self.writes().saturating_add(1));
                     // The lanes may have been deleted before they were read.
                     let condition = if rules.keeps(Rule::RecountMark) && rules.keeps(Rule::RecountAsRead) {
                         Condition::All(vec![Condition::is(RECOUNT, Some(text(name))), as_read])
@@ -162,6 +170,18 @@ impl Totals {
     fn writes(&self) -> u64 {
         self.lanes.values().filter_map(Amounts::writes_of).fold(0, u64::saturating_add)
     }
+}
+
+/// The nodes above these, by their lineages.
+async fn nodes_above(nodes: &BTreeSet<NodeRef>, schema: &Schema, io: &Io) -> Result<Vec<NodeRef>, Failure> {
+    let read = io.read(Need::keys(nodes.iter().map(|node| schema.lineage_key(node)))).await?;
+    let mut above = Vec::new();
+    for node in nodes {
+        let stored = Stored::read(read.item(&schema.lineage_key(node))?, schema);
+        let ancestors = stored.lineage().into_iter().flat_map(|lineage| &lineage.placement.ancestors);
+        above.extend(ancestors.map(|id| node.sibling(id.clone())));
+    }
+    Ok(above)
 }
 
 /// The keys of the lanes of a node's totals.

@@ -1,5 +1,6 @@
 //! Calls to the simulated table. Each waits for its turn and is carried out one item at a time.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
@@ -133,6 +134,10 @@ pub(super) struct Calls {
     pub(super) history: History,
     /// The time, in seconds since 1970.
     pub(super) now: u64,
+    /// True if reads may see a part of a transaction's writes before the others.
+    pub(super) is_torn: bool,
+    /// Items that a transaction has written, as reads still see them, each with the invocation that it is of.
+    unseen: BTreeMap<ItemKey, (u64, Option<Item>)>,
     /// Requests without an answer that may still be carried out, each with its invocation and what it is for.
     limbo: Vec<(u64, Option<usize>, Ask)>,
     waiting: BTreeMap<u64, Call>,
@@ -166,6 +171,8 @@ impl Calls {
             waits_max: u32::MAX,
             history: History::default(),
             now: clock::BEGINNING,
+            is_torn: false,
+            unseen: BTreeMap::new(),
             limbo: Vec::new(),
             waiting: BTreeMap::new(),
             answers: BTreeMap::new(),
@@ -190,9 +197,30 @@ impl Calls {
     /// Carries out what an invocation has left without an answer. That is the latest moment for it: its records are
     /// delivered again.
     pub(super) fn end_limbo(&mut self, invocation: u64) {
+        self.unseen.retain(|_, (of, _)| *of != invocation);
         while let Some(position) = self.limbo.iter().position(|(of, ..)| *of == invocation) {
             self.land(position);
         }
+    }
+
+    /// Has all reads see this item as it is. Its stream record comes after that, and so does any other write of it.
+    pub(super) fn show(&mut self, key: &ItemKey) {
+        self.unseen.remove(key);
+    }
+
+    /// Has all reads see all that was written.
+    pub(super) fn show_all(&mut self) {
+        self.unseen.clear();
+    }
+
+    /// The table as reads see it.
+    fn seen(&self) -> Cow<'_, Memory> {
+        if self.unseen.is_empty() {
+            return Cow::Borrowed(&self.memory);
+        }
+        let mut seen = self.memory.clone();
+        self.unseen.iter().for_each(|(key, (_, item))| seen.write(key, item.clone()));
+        Cow::Owned(seen)
     }
 
     /// Carries out one request that was left without an answer, if there is one. Returns the number of its invocation.
@@ -216,6 +244,7 @@ impl Calls {
     /// or never. DynamoDB ends a request within the time in which the API waits for its answer ("What isn't promised"
     /// in docs/protocol.md).
     fn settle_limbo(&mut self, invocation: u64) {
+        self.unseen.retain(|_, (of, _)| *of != invocation);
         while let Some(position) = self.limbo.iter().position(|(of, asked, _)| *of == invocation && asked.is_some()) {
             if self.coin() {
                 self.land(position);
@@ -326,6 +355,11 @@ impl Calls {
             self.stalled.insert(invocation, steps);
         }
         self.mark(id);
+        if !self.unseen.is_empty() && self.rng.random_ratio(1, 8) {
+            let position = self.rng.random_range(0..self.unseen.len());
+            let key = self.unseen.keys().nth(position).cloned();
+            key.iter().for_each(|key| self.show(key));
+        }
         let asked = call.asked;
         if asked.is_some() {
             self.settle_limbo(invocation);
@@ -410,7 +444,7 @@ impl Calls {
                         }
                         found.unprocessed.push(keys[*done].clone());
                     } else {
-                        found.items.extend(self.memory.get(&keys[*done]).cloned());
+                        found.items.extend(self.seen().get(&keys[*done]).cloned());
                     }
                     *done += 1;
                     if !whole && *done < keys.len() {
@@ -471,16 +505,22 @@ impl Calls {
                 if self.fails() {
                     return Some(retry());
                 }
-                Some(Answer::Page(self.memory.query(query)))
+                Some(Answer::Page(self.seen().query(query)))
             }
             Ask::Scan(scan) => {
                 if self.fails() {
                     return Some(retry());
                 }
-                let mut found = self.memory.scan(scan.segment, scan.segments, scan.after.as_ref());
+                let seen = self.seen();
+                let mut found = seen.scan(scan.segment, scan.segments, scan.after.as_ref());
                 let page: Vec<_> = found.by_ref().take(scan.limit).collect();
                 let next = found.next().and(page.last()).map(|(key, _)| (*key).clone());
                 Some(Answer::Scanned(Scanned { items: page.into_iter().map(|(_, item)| item.clone()).collect(), next }))
+            }
+            Ask::Transact(actions) if *done > 0 => {
+                // Whoever has the answer sees all of it.
+                actions.iter().for_each(|action| self.show(action.key()));
+                Some(Answer::Transacted(Transacted::Done))
             }
             Ask::Transact(actions) => {
                 // Half of the transactions that fail conflict with another request. The others lose their answer.
@@ -491,7 +531,21 @@ impl Calls {
                 if fails && self.rng.random_bool(0.5) {
                     return Some(Answer::Failed(self.refuse(*asked)));
                 }
+                let is_torn = self.is_torn && actions.len() > 1 && self.coin();
+                let before = |action: &Action| (action.key().clone(), self.memory.get(action.key()).cloned());
+                let before: Vec<_> = actions.iter().filter(|_| is_torn).map(before).collect();
                 let transacted = self.transact(actions);
+                if is_torn && transacted == Transacted::Done {
+                    for (key, item) in before {
+                        if self.coin() {
+                            self.unseen.insert(key, (*invocation, item));
+                        }
+                    }
+                    if !fails {
+                        *done = 1;
+                        return None;
+                    }
+                }
                 Some(if fails { Answer::Failed(self.lose(*asked)) } else { Answer::Transacted(transacted) })
             }
             ask => {
@@ -513,6 +567,7 @@ impl Calls {
     }
 
     fn apply(&mut self, write: &Write) {
+        self.show(write.key());
         self.memory.write(write.key(), write.item(&Schema::default()));
     }
 
@@ -528,6 +583,7 @@ impl Calls {
                 unreachable!("not conditional")
             }
         };
+        self.show(&key);
         let old = self.memory.get(&key).cloned();
         if !condition.holds(old.as_ref()) {
             return Ok(false);
@@ -545,6 +601,7 @@ impl Calls {
     }
 
     fn transact(&mut self, actions: &[Action]) -> Transacted {
+        actions.iter().for_each(|action| self.show(action.key()));
         let holds = |action: &Action| action.condition().holds(self.memory.get(action.key()));
         let failed: Vec<usize> = (0..actions.len()).filter(|&position| !holds(&actions[position])).collect();
         if !failed.is_empty() {
@@ -586,7 +643,7 @@ impl Calls {
             }
             Ask::Get(_) | Ask::Query(_) | Ask::Scan(_) => {}
             Ask::Transact(actions) => {
-                if self.rng.random_bool(0.5) {
+                if call.done == 0 && self.rng.random_bool(0.5) {
                     self.transact(actions);
                 }
             }

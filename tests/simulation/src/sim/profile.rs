@@ -27,6 +27,9 @@ pub struct Profile {
     /// True if a request of the handler that got no answer may be carried out later, until its record is delivered
     /// again.
     pub limbo: bool,
+    /// True if reads may see a part of a transaction's writes before the others, until it is answered, or for a while
+    /// if it isn't. DynamoDB's reads of several items are read-committed.
+    pub torn: bool,
     /// True if one invocation goes on until it is the turn of another, by priorities that change now and then.
     /// Otherwise each step is anybody's.
     pub races: bool,
@@ -172,6 +175,7 @@ impl Profile {
             crashes_max: 3,
             late_max: 3,
             limbo: false,
+            torn: false,
             races: false,
             outages_max: 0,
             repairs_max: 0,

@@ -165,7 +165,7 @@ pub(super) fn repair(
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {
         let table = SimTable { calls: Arc::clone(&calls), invocation: number };
-        let retry_policy = SimRetryPolicy(calls);
+        let (shown, retry_policy) = (Arc::clone(&calls), SimRetryPolicy(calls));
         let client = Client::new(&table, &retry_policy, &settings.schema);
         let audit = Audit::new(&client, &settings);
         let Ok((suspects, found, _)) = compared(&audit, 1, 50).await else { return };
@@ -180,7 +180,9 @@ pub(super) fn repair(
             }
         }
         if !nodes.is_empty() {
-            let _ = audit.recount(nodes, number.to_string(), rules, 1, |_| std::future::ready(())).await;
+            let settled = async { shown.lock().unwrap().show_all() };
+            let pace = |_| std::future::ready(());
+            let _ = audit.recount(nodes, number.to_string(), rules, 1, settled, pace).await;
         }
         for (position, difference) in due.into_iter().enumerate() {
             let name = (number * 1_000 + position as u64).to_string();

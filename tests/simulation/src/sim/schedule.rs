@@ -438,6 +438,7 @@ impl World<'_> {
         let mut calls = self.calls.lock().unwrap();
         calls.failures_left = self.profile.failures_max;
         calls.has_limbo = self.profile.limbo;
+        calls.is_torn = self.profile.torn;
         calls.has_conditional_limbo = !matches!(self.profile.writers, Writers::MixedDeletions | Writers::Returns);
         Ok(())
     }
@@ -445,6 +446,7 @@ impl World<'_> {
     /// Time passes. Functions end that have run for as long as they may, and no request of theirs is carried out later.
     pub(super) fn pass(&mut self, seconds: u64) -> Result<(), Vec<String>> {
         if seconds >= clock::REQUEST_SECONDS_MAX {
+            self.calls.lock().unwrap().show_all();
             loop {
                 let ended = self.calls.lock().unwrap().end_one();
                 let Some(invocation) = ended else { break };
@@ -676,6 +678,7 @@ impl World<'_> {
         }
         // Whatever was left of one batch ends before the next one with records of the item, old ones as well.
         let items: BTreeSet<&ItemKey> = records.iter().map(|record| &record.key).collect();
+        items.iter().for_each(|key| self.calls.lock().unwrap().show(key));
         let ended: Vec<u64> =
             self.unfinished.extract_if(.., |_, (item, _)| items.contains(item)).map(|(_, (_, id))| id).collect();
         for invocation in ended {
