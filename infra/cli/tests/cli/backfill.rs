@@ -277,7 +277,7 @@ async fn a_node_that_comes_while_the_table_is_read_is_counted_in_the_new_epoch()
     running.settle().await;
     let (_directory, work) = working_file();
     let arguments = ["backfill", "--totals", "--yes", "--json", "--work", &*work, "--parameter", OURS];
-    let slowly = [&arguments[..], &["--read-rate", "100"]].concat();
+    let slowly = [&arguments[..], &["--read-rate", "500"]].concat();
     let mut backfill = command(&running.url(), &slowly).spawn().unwrap();
     while !Path::new(&work).exists() {
         tokio::time::sleep(Duration::from_millis(10)).await;
