@@ -38,6 +38,7 @@ pub struct Audit<'a, T, P> {
     settings: &'a Settings,
     totals_children_max: usize,
     history_bytes_max: usize,
+    strong: bool,
 }
 
 /// What a page of the table, or of a partition, shows.
@@ -61,7 +62,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     /// Comparisons by these settings.
     #[must_use]
     pub fn new(client: &'a Client<'a, T, P>, settings: &'a Settings) -> Self {
-        Self { client, settings, totals_children_max: usize::MAX, history_bytes_max: usize::MAX }
+        Self { client, settings, totals_children_max: usize::MAX, history_bytes_max: usize::MAX, strong: false }
     }
 
     /// The same, but for the totals of nodes with more children than this: they aren't compared. A comparison of totals
@@ -75,6 +76,12 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     #[must_use]
     pub fn with_histories_of(self, history_bytes_max: usize) -> Self {
         Self { history_bytes_max, ..self }
+    }
+
+    /// The same, but pages of the table are read strongly consistent, for twice the read units.
+    #[must_use]
+    pub fn with_strong_pages(self, strong: bool) -> Self {
+        Self { strong, ..self }
     }
 
     /// Looks at the page of a part of the table that begins here.
@@ -91,7 +98,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     where
         T: Scannable,
     {
-        let reading = ReadOptions { strong: false, attributes: None };
+        let reading = ReadOptions { strong: self.strong, attributes: None };
         let after = from.map(|position| position.after.clone());
         let scanned = self.client.scan(&Scan { segment, segments, after, limit: items_max, reading }).await?;
         self.judged(scanned.items, scanned.next, from, BTreeSet::new()).await

@@ -141,13 +141,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     }
     let description = format!("{} {scope:?} {settings:?}", arguments.connection.identity(&table).await?);
     let segments = arguments.segments.count(arguments.connection.endpoint().is_some());
-    let read = async || -> Result<Backlog, BackfillError> {
+    let read = async |strong: bool| -> Result<Backlog, BackfillError> {
         let backlog = Mutex::new(opened(&path, &description, segments, &settings)?);
         if !lock(&backlog).is_arranged()? {
             let bar = bar(None, arguments.json, "{spinner} {elapsed} {human_pos} items read, {rate}");
             let pace = RateLimit::new(arguments.read_rate);
             let seen = Mutex::default();
-            let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar, seen, whose };
+            let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar, seen, whose, strong };
             scanner.all(&backlog).await?;
             bar.finish_and_clear();
         }
@@ -155,7 +155,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
         backlog.arrange(&mut InTheTable { client: &client, settings: &settings })?;
         Ok(backlog)
     };
-    let mut backlog = read().await?;
+    let mut backlog = read(false).await?;
     let mut plan = Plan::of(&backlog, scope)?;
     plan.print(client.usage().read_units, arguments.json);
     if arguments.dry_run {
@@ -183,7 +183,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
         // count it in this one.
         drop(backlog);
         remove(&path);
-        backlog = read().await?;
+        backlog = read(true).await?;
         plan = Plan::of(&backlog, scope)?;
     }
     let template = "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}";

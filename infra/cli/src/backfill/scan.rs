@@ -31,6 +31,8 @@ pub(super) struct Scanner<'a> {
     pub(super) seen: Mutex<Seen>,
     /// Whose settings count.
     pub(super) whose: Whose,
+    /// True if no node may be missed, however new it is.
+    pub(super) strong: bool,
 }
 
 impl Scanner<'_> {
@@ -69,7 +71,7 @@ impl Scanner<'_> {
 
     /// Compares a page with what is derived from it.
     async fn nodes(&self, segment: u32, segments: u32, from: Option<Position>) -> Result<Page, BackfillError> {
-        let audit = Audit::new(self.client, self.settings);
+        let audit = Audit::new(self.client, self.settings).with_strong_pages(self.strong);
         let found = audit.page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;
         self.bar.inc(found.items);
         self.seen.lock().unwrap_or_else(PoisonError::into_inner).add(&found);

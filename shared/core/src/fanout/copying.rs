@@ -11,9 +11,9 @@ use std::sync::Arc;
 use super::deletion::{keys_alone, page_query};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    BORN, BaseNode, COPIED, COPY_OF, COPYING, CREATED_AT, CREATED_BY, CopyMark, CopyOf, DELETING, Item, NameClaim,
-    PUT_BACK, REVISION, UNDER, UPDATED_AT, UPDATED_BY, Under, WRITE, has_mark, is_reserved, item_bytes, key_of,
-    life_of, number, sent_bytes, text, times_copied, with_key,
+    BORN, BaseNode, COPIED, COPY_OF, COPYING, CREATED_AT, CREATED_BY, CopyMark, CopyOf, DELETING, Decimal, Item,
+    NameClaim, PUT_BACK, REVISION, UNDER, UPDATED_AT, UPDATED_BY, Under, WRITE, has_mark, is_reserved, item_bytes,
+    key_of, life_of, number, sent_bytes, text, with_key,
 };
 use crate::plan::conditions::unclaimed_or_of;
 use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome, count_held};
@@ -40,13 +40,16 @@ struct Copying<'c> {
     io: &'c Io,
 }
 
+/// The position of the count among the actions of a step.
+const COUNT: usize = 1;
+
 /// What is known when a step begins.
 struct Look {
     mark: CopyMark,
     /// The record of the top.
     top: Arc<Item>,
-    /// How many nodes the operation has copied, by its record; `None` once that is forgotten.
-    copied: Option<usize>,
+    /// The operation's record. `None` if it is forgotten, or isn't seen yet.
+    operation: Option<Item>,
     /// The rows to deal with. There are none if the source is gone.
     page: Page,
 }
@@ -66,13 +69,14 @@ impl Copying<'_> {
         let (mut steps, mut changed) = (0, 0);
         // One row at a time, once the table has refused a step.
         let mut is_single = false;
+        let mut is_forgotten = false;
         while steps < self.context.limits.copy_steps_max {
             // With its claim a copy takes two actions of the transaction.
             let actions = 1 + usize::from(self.context.settings.names.is_on());
             let items_max = if is_single { 1 } else { (self.context.limits.copy_step_items_max / actions).max(1) };
             let Some(look) = self.look(items_max).await? else { return Ok(()) };
             let step = self.step(&look).await?;
-            let outcome = match self.write(&look, &step).await {
+            let outcome = match self.write(&look, &step, is_forgotten).await {
                 Err(Failure::Refused) if step.puts.len() > 1 => {
                     is_single = true;
                     continue;
@@ -81,13 +85,17 @@ impl Copying<'_> {
                 // room for itself. What is below it isn't copied either.
                 Err(Failure::Refused) if !step.puts.is_empty() => {
                     let past = Step { puts: Vec::new(), claims: Vec::new(), after: step.after.clone() };
-                    self.write(&look, &past).await
+                    self.write(&look, &past, is_forgotten).await
                 }
                 outcome => outcome,
             };
             match outcome {
                 Ok(TaskOutcome::Held) if step.after.is_none() => return Ok(()),
                 Ok(TaskOutcome::Held) => steps += 1,
+                // The operation's record isn't there: it has expired.
+                Ok(TaskOutcome::Failed(failed)) if !is_forgotten && !step.puts.is_empty() && failed == [COUNT] => {
+                    is_forgotten = true;
+                }
                 // Something has changed: the mark, or a copy has come in.
                 Ok(TaskOutcome::Failed(_)) if changed < self.context.limits.rounds_max => changed += 1,
                 Ok(TaskOutcome::Failed(_)) | Err(Failure::Again) => return Err(Failure::Again),
@@ -132,8 +140,8 @@ impl Copying<'_> {
         let is_there = is_same(&mark, read.item(&schema.node_key(&source))?, &source, schema);
         let page = read.page.take().ok_or(Failure::Again)?;
         let page = if is_there { page } else { Page::default() };
-        let copied = read.item(&operation)?.map(times_copied);
-        Ok(Some(Look { mark, top, copied, page }))
+        let operation = read.item(&operation)?.cloned();
+        Ok(Some(Look { mark, top, operation, page }))
     }
 
     /// Decides on the next step.
@@ -293,8 +301,8 @@ impl Copying<'_> {
         Some((item, born))
     }
 
-    /// Writes a step: the copies, how far the walk is, and how many the operation has copied.
-    async fn write(&self, look: &Look, step: &Step) -> Result<TaskOutcome, Failure> {
+    /// Writes a step: the copies, how far the walk is, and how many the operation has copied, unless it is forgotten.
+    async fn write(&self, look: &Look, step: &Step, is_forgotten: bool) -> Result<TaskOutcome, Failure> {
         let (schema, rules) = (self.schema(), self.context.rules);
         let update = match &step.after {
             Some(after) => Update::set(COPYING, CopyMark { after: Some(after.clone()), ..look.mark.clone() }.value()),
@@ -308,9 +316,13 @@ impl Copying<'_> {
         };
         let mut actions = vec![Action::Update { key: schema.node_key(self.top), update, condition }];
         let puts = step.puts.len();
-        if let Some(copied) = look.copied.filter(|_| puts > 0) {
+        if puts > 0 && !is_forgotten {
             let key = schema.operation_key(self.top.tenant.as_ref(), &look.mark.operation);
-            let update = Update::set(COPIED, number(copied.saturating_add(puts)));
+            // The mark can be read as after a transaction and this record as before it: as before the last step, or
+            // before there was an operation. So nothing is concluded from what it says.
+            let copied = step.puts.iter().fold(Decimal::ZERO, |copied, _| copied + Decimal::ONE);
+            let add = Update { add: [(COPIED.to_owned(), copied)].into(), ..Update::default() };
+            let update = if add.can_add_to(look.operation.as_ref()) { add } else { Update::set(COPIED, number(puts)) };
             actions.push(Action::Update { key, update, condition: Condition::Exists });
         }
         if !rules.keeps(Rule::CopyTogether) {

@@ -76,8 +76,7 @@ impl Update {
         Self { set: Item::from([(attribute.into(), value)]), ..Self::default() }
     }
 
-    /// True if DynamoDB can carry the update out on this item: what is added to is a number, or isn't there. Simulated
-    /// tables use this.
+    /// True if DynamoDB can carry the update out on this item: what is added to is a number, or isn't there.
     #[must_use]
     pub fn can_add_to(&self, item: Option<&Item>) -> bool {
         self.add.keys().all(|name| match item.and_then(|item| item.get(name)) {
