@@ -2,7 +2,8 @@
 
 import type { components } from "./generated/openapi.js";
 import { inPath } from "./in-path.js";
-import { NoAnswer, OutcomeUnknown, PreconditionFailed, Problem, problemOf, type SapwoodError } from "./problems.js";
+import { Forbidden, NoAnswer, OutcomeUnknown, PreconditionFailed, Problem, problemOf, type SapwoodError, Unavailable } from "./problems.js";
+import { binary, number, set } from "./values.js";
 
 type ProblemBody = components["schemas"]["ProblemBody"];
 
@@ -17,6 +18,9 @@ export interface Operation {
   /** The media type of its body. */
   content?: string;
 }
+
+/** What headers are made of. The types of Node have no name for it. */
+export type HeadersGiven = ConstructorParameters<typeof Headers>[0];
 
 /** What can be said with any call. */
 export interface CallOptions {
@@ -86,12 +90,15 @@ export class Pages<Page extends { items: unknown[]; cursor?: string }> implement
   }
 }
 
+/** The longest time that the client waits because an answer asks for it. Past that the caller gets the answer. */
+const RETRY_AFTER_SECONDS_MAX = 60;
+
 /** How requests are sent. */
 export interface Sender {
   url: string;
   fetch: typeof fetch;
   /** Headers of every attempt, such as a token. */
-  headers: () => Promise<HeadersInit> | HeadersInit;
+  headers: () => Promise<HeadersGiven> | HeadersGiven;
   /** Milliseconds after which an attempt counts as lost. */
   timeout: number;
   /** How often a request is sent at most. */
@@ -107,47 +114,79 @@ export function urlOf(base: string, { path }: Operation, parts: Record<string, s
   const filled = path.replace(/\{(\w+)\}/g, (_, name: string) => inPath(String(parts[name])));
   const given = Object.entries(query).flatMap(([name, value]) => (Array.isArray(value) ? value : [value]).map(one => [name, one] as const));
   const parameters = new URLSearchParams(given.filter(([, value]) => value !== undefined).map(([name, value]) => [name, String(value)]));
-  return `${base.replace(/\/+$/, "")}${filled}${parameters.size > 0 ? `?${parameters}` : ""}`;
+  // Signatures of AWS read a `+` as it stands.
+  const asked = String(parameters).replaceAll("+", "%20");
+  return `${base.replace(/\/+$/, "")}${filled}${asked && `?${asked}`}`;
 }
 
 /** Sends a call until it has an answer that counts. */
 export async function send<Body>(
   sender: Sender, operation: Operation, url: string, body: unknown, options: CallOptions): Promise<Answer<Body>> {
   const key = keyOf(sender, operation, body, options);
+  const content = body === undefined ? undefined : jsonOf(body);
   const reads = operation.method === "GET";
   // What is named is carried out once. A PUT or a PATCH without a revision does the same if it is done twice.
   const isRepeatable = reads || key !== undefined || ((operation.method === "PUT" || operation.method === "PATCH") && !hasRevision(body));
   let unknown: SapwoodError | undefined;
   for (let attempt = 1; ; attempt++) {
-    const found = await attempted<Body>(sender, operation, url, body, options, key);
+    const found = await attempted<Body>(sender, operation, url, content, options, key);
     if ("answer" in found) return found.answer;
     const { error, retryAfter, mayBeDone } = found;
-    // Of an earlier attempt that was done, this is what the same condition says now.
-    if (unknown && key === undefined && error instanceof PreconditionFailed) {
-      throw new OutcomeUnknown("an earlier attempt got no answer, and its condition doesn't hold any more", pathOf(url), { cause: error });
-    }
     if (mayBeDone && !reads) unknown = error;
-    const goesOn = mayBeDone ? isRepeatable && !(error instanceof OutcomeUnknown && key === undefined) : retryAfter !== undefined;
-    if (!goesOn || attempt >= sender.attempts) {
-      throw !mayBeDone || reads || error instanceof OutcomeUnknown ? error : new OutcomeUnknown(error.message, pathOf(url), { cause: error });
+    const isSentAgain = mayBeDone ? isRepeatable && !(error instanceof OutcomeUnknown && key === undefined) : retryAfter !== undefined;
+    if (!isSentAgain || attempt >= sender.attempts || (retryAfter ?? 0) > RETRY_AFTER_SECONDS_MAX) {
+      if (unknown === undefined || error instanceof OutcomeUnknown) throw error;
+      if (!mayBeDone && retryAfter === undefined && isAboutAll(error, key)) throw error;
+      const message = unknown === error ? error.message : `an earlier attempt may have been done (${unknown.message}), and then: ${error.message}`;
+      throw new OutcomeUnknown(message, unknown instanceof OutcomeUnknown ? unknown.location : pathOf(url), { cause: error });
     }
     await sender.pause(Math.max((retryAfter ?? 0) * 1_000, Math.random() * Math.min(5_000, 100 * 2 ** attempt)), options.signal);
   }
 }
 
+/**
+ * True if the refusal of an attempt holds for those before it: the API itself has looked at what is there, and by the
+ * key whether the request was carried out. A condition without a key can be broken by the request itself.
+ */
+function isAboutAll(error: SapwoodError, key: string | undefined): boolean {
+  const isOfTheApi = error instanceof Problem && error.slug !== "" && !(error instanceof Forbidden);
+  return isOfTheApi && (key !== undefined || !(error instanceof PreconditionFailed));
+}
+
+/**
+ * The JSON of a body. By itself `JSON.stringify` writes NaN as null, which removes an attribute, and a set as a map
+ * without entries; and it refuses a bigint.
+ */
+function jsonOf(body: unknown): string {
+  return JSON.stringify(body, function (this: Record<string, unknown>, name: string, value: unknown) {
+    // A Buffer is no longer one in `value`.
+    const given = this[name];
+    if (typeof given === "bigint") return number(given);
+    if (given instanceof Set) return set(given);
+    if (given instanceof Uint8Array) return binary(given);
+    if (given instanceof Map || (typeof given === "number" && !Number.isFinite(given))) {
+      throw new TypeError(`${name}: ${String(given)} has no form in JSON; give an object in the place of a Map, and a number that is finite`);
+    }
+    return value;
+  });
+}
+
 type Found<Body> =
   | { answer: Answer<Body> }
-  /** `retryAfter`: nothing was done, and the same request may come out otherwise. `mayBeDone`: nobody knows. */
+  /**
+   * `mayBeDone`: nobody knows whether it was done. Otherwise it wasn't, and with `retryAfter` the same request may come
+   * out otherwise after so many seconds.
+   */
   | { error: SapwoodError; retryAfter?: number; mayBeDone: boolean };
 
 async function attempted<Body>(
-  sender: Sender, operation: Operation, url: string, body: unknown, options: CallOptions, key: string | undefined): Promise<Found<Body>> {
+  sender: Sender, operation: Operation, url: string, content: string | undefined, options: CallOptions, key: string | undefined): Promise<Found<Body>> {
   let response: Response, text: string;
-  const headers = headersOf(await sender.headers(), operation, body, options, key);
+  const headers = headersOf(await sender.headers(), operation, content, options, key);
   const late = AbortSignal.timeout(sender.timeout);
   const signal = options.signal ? AbortSignal.any([options.signal, late]) : late;
   try {
-    response = await sender.fetch(url, { method: operation.method, headers, signal, redirect: "error", ...(body !== undefined && { body: JSON.stringify(body) }) });
+    response = await sender.fetch(url, { method: operation.method, headers, signal, redirect: "error", ...(content !== undefined && { body: content }) });
     text = await response.text();
   } catch (cause) {
     options.signal?.throwIfAborted();
@@ -157,21 +196,26 @@ async function attempted<Body>(
   }
   const location = response.headers.get("location") ?? undefined;
   if (response.ok || response.status === 304) {
-    const read = text === "" ? undefined : JSON.parse(text);
+    const read = parsed(text);
+    if (read === undefined && text !== "") {
+      return { error: new NoAnswer(`the answer to ${operation.method} ${pathOf(url)} isn't JSON: ${text.slice(0, 100)}`), mayBeDone: true };
+    }
     return { answer: answerOf<Body>(response, read, location) };
   }
   const told = response.headers.get("retry-after");
   const retryAfter = told !== null && /^[0-9]+$/.test(told) ? Number(told) : undefined;
-  if (!response.headers.get("content-type")?.startsWith("application/problem+json")) {
-    // API Gateway's own answer. It refuses, or its function has failed or run out of time after it may have written.
+  const body = parsed(text) as Partial<ProblemBody> | null | undefined;
+  if (!response.headers.get("content-type")?.startsWith("application/problem+json") || !String(body?.type).startsWith("urn:sapwood:problem:")) {
+    // API Gateway's own answer, or a proxy's. It refuses, or its function has failed or run out of time after it may
+    // have written.
     const title = response.statusText || `HTTP ${response.status}`;
-    const gateway: ProblemBody = { type: "about:blank", title, status: response.status, detail: messageOf(text) };
-    const error = problemOf(gateway, location);
-    return { error, retryAfter: response.status === 429 ? retryAfter ?? 0 : undefined, mayBeDone: response.status >= 500 };
+    const gateway: ProblemBody = { type: "about:blank", title, status: response.status, detail: messageOf(body) ?? text };
+    const mayBeDone = response.status >= 500;
+    return { error: problemOf(gateway, location), retryAfter: response.status === 429 ? retryAfter ?? 0 : mayBeDone ? retryAfter : undefined, mayBeDone };
   }
-  const error = problemOf(JSON.parse(text) as ProblemBody, location);
-  const mayBeDone = error instanceof OutcomeUnknown || (error instanceof Problem && error.slug === "internal");
-  return { error, retryAfter, mayBeDone };
+  const error = problemOf(body as ProblemBody, location);
+  // Of the types that there are, this holds for `internal` and `outcome-unknown`. A later version may have others.
+  return { error, retryAfter, mayBeDone: response.status >= 500 && !(error instanceof Unavailable) };
 }
 
 function answerOf<Body>(response: Response, body: unknown, location: string | undefined): Answer<Body> {
@@ -198,7 +242,7 @@ function hasRevision(body: unknown): boolean {
   return typeof body === "object" && body !== null && "revision" in body && body.revision != null;
 }
 
-function headersOf(base: HeadersInit, operation: Operation, body: unknown, options: CallOptions, key: string | undefined): Headers {
+function headersOf(base: HeadersGiven, operation: Operation, content: string | undefined, options: CallOptions, key: string | undefined): Headers {
   const headers = new Headers(base);
   const prefer = [
     ...(options.wait === undefined ? [] : [`wait=${options.wait}`]),
@@ -210,17 +254,23 @@ function headersOf(base: HeadersInit, operation: Operation, body: unknown, optio
   if (options.ifMatch !== undefined) headers.set("if-match", options.ifMatch);
   if (options.ifNoneMatch !== undefined) headers.set("if-none-match", options.ifNoneMatch);
   if (key !== undefined) headers.set("idempotency-key", `"${key.replace(/["\\]/g, "\\$&")}"`);
-  if (body !== undefined) headers.set("content-type", operation.content ?? "application/json");
+  if (content !== undefined) headers.set("content-type", operation.content ?? "application/json");
   return headers;
 }
 
-function messageOf(text: string): string {
+/** The value of a JSON text. `undefined` for every other text. */
+function parsed(text: string): unknown {
   try {
-    const { message } = JSON.parse(text) as { message?: unknown };
-    return typeof message === "string" ? message : text;
+    return JSON.parse(text);
   } catch {
-    return text;
+    return undefined;
   }
+}
+
+/** What API Gateway says. */
+function messageOf(body: unknown): string | undefined {
+  const message = typeof body === "object" && body !== null && "message" in body ? body.message : undefined;
+  return typeof message === "string" ? message : undefined;
 }
 
 /** True if there was no connection to send the request on, as Node tells it. */

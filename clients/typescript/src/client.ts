@@ -1,15 +1,15 @@
 /** The client. */
 
-import { type Answer, type CallOptions, Pages, pause, send, type Sender, urlOf } from "./call.js";
+import { type Answer, type CallOptions, type HeadersGiven, Pages, pause, send, type Sender, urlOf } from "./call.js";
 import { OPERATIONS, type OperationName, Operations, type Schemas } from "./generated/operations.js";
-import { SapwoodError } from "./problems.js";
+import { NotYetPlaced, SapwoodError } from "./problems.js";
 
 /** How the client reaches the API. */
 export interface SapwoodOptions {
   /** Sends a request. Give one that signs, where the API wants signatures (`ApiAuthorization=AWS_IAM`). */
   fetch?: typeof fetch;
   /** Headers of every request, such as `{ authorization: "Bearer …" }`, or a function that gives them. */
-  headers?: HeadersInit | (() => HeadersInit | Promise<HeadersInit>);
+  headers?: HeadersGiven | (() => HeadersGiven | Promise<HeadersGiven>);
   /** Milliseconds after which an attempt counts as lost; 35,000 by default. The API answers within 30 seconds. */
   timeout?: number;
   /** How often a request is sent at most; 5 by default. */
@@ -68,19 +68,19 @@ export class Sapwood extends Operations {
   }
 
   /**
-   * Waits until what a write has begun is done: a deletion, a copy, a move with all that is below, the rows of a node. Give its answer, or the id
-   * of an operation.
+   * Waits until what a write has begun is done: a deletion, a copy, a move with all that is below, the rows of a write
+   * that wasn't waited for long enough (202), and all that of each operation of a batch. Give its answer, or the id of
+   * an operation.
    */
-  async done(begun: string | Answer<{ id?: string } | undefined>, options: WaitOptions = {}): Promise<void> {
-    const { location = "", status, body } = typeof begun === "string" ? { location: `/operations/${begun}`, status: 202, body: undefined } : begun;
+  async done(begun: string | Answer<unknown>, options: WaitOptions = {}): Promise<void> {
+    if (typeof begun === "string") return this.ended(begun, options);
+    const { location = "", status, written, body } = begun;
     const operation = status === 202 ? /\/operations\/([^/?]+)$/.exec(location)?.[1] : undefined;
-    const below = location.includes("/fanout?below=true");
-    if (operation !== undefined) {
-      const look = async (call: CallOptions) => (await this.getOperation(operation, call)).body.status === "done";
-      await this.until(`the operation ${operation} isn't done`, options, look);
-    } else if (body?.id !== undefined && (below || status === 202)) {
-      await this.placed(body.id, { ...options, below });
-    }
+    const moved = /\/nodes\/([^/?]+)\/fanout\?below=true/.exec(location)?.[1];
+    if (operation !== undefined) await this.ended(operation, options);
+    else if (moved !== undefined) await this.placed(decodeURIComponent(moved.replaceAll("~", "%")), { ...options, below: true });
+    else if (status === 202 && written !== undefined) await this.shown(written, options);
+    for (const result of (body as Written)?.results ?? []) await this.done(result as Answer<unknown>, options);
   }
 
   /** Waits until a node's rows are right, and with `below` until all that is below it is placed. */
@@ -91,6 +91,23 @@ export class Sapwood extends Operations {
       // The next look goes on where this one has stopped.
       cursor = body.below?.cursor;
       return options.below ? body.below?.up_to_date === true : body.up_to_date;
+    });
+  }
+
+  private async ended(operation: string, options: WaitOptions): Promise<void> {
+    const look = async (call: CallOptions) => (await this.getOperation(operation, call)).body.status === "done";
+    await this.until(`the operation ${operation} isn't done`, options, look);
+  }
+
+  private async shown(written: string, options: WaitOptions): Promise<void> {
+    await this.until("the rows of the write aren't there", options, async call => {
+      try {
+        await this.getNodes({ ids: ["-"], written: [written] }, call).first();
+        return true;
+      } catch (error) {
+        if (error instanceof NotYetPlaced) return false;
+        throw error;
+      }
     });
   }
 

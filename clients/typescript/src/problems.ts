@@ -13,7 +13,7 @@ export class SapwoodError extends Error {
   }
 }
 
-/** The API gave no answer that can be read, and nothing was written: a read, or a request that never arrived. */
+/** The API gave no answer that can be read, and nothing was written: to a read, or because a request was never sent. */
 export class NoAnswer extends SapwoodError {}
 
 /** A write got no answer, and may have been done or not. Read what is there (`location`) before you send it again. */

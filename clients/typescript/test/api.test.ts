@@ -177,6 +177,30 @@ test("what a write has begun is waited for", async () => {
   assert.equal((await api.getOperation(begun.body.id)).body.status, "done");
 });
 
+test("what a write has begun is waited for by an answer without a body, by a batch's, and by a revision's", async () => {
+  const asked: string[] = [];
+  const noting = new Sapwood(url, {
+    fetch: (input, init) => {
+      if (init?.method === "GET") asked.push(String(input).slice(url.length));
+      return fetch(input, init);
+    },
+  });
+  const id = `a/b ${prefixed()}`;
+  await noting.createNode({ id });
+  await noting.createNode({ id: `${id}-0`, parent: id }, { wait: 5 });
+  await noting.createNode({ id: `${id}-to`, parent: id }, { wait: 5 });
+  await noting.done(await noting.patchNode(`${id}-0`, { parent: `${id}-to` }, { minimal: true }));
+  assert.ok(asked.pop()!.startsWith(`/nodes/${inPath(`${id}-0`)}/fanout?below=true`));
+  // No node has this id, so only the token tells of the revision. An answer is 202 if its wait was too short.
+  const appended = await noting.appendRevision(`${id} nobody`, "Audit", { attributes: {} });
+  await noting.done({ ...appended, status: 202 });
+  assert.ok(asked.pop()!.includes(`written=${appended.written}`));
+  await noting.done(await noting.batch({ operations: [{ patch: { id: `${id}-0`, parent: id } }, { delete: { id: `${id}-to` } }] }));
+  await noting.done(await noting.batch({ operations: [{ delete: { id, children: "delete" } }] }));
+  assert.ok(asked.pop()!.startsWith("/operations/"));
+  await assert.rejects(noting.getNode(`${id}-0`), problems.NotFound);
+});
+
 test("what takes too long is told, and a caller may end a call", async () => {
   const never = new Sapwood(url, {
     fetch: async (input, init) => {
@@ -192,7 +216,9 @@ test("what takes too long is told, and a caller may end a call", async () => {
   await assert.rejects(api.getNode(id, {}, { signal: AbortSignal.abort(new Error("ended")) }), /ended/);
 });
 
-type Order = "pass" | "lose" | "drop" | number | { status: number; slug: string; headers?: Record<string, string> };
+type Order =
+  | "pass" | "lose" | "drop" | number
+  | { status: number; slug: string; headers?: Record<string, string> } | { status: number; text: string; headers: Record<string, string> };
 
 /**
  * Hands requests on, and does with each answer what the next order says: `lose` closes the connection after the API has answered, `drop` before
@@ -227,6 +253,7 @@ class Proxy {
     const order = this.orders.shift() ?? "pass";
     if (order === "drop") return void request.socket.destroy();
     if (typeof order === "number") return void response.writeHead(order, { "content-type": "application/json" }).end('{"message": "of the gateway"}');
+    if (typeof order === "object" && "text" in order) return void response.writeHead(order.status, order.headers).end(order.text);
     if (typeof order === "object") {
       const body = { type: `urn:sapwood:problem:${order.slug}`, title: "T", status: order.status, detail: "D" };
       return void response.writeHead(order.status, { "content-type": "application/problem+json", ...order.headers }).end(JSON.stringify(body));
@@ -247,12 +274,17 @@ const proxy = new Proxy();
 before(() => proxy.begin());
 after(() => proxy.end());
 
-/** A client behind the proxy that waits a twentieth of the time. */
+/** A client behind the proxy that waits a twentieth of the time, and keeps how long it should have waited. */
 class Quick extends Sapwood {
+  readonly paused: number[] = [];
+
   constructor(options: SapwoodOptions = {}) {
     super(proxy.url, options);
     const { pause } = this.sender;
-    this.sender.pause = (milliseconds, signal) => pause(milliseconds / 20, signal);
+    this.sender.pause = (milliseconds, signal) => {
+      this.paused.push(milliseconds);
+      return pause(milliseconds / 20, signal);
+    };
   }
 }
 const soon = { headers: { "retry-after": "0" } };
@@ -346,6 +378,99 @@ test("it gives up", async () => {
   const nobody = new Sapwood(gone.url, { attempts: 2 });
   gone.end();
   await assert.rejects(nobody.createNode({}), NoAnswer);
+});
+
+test("an attempt that may have been done isn't forgotten when a later one is refused", async () => {
+  const id = await made();
+  const create = (through: Sapwood) => through.createNode({ parent: id });
+  const inProgress = { status: 409, slug: "in-progress", headers: { "retry-after": "0" } };
+  const forbidden = { status: 403, slug: "forbidden" };
+  for (const [refusal, attempts] of [[429, 3], [inProgress, 3], [401, 2], [403, 2], [forbidden, 2]] as const) {
+    proxy.given("lose", ...Array.from({ length: 9 }, () => refusal));
+    await assert.rejects(create(new Quick({ attempts: 3 })), (error: unknown) => error instanceof OutcomeUnknown && error.cause instanceof Problem);
+    assert.equal(proxy.seen.length, attempts, JSON.stringify(refusal));
+  }
+  proxy.given("lose", 401);
+  await assert.rejects(new Quick().patchNode(id, { attributes: { a: 1 } }), OutcomeUnknown);
+  // The API's own refusal of a request with a key is about all its attempts.
+  proxy.given("drop", { status: 409, slug: "deleting" });
+  await assert.rejects(create(new Quick()), problems.Deleting);
+  // What the API names to read stays named.
+  proxy.given({ status: 503, slug: "outcome-unknown", headers: { location: "/nodes/named" } }, 401);
+  await assert.rejects(create(new Quick()), (error: unknown) => error instanceof OutcomeUnknown && error.location === "/nodes/named");
+});
+
+test("an answer says how long to wait, up to a minute", async () => {
+  const id = await made();
+  const later = (status: number, seconds: string): Order => ({ status, text: "{}", headers: { "retry-after": seconds } });
+  const quick = new Quick();
+  for (const status of [429, 503]) {
+    proxy.given(later(status, "2"));
+    assert.equal((await quick.getNode(id)).status, 200);
+    assert.equal(quick.paused.pop(), 2_000);
+    proxy.given(later(status, "61"));
+    await assert.rejects(quick.getNode(id), (error: unknown) => error instanceof Problem && error.status === status);
+    assert.equal(proxy.seen.length, 1);
+  }
+});
+
+test("answers of others, and of later versions, are understood", async () => {
+  const id = await made();
+  const problem = { "content-type": "application/problem+json" };
+  const mayBeDone: Order[] = [
+    { status: 500, slug: "of-a-later-version" },
+    { status: 502, text: '{"type": "https://example.org/problem"}', headers: problem },
+    { status: 503, text: "no JSON", headers: problem },
+    { status: 200, text: "<html>", headers: { "content-type": "text/html" } },
+  ];
+  for (const order of mayBeDone) {
+    proxy.given(order);
+    assert.equal((await new Quick().createNode({ parent: id })).status, 201);
+    assert.equal(new Set(proxy.seen).size, 1);
+    proxy.given(order);
+    await assert.rejects(new Quick({ idempotencyKeys: false }).createNode({ parent: id }), OutcomeUnknown);
+    assert.equal(proxy.seen.length, 1);
+  }
+  for (const text of ["null", "{}", "[]", '{"type": 1}', '{"type": "about:blank"}', "<html>"]) {
+    proxy.given({ status: 404, text, headers: problem });
+    await assert.rejects(new Quick().getNode(id), problems.NotFound);
+  }
+  proxy.given(...Array.from({ length: 5 }, () => mayBeDone[3]!));
+  await assert.rejects(new Quick().getNode(id), NoAnswer);
+});
+
+test("what JSON has no form of is written, or refused before it is sent", async () => {
+  const attributes = { tags: new Set(["a", "b"]), long: 12345678901234567890n, deep: [{ bytes: Uint8Array.of(0, 255), buffer: Buffer.from([1]) }] };
+  const id = await made();
+  await direct.patchNode(id, { attributes });
+  assert.deepEqual((await direct.getNode(id, {}, { exactNumbers: true })).body.attributes, {
+    tags: values.set(["a", "b"]), long: values.number("12345678901234567890"), deep: [{ bytes: { $binary: "AP8=" }, buffer: { $binary: "AQ==" } }],
+  });
+  proxy.given();
+  for (const wrong of [NaN, Infinity, new Map()]) await assert.rejects(new Quick().patchNode(id, { attributes: { wrong } }), TypeError);
+  const cycle: Record<string, unknown> = {};
+  cycle["itself"] = cycle;
+  await assert.rejects(new Quick().createNode({ attributes: cycle }), TypeError);
+  assert.equal(proxy.seen.length, 0);
+});
+
+test("a query is in the URL as signatures and older browsers want it", async () => {
+  const size = Object.getOwnPropertyDescriptor(URLSearchParams.prototype, "size")!;
+  const asked: string[] = [];
+  const noting = new Sapwood(url, {
+    fetch: (input, init) => {
+      asked.push(String(input));
+      return fetch(input, init);
+    },
+  });
+  Object.defineProperty(URLSearchParams.prototype, "size", { value: undefined, configurable: true });
+  try {
+    await noting.getNodes({ ids: ["a b", "a+b"] }).first();
+    await noting.getHealth();
+  } finally {
+    Object.defineProperty(URLSearchParams.prototype, "size", size);
+  }
+  assert.deepEqual(asked, [`${url}/nodes?ids=a%20b&ids=a%2Bb`, `${url}/health`]);
 });
 
 test("reads are asked again, each page by itself, and headers may be asked for", async () => {
