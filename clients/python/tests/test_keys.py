@@ -46,6 +46,11 @@ def order_value(value: Any) -> Any:
     return Decimal(value["number"]) if isinstance(value, dict) else read(value)
 
 
+def wrong_type(value: Any) -> Any:
+    """What a program without types may give."""
+    return value
+
+
 def asked(vector: dict[str, Any]) -> KeyRange:
     helper, of = vector["helper"], vector["of"]
     of_table = Keys(node=vector.get("node", "NODE"), tenant=vector.get("tenant"))
@@ -110,6 +115,9 @@ class KeysTest(unittest.TestCase):
             (lambda: of_table.level("d", 0), "depth"),
             (lambda: of_table.revision("d", "Audit", 0), "version"),
             (lambda: of_table.next_revision("d", "Audit", 999_999), "version"),
+            (lambda: of_table.next_revision("d", "Audit", wrong_type(0.5)), "version"),
+            (lambda: of_table.descendants("d", wrong_type(1.5)), "depth"),
+            (lambda: of_table.level("d", wrong_type(1.5)), "depth"),
             (lambda: of_table.children_in_order("d", attributes=5), "number"),
             (lambda: of_table.children_in_order("d", start=float("nan")), "number"),
             (lambda: of_table.node("\ud800"), "text"),
@@ -122,6 +130,10 @@ class KeysTest(unittest.TestCase):
             with self.assertRaises(InvalidKey) as raised:
                 wrong()
             self.assertEqual(raised.exception.kind, kind)
+
+    def test_numbers_may_be_boto3s(self) -> None:
+        self.assertEqual(Keys().next_revision("d", "Audit", wrong_type(Decimal("1.2E+3"))), Keys().revision("d", "Audit", 1_201))
+        self.assertEqual(Keys().descendants("d", wrong_type(Decimal("1E+1"))), Keys().descendants("d", 10))
 
     def test_conditions_are_as_boto3_takes_them(self) -> None:
         made = Keys(node="METADATA", partition_key="pk", sort_key="sk").descendants("D", max=2)

@@ -38,8 +38,12 @@ class InvalidKey(ValueError):
     `separator`, `number`, `text` or `names`."""
 
     def __init__(self, kind: str, message: str) -> None:
-        super().__init__(message)
+        super().__init__(kind, message)
         self.kind = kind
+        self._message = message
+
+    def __str__(self) -> str:
+        return self._message
 
 
 @dataclass(frozen=True)
@@ -119,7 +123,7 @@ class Keys:
 
     def descendants(self, id: str, min: int = 1, max: int = DEPTH_MAX) -> KeyRange:
         """What is below a node, from level `min` to level `max`. From 0 on the node's own base record comes first."""
-        low = self.node_sort_key if _depth(min, 0) == 0 else f"{self.node_sort_key}#{min:04}#"
+        low = self.node_sort_key if _depth(min, 0) == 0 else f"{self.node_sort_key}#{_depth(min, 0):04}#"
         return self._range(self.partition(id), low, f"{self.node_sort_key}#{_depth(max, 0):04}$")
 
     def level(self, id: str, depth: int, id_prefix: str = "") -> KeyRange:
@@ -294,8 +298,10 @@ def number_part(number: Numeric | str) -> str:
 
 def version_prefix(version: int) -> str:
     """A version as a sort key begins with it: `v003`, `va1000`, `vb10000`, `vc100000`, so that byte order is number order."""
-    if not 1 <= version <= VERSION_MAX:
+    if not 1 <= version <= VERSION_MAX or version != int(version):
         raise InvalidKey("version", f"a version is from 1 to {VERSION_MAX}")
+    # boto3 reads numbers as decimals.
+    version = int(version)
     return f"v{version:03}" if version < 1_000 else f"v{'abc'[len(str(version)) - 4]}{version}"
 
 
@@ -352,9 +358,9 @@ def _sort_key(text: str) -> str:
 
 
 def _depth(depth: int, least: int) -> int:
-    if not least <= depth <= DEPTH_MAX:
+    if not least <= depth <= DEPTH_MAX or depth != int(depth):
         raise InvalidKey("depth", f"a depth is from {least} to {DEPTH_MAX}")
-    return depth
+    return int(depth)
 
 
 def _bounded(part: str, text: str, limit: int) -> str:
