@@ -2,13 +2,18 @@
 answers."""
 
 import asyncio
+import fcntl
 import os
+import pickle
 import re
+import resource
+import socket
 import threading
 import time
 import unittest
 import uuid
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from decimal import Decimal
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,7 +22,8 @@ from typing import Any
 from urllib.parse import urlsplit
 
 from sapwood_client import (
-    Answer, AsyncSapwood, NoAnswer, OutcomeUnknown, Problem, Response, Sapwood, Session, TookTooLong, in_path, problem_of, problems, values,
+    Answer, AsyncSapwood, InvalidKey, NoAnswer, OutcomeUnknown, Problem, Request, Response, Sapwood, Session, TookTooLong, Transport, in_path, problem_of,
+    problems, values,
 )
 from sapwood_client.models import PatchNode
 from sapwood_client.operations import OPERATIONS, AsyncOperations
@@ -205,6 +211,55 @@ class Api(unittest.TestCase):
         self.api.done(begun)
         self.assertEqual(self.api.get_operation(begun.body["id"]).body["status"], "done")
 
+    def test_answers_without_a_body_of_batches_and_of_revisions_are_waited_for(self) -> None:
+        asked, api = list[str](), self.api
+        api._sender.transport = noting(asked)
+        id = f"a/b {prefixed()}"
+        child, to = f"{id}-0", f"{id}-to"
+        api.create_node({"id": id})
+        api.create_node({"id": child, "parent": id}, wait=5)
+        api.create_node({"id": to, "parent": id}, wait=5)
+        api.done(api.patch_node(child, {"parent": to}, minimal=True))
+        self.assertIn(f"/nodes/{in_path(child)}/fanout?below=true", asked[-1])
+        # No node has this id, so only the token tells of the revision. An answer is 202 if its wait was too short.
+        appended = api.append_revision(f"{id} nobody", "Audit", {"attributes": {}})
+        api.done(replace(appended, status=202))
+        self.assertIn(f"written={appended.written}", asked[-1])
+        api.done(api.batch({"operations": [{"patch": {"id": child, "parent": id}}, {"delete": {"id": to}}]}))
+        api.done(api.batch({"operations": [{"delete": {"id": id, "children": "delete"}}]}))
+        self.assertIn("/operations/", asked[-1])
+        with self.assertRaises(problems.NotFound):
+            api.get_node(child)
+
+    def test_a_query_is_in_the_url_as_signatures_want_it(self) -> None:
+        asked = list[str]()
+        self.api._sender.transport = noting(asked)
+        self.api.get_nodes(["a b", "a+b"]).first()
+        self.assertEqual(asked, [f"{URL}/nodes?ids=a%20b&ids=a%2Bb"])
+
+    def test_a_process_may_have_many_files_and_be_forked(self) -> None:
+        connections = Connections()
+        self.addCleanup(connections.close)
+        health = Request("GET", f"{URL}/health", {}, None)
+        self.assertEqual(connections(health, 5).status, 200)
+        connection = connections._of_thread.kept.connection
+        first = connection.sock
+        # A file past those that `select` takes.
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self.addCleanup(resource.setrlimit, resource.RLIMIT_NOFILE, (soft, hard))
+        connection.sock = socket.socket(fileno=fcntl.fcntl(first.fileno(), fcntl.F_DUPFD, 1_100))
+        first.close()
+        self.assertEqual(connections(health, 5).status, 200)
+        self.assertIs(connections._of_thread.kept.connection, connection)
+        # What a child asks, it asks on a connection of its own.
+        child = os.fork()
+        if child == 0:
+            os._exit(0 if connections._connection("http", urlsplit(URL).netloc, 5) is not connection else 1)
+        self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), 0)
+        self.assertEqual(connections(health, 5).status, 200)
+        self.assertIs(connections._of_thread.kept.connection, connection)
+
     def test_what_takes_too_long_is_told(self) -> None:
         api = Sapwood(URL, transport=lambda request, timeout: self.running(Connections()(request, timeout), request.url))
         with self.assertRaises(TookTooLong):
@@ -262,6 +317,17 @@ class Api(unittest.TestCase):
         for thread in threads:
             thread.join()
         self.assertEqual((failures, self.api.count(id)), ([], 20))
+
+
+def noting(asked: list[str]) -> Transport:
+    """A transport that notes which URLs it reads."""
+    connections = Connections()
+
+    def sent(request: Request, timeout: float) -> Response:
+        asked.extend([request.url] if request.method == "GET" else [])
+        return connections(request, timeout)
+
+    return sent
 
 
 class Proxy(ThreadingHTTPServer):
@@ -416,6 +482,51 @@ class LostAnswers(unittest.TestCase):
         with self.assertRaises(NoAnswer):
             gone.create_node({})
 
+    def test_an_attempt_that_may_have_been_done_isnt_forgotten_when_a_later_one_is_refused(self) -> None:
+        in_progress = problem(409, "in-progress", **{"retry-after": "0"})
+        for refusal, attempts in ((429, 3), (in_progress, 3), (401, 2), (403, 2), (problem(403, "forbidden"), 2)):
+            with self.subTest(refusal=refusal), Proxy("lose", *[refusal] * 9) as proxy:
+                with self.assertRaises(OutcomeUnknown) as unknown:
+                    self.through(proxy, attempts=3).create_node({"parent": self.node})
+                self.assertIsInstance(unknown.exception.__cause__, Problem)
+                self.assertEqual(len(proxy.seen), attempts)
+        with Proxy("lose", 401) as proxy, self.assertRaises(OutcomeUnknown):
+            self.through(proxy).patch_node(self.node, {"attributes": {"a": 1}})
+        # The API's own refusal of a request with a key is about all its attempts.
+        with Proxy("drop", problem(409, "deleting")) as proxy, self.assertRaises(problems.Deleting):
+            self.through(proxy).create_node({"parent": self.node})
+        # What the API names to read stays named.
+        with Proxy(problem(503, "outcome-unknown", location="/nodes/named"), 401) as proxy, self.assertRaises(OutcomeUnknown) as unknown:
+            self.through(proxy).create_node({"parent": self.node})
+        self.assertEqual(unknown.exception.location, "/nodes/named")
+
+    def test_an_answer_says_how_long_to_wait_up_to_a_minute(self) -> None:
+        for status in (429, 503):
+            with Proxy((status, {"retry-after": "2"}, b"{}"), (status, {"retry-after": "61"}, b"{}")) as proxy:
+                api, slept = self.through(proxy), list[float]()
+                api._sender.sleep = slept.append
+                with self.assertRaises(Problem):
+                    api.get_node(self.node)
+                self.assertEqual((slept, len(proxy.seen)), ([2], 2))
+
+    def test_answers_of_others_and_of_later_versions_are_understood(self) -> None:
+        kind = {"content-type": "application/problem+json"}
+        html = 200, {"content-type": "text/html"}, b"<html>"
+        foreign = 502, kind, b'{"type": "https://example.org/problem"}'
+        for order in (problem(500, "of-a-later-version"), foreign, (503, kind, b"no JSON"), html):
+            with self.subTest(order=order):
+                with Proxy(order) as proxy:
+                    self.assertEqual(self.through(proxy).create_node({"parent": self.node}).status, 201)
+                    self.assertEqual(len(set(proxy.seen)), 1)
+                with Proxy(order) as proxy, self.assertRaises(OutcomeUnknown):
+                    self.through(proxy, idempotency_keys=False).create_node({"parent": self.node})
+                self.assertEqual(len(proxy.seen), 1)
+        for text in (b"null", b"{}", b"[]", b'{"type": 1}', b'{"type": "about:blank"}', b"<html>"):
+            with self.subTest(text=text), Proxy((404, kind, text)) as proxy, self.assertRaises(problems.NotFound):
+                self.through(proxy).get_node(self.node)
+        with Proxy(*[html] * 5) as proxy, self.assertRaises(NoAnswer):
+            self.through(proxy).get_node(self.node)
+
     def test_reads_are_asked_again(self) -> None:
         with Proxy("drop", 502, "lose", problem(503, "unavailable", **{"retry-after": "0"})) as proxy:
             self.assertEqual(self.through(proxy).get_node(self.node).body["id"], self.node)
@@ -450,6 +561,13 @@ class Document(unittest.TestCase):
             self.assertTrue(type(found) is kind and found.slug == slug)
         later = problem_of({"type": "urn:sapwood:problem:of-a-later-version", "title": "T", "status": 409, "detail": "D"})
         self.assertTrue(type(later) is Problem and str(later) == "T: D")
+
+    def test_errors_come_from_one_process_to_another(self) -> None:
+        refused = problem_of({"type": "urn:sapwood:problem:name-taken", "title": "T", "status": 409, "detail": "D", "node": "N"}, "/nodes/N")
+        assert isinstance(refused, problems.NameTaken)
+        for error in (refused, OutcomeUnknown("message", "/nodes/N"), InvalidKey("empty", "message")):
+            again = pickle.loads(pickle.dumps(error))
+            self.assertEqual((type(again), str(again), again.__dict__), (type(error), str(error), error.__dict__))
 
     def test_a_session_is_a_client(self) -> None:
         self.assertIsInstance(Sapwood("http://127.0.0.1:1").session(), Session)

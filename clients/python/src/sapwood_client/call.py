@@ -10,11 +10,14 @@ import uuid
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, NamedTuple, TypedDict, TypeVar
-from urllib.parse import urlencode, urlsplit
+from urllib.parse import quote, urlencode, urlsplit
 
 from . import values
-from .problems import NoAnswer, OutcomeUnknown, PreconditionFailed, Problem, SapwoodError, problem_of
+from .problems import Forbidden, NoAnswer, OutcomeUnknown, PreconditionFailed, Problem, SapwoodError, Unavailable, problem_of
 from .transport import Request, Response, Transport
+
+# The longest time that the client waits because an answer asks for it. Past that the caller gets the answer.
+_RETRY_AFTER_SECONDS_MAX = 60
 
 Body = TypeVar("Body", covariant=True)
 Page = TypeVar("Page", bound=Mapping[str, Any])
@@ -135,9 +138,9 @@ class Sender:
 @dataclass(frozen=True)
 class _Failed:
     error: SapwoodError
-    # Nothing was done, and the same request may come out otherwise after so many seconds.
+    # After so many seconds the same request may come out otherwise.
     retry_after: float | None
-    # Nobody knows whether it was done.
+    # True: nobody knows whether it was done. False: it wasn't.
     may_be_done: bool
 
 
@@ -152,7 +155,8 @@ def url_of(base: str, operation: Operation, path: Mapping[str, str | int], query
     """The URL of a call."""
     filled = re.sub(r"\{(\w+)\}", lambda found: in_path(str(path[found[1]])), operation.path)
     texts = {name.rstrip("_"): _texts(value) for name, value in query.items() if value is not None}
-    asked = urlencode([(name, text) for name, given in texts.items() for text in given])
+    # Signatures of AWS read a `+` as it stands, so a space is `%20`.
+    asked = urlencode([(name, text) for name, given in texts.items() for text in given], quote_via=quote)
     return base.rstrip("/") + filled + (f"?{asked}" if asked else "")
 
 
@@ -176,21 +180,28 @@ def send(sender: Sender, operation: Operation, url: str, body: Any, options: Map
         found = _attempted(sender, operation, url, body, options, key)
         if isinstance(found, Answer):
             return found
-        error = found.error
-        # Of an earlier attempt that was done, this is what the same condition says now.
-        if unknown and key is None and isinstance(error, PreconditionFailed):
-            raise OutcomeUnknown("an earlier attempt got no answer, and its condition doesn't hold any more", place) from error
+        error, retry_after = found.error, found.retry_after
         if found.may_be_done and not reads:
             unknown = error
         if found.may_be_done:
-            goes_on = is_repeatable and not (isinstance(error, OutcomeUnknown) and key is None)
+            is_sent_again = is_repeatable and not (isinstance(error, OutcomeUnknown) and key is None)
         else:
-            goes_on = found.retry_after is not None
-        if not goes_on or attempt >= sender.attempts:
-            if not found.may_be_done or reads or isinstance(error, OutcomeUnknown):
+            is_sent_again = retry_after is not None
+        if not is_sent_again or attempt >= sender.attempts or (retry_after or 0) > _RETRY_AFTER_SECONDS_MAX:
+            if unknown is None or isinstance(error, OutcomeUnknown):
                 raise error
-            raise OutcomeUnknown(str(error), place) from error
-        sender.sleep(max(found.retry_after or 0, random.uniform(0, min(5, 0.1 * 2**attempt))))
+            if not found.may_be_done and retry_after is None and _is_about_all(error, key):
+                raise error
+            message = str(error) if unknown is error else f"an earlier attempt may have been done ({unknown}), and then: {error}"
+            raise OutcomeUnknown(message, unknown.location if isinstance(unknown, OutcomeUnknown) else place) from error
+        sender.sleep(max(retry_after or 0, random.uniform(0, min(5, 0.1 * 2**attempt))))
+
+
+def _is_about_all(error: SapwoodError, key: str | None) -> bool:
+    """True if the refusal of an attempt holds for those before it: the API itself has looked at what is there, and by
+    the key whether the request was carried out. A condition without a key can be broken by the request itself."""
+    is_of_the_api = isinstance(error, Problem) and error.slug != "" and not isinstance(error, Forbidden)
+    return is_of_the_api and (key is not None or not isinstance(error, PreconditionFailed))
 
 
 def _attempted(
@@ -206,25 +217,34 @@ def _attempted(
         none = NoAnswer(f"no answer to {operation.method} {urlsplit(url).path}: {error or type(error).__name__}")
         none.__cause__ = error
         return _Failed(none, 0 if never_sent else None, not never_sent)
+    body = _parsed(response.body)
     if 200 <= response.status < 300 or response.status == 304:
-        return _answer(response)
+        if body is None and response.body:
+            said = response.body[:100].decode(errors="replace")
+            return _Failed(NoAnswer(f"the answer to {operation.method} {urlsplit(url).path} isn't JSON: {said}"), None, True)
+        return _answer(response, body)
     location, told = response.headers.get("location"), response.headers.get("retry-after", "")
     retry_after = float(told) if told.isdecimal() else None
-    if not response.headers.get("content-type", "").startswith("application/problem+json"):
-        # API Gateway's own answer. It refuses, or its function has failed or run out of time after it may have written.
+    is_problem = response.headers.get("content-type", "").startswith("application/problem+json") and isinstance(body, dict)
+    if not is_problem or not str(body.get("type")).startswith("urn:sapwood:problem:"):
+        # API Gateway's own answer, or a proxy's. It refuses, or its function has failed or run out of time after it may
+        # have written.
         title = response.reason or f"HTTP {response.status}"
-        gateway = {"type": "about:blank", "title": title, "status": response.status, "detail": _message(response.body)}
-        wait = (retry_after or 0) if response.status == 429 else None
-        return _Failed(problem_of(gateway, location), wait, response.status >= 500)
-    problem = problem_of(values.loads(response.body), location)
-    may_be_done = isinstance(problem, OutcomeUnknown) or (isinstance(problem, Problem) and problem.slug == "internal")
-    return _Failed(problem, retry_after, may_be_done)
+        detail = body.get("message") if isinstance(body, dict) else None
+        detail = detail if isinstance(detail, str) else response.body.decode(errors="replace")
+        gateway = {"type": "about:blank", "title": title, "status": response.status, "detail": detail}
+        may_be_done = response.status >= 500
+        wait = (retry_after or 0) if response.status == 429 else retry_after if may_be_done else None
+        return _Failed(problem_of(gateway, location), wait, may_be_done)
+    problem = problem_of(body, location)
+    # Of the types that there are, this holds for `internal` and `outcome-unknown`. A later version may have others.
+    return _Failed(problem, retry_after, response.status >= 500 and not isinstance(problem, Unavailable))
 
 
-def _answer(response: Response) -> Answer[Any]:
+def _answer(response: Response, body: Any) -> Answer[Any]:
     headers = response.headers
     return Answer(
-        values.loads(response.body) if response.body else None,
+        body,
         response.status,
         headers.get("etag"),
         headers.get("sapwood-written"),
@@ -261,9 +281,9 @@ def _headers(operation: Operation, content: bytes | None, options: Mapping[str, 
     return {name: value for name, value in given.items() if value is not None}
 
 
-def _message(body: bytes) -> str:
+def _parsed(text: bytes) -> Any:
+    """The value of a JSON text. None for every other text."""
     try:
-        message = values.loads(body)["message"]
-    except (ValueError, LookupError, TypeError):
-        message = None
-    return message if isinstance(message, str) else body.decode(errors="replace")
+        return values.loads(text)
+    except ValueError:
+        return None

@@ -5,11 +5,12 @@ import time
 from collections.abc import Callable, Mapping
 from itertools import accumulate
 from typing import Any, Self
+from urllib.parse import unquote
 
 from .call import OPTIONS, Answer, CallOptions, Pages, Sender, send, url_of
 from .models import CountBody
 from .operations import OPERATIONS, Operations
-from .problems import TookTooLong
+from .problems import NotYetPlaced, TookTooLong
 from .transport import Connections, Request, Transport
 
 # Most tokens of a read, and most characters of them in a URL: API Gateway takes 10 KB of URL and headers.
@@ -68,19 +69,34 @@ class Sapwood(Operations):
                 return counted
 
     def done(self, begun: str | Answer[Any], timeout: float = 60) -> None:
-        """Waits until what a write has begun is done: a deletion, a copy, a move with all that is below, the rows of a node. Give its answer, or the
-        id of an operation."""
+        """Waits until what a write has begun is done: a deletion, a copy, a move with all that is below, the rows of a
+        write that wasn't waited for long enough (202), and all that of each operation of a batch. Give its answer, or
+        the id of an operation."""
         if isinstance(begun, str):
-            location, status, body = f"/operations/{begun}", 202, dict[str, Any]()
-        else:
-            location, status, body = begun.location or "", begun.status, begun.body or {}
-        found = re.search("/operations/([^/?]+)$", location) if status == 202 else None
-        below = "/fanout?below=true" in location
-        if found:
-            id = found[1]
-            self._until(f"the operation {id} isn't done", timeout, lambda: self.get_operation(id).body["status"] == "done")
-        elif "id" in body and (below or status == 202):
-            self.placed(body["id"], below=below, timeout=timeout)
+            return self._ended(begun, timeout)
+        self._done(begun.location or "", begun.status, begun.written, timeout)
+        for result in (begun.body or {}).get("results", []):
+            self._done(result.get("location", ""), result["status"], result.get("written"), timeout)
+
+    def _done(self, location: str, status: int, written: str | None, timeout: float) -> None:
+        operation = re.search("/operations/([^/?]+)$", location) if status == 202 else None
+        moved = re.search(r"/nodes/([^/?]+)/fanout\?below=true", location)
+        if operation:
+            self._ended(operation[1], timeout)
+        elif moved:
+            self.placed(unquote(moved[1].replace("~", "%")), below=True, timeout=timeout)
+        elif status == 202 and written:
+            self._until("the rows of the write aren't there", timeout, lambda: self._shows(written))
+
+    def _ended(self, operation: str, timeout: float) -> None:
+        self._until(f"the operation {operation} isn't done", timeout, lambda: self.get_operation(operation).body["status"] == "done")
+
+    def _shows(self, written: str) -> bool:
+        try:
+            self._call("get_nodes", {}, {"ids": ["-"], "written": [written]}, None)
+        except NotYetPlaced:
+            return False
+        return True
 
     def placed(self, id: str, *, below: bool = False, timeout: float = 60) -> None:
         """Waits until a node's rows are right, and with `below` until all that is below it is placed."""

@@ -11,7 +11,7 @@ class SapwoodError(Exception):
 
 
 class NoAnswer(SapwoodError):
-    """The API gave no answer that can be read, and nothing was written."""
+    """The API gave no answer that can be read, and nothing was written: to a read, or because a request was never sent."""
 
 
 class OutcomeUnknown(SapwoodError):
@@ -30,7 +30,8 @@ class Problem(SapwoodError):
     """The API has refused a request. There is a class for each type of problem."""
 
     def __init__(self, body: Mapping[str, Any], location: str | None = None) -> None:
-        super().__init__(f"{body['title']}: {body['detail']}")
+        # The arguments are kept as they are: by them an error is copied, and comes from one process to another.
+        super().__init__(body, location)
         # `urn:sapwood:problem:cycle`; `about:blank` for an answer of API Gateway itself.
         self.type: str = body["type"]
         self.title: str = body["title"]
@@ -42,6 +43,9 @@ class Problem(SapwoodError):
         # The node that has the name already (`NameTaken`).
         self.node: str | None = body.get("node")
         self.location = location
+
+    def __str__(self) -> str:
+        return f"{self.title}: {self.detail}"
 
     @property
     def slug(self) -> str:

@@ -1,7 +1,8 @@
 """How requests are sent: by http.client, on a connection for each thread that is kept open."""
 
 import http.client
-import select
+import os
+import selectors
 import threading
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
@@ -35,7 +36,7 @@ Transport = Callable[[Request, float], Response]
 class _Kept:
     """A thread's connection. It is closed with the thread."""
 
-    def __init__(self, to: tuple[str, str], connection: http.client.HTTPConnection) -> None:
+    def __init__(self, to: tuple[str, str, int], connection: http.client.HTTPConnection) -> None:
         self.to, self.connection = to, connection
 
     def __del__(self) -> None:
@@ -66,14 +67,16 @@ class Connections:
 
     def _connection(self, scheme: str, netloc: str, timeout: float) -> http.client.HTTPConnection:
         kept: _Kept | None = getattr(self._of_thread, "kept", None)
-        if kept and kept.to == (scheme, netloc) and not _is_closed(kept.connection):
+        # A process that was forked has its parent's connection: with both on it each could read the other's answers.
+        to = scheme, netloc, os.getpid()
+        if kept and kept.to == to and not _is_closed(kept.connection):
             kept.connection.timeout = timeout
             if kept.connection.sock:
                 kept.connection.sock.settimeout(timeout)
             return kept.connection
         kind = http.client.HTTPSConnection if scheme == "https" else http.client.HTTPConnection
         made = kind(netloc, timeout=timeout)
-        self._of_thread.kept = _Kept((scheme, netloc), made)
+        self._of_thread.kept = _Kept(to, made)
         return made
 
     def close(self) -> None:
@@ -83,4 +86,9 @@ class Connections:
 
 def _is_closed(connection: http.client.HTTPConnection) -> bool:
     """True if the server has closed an idle connection: a request on it would look like one whose answer was lost."""
-    return connection.sock is not None and bool(select.select([connection.sock], [], [], 0)[0])
+    if connection.sock is None:
+        return False
+    # `select` itself takes no file past the 1,024th of a process.
+    with selectors.DefaultSelector() as selector:
+        selector.register(connection.sock, selectors.EVENT_READ)
+        return bool(selector.select(0))
