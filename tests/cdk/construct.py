@@ -34,6 +34,7 @@ STREAM = EVERYTHING["ExistingTableStreamArn"]
 CASES = {
     "defaults": {},
     "everything": EVERYTHING,
+    "everything with its table": {name: value for name, value in EVERYTHING.items() if name != "ExistingTableStreamArn"},
     "everything but gradual": EVERYTHING | {"GradualDeployment": "false", "Audit": "heal"},
     "dev": {"Stage": "dev", "Audit": "off", "OrderAttribute": "rank,name:caseless", "OrderByHand": "on", "Totals": "count,size"},
     "names": {"PartitionKey": "pk", "SortKey": "sk", "NodeSortKey": "METADATA", "FanOut": "off", "PathRows": "off", "Trash": "on"},
@@ -47,6 +48,8 @@ REFUSED = {
     "no issuer": ({"props": {"apiAuthorization": "JWT"}}, "JwtIssuer is needed with ApiAuthorization=JWT"),
     "no alarms": ({"props": {"stage": "dev", "gradualDeployment": True}}, "GradualDeployment=true needs the alarms of Stage=prod"),
     "no stream": ({"table": "deaf"}, "the table has no stream"),
+    "half a stream": ({"table": "half"}, "the table's stream has NEW_IMAGE"),
+    "no origin": ({"props": {"corsOrigins": ["https://a.example", "b c"]}}, "corsOrigins: https://a.example,b c doesn't match"),
 }
 
 
@@ -150,7 +153,8 @@ class Construct(unittest.TestCase):
         cls.temporary = Path(cls.enterClassContext(tempfile.TemporaryDirectory(prefix="cdk-")))
         cases = {name: {"props": properties(parameters), "table": parameters.get("ExistingTableStreamArn")} for name, parameters in CASES.items()}
         cases |= {name: case for name, (case, _) in REFUSED.items()}
-        cases |= {"table of the app": {"table": "own"}, "two": {"constructs": ["Trees", "Others"]}, "changed": {"props": {"trash": True}}}
+        cases |= {"table of the app": {"table": "own"}, "table with a key": {"table": "locked"}, "destroyed": {"destroyed": True}, "origin": {"origin": True}}
+        cases |= {"two": {"constructs": ["Trees", "Others"]}, "changed": {"props": {"trash": True}}}
         cls.refused = cls.synthesize(cases, cls.temporary / "out")
 
     @classmethod
@@ -216,6 +220,29 @@ class Construct(unittest.TestCase):
         self.assertEqual(named, {"Fn::Select": [1, {"Fn::Split": ["/", {"parts": [stream, "/"]}]}]})
         self.assertEqual(made.outputs["TableStreamArn"], stream)
 
+    def test_the_key_of_a_table_is_in_the_functions_and_the_callers_policies(self):
+        def keys_of(resources, name):
+            statements = [one for policy in resources[name]["Properties"]["Policies"] for one in policy["PolicyDocument"]["Statement"]]
+            return [one["Resource"] for one in statements if "kms:Decrypt" in one["Action"]]
+
+        made = self.synthesized("table with a key")
+        (key,) = (id for id, one in made.template["Resources"].items() if one["Type"] == "AWS::KMS::Key")
+        for role in ("StreamHandlerRole", "ApiReaderRole", "ApiWriterRole", "AuditorRole"):
+            self.assertEqual(keys_of(made.resources, role), [{"Fn::GetAtt": [key, "Arn"]}], role)
+        # Whoever is given the construct's own table gets its key.
+        (caller,) = (one for id, one in self.synthesized("everything with its table").template["Resources"].items() if id.startswith("TreesCallerDefaultPolicy"))
+        granted = [one["Resource"] for one in caller["Properties"]["PolicyDocument"]["Statement"] if "kms:Decrypt" in one["Action"]]
+        self.assertEqual(granted, [EVERYTHING["KmsKeyArn"]])
+
+    def test_an_app_may_have_its_table_deleted(self):
+        kept, deleted = (self.synthesized(case).resources["Table"] for case in ("defaults", "destroyed"))
+        self.assertEqual((kept["DeletionPolicy"], kept["UpdateReplacePolicy"]), ("Retain", "Retain"))
+        self.assertEqual((deleted["DeletionPolicy"], deleted["UpdateReplacePolicy"]), ("Delete", "Delete"))
+
+    def test_a_list_may_have_what_is_known_only_later(self):
+        origins = self.synthesized("origin").resources["Api"]["Properties"]["CorsConfiguration"]["AllowOrigins"]
+        self.assertEqual(origins, {"Fn::Split": [",", {"parts": ["http://localhost:5173,https://", {"Ref": "Domain"}]}]})
+
     def test_versions_follow_the_parameters_and_nothing_else(self):
         def versions(case):
             resources = json.loads((self.temporary / "out" / case / "App.template.json").read_text())["Resources"]
@@ -230,6 +257,10 @@ class Construct(unittest.TestCase):
 
     def test_a_stack_can_have_two(self):
         one, other = self.synthesized("two"), self.synthesized("two", "Others")
+        for resource, property in (("Api", "Name"), ("ApiAccessLogs", "LogGroupName")):
+            names = [made.resources[resource]["Properties"].pop(property) for made in (one, other)]
+            self.assertNotEqual(*names)
+            self.assertIn("-Others", json.dumps(names[1]))
         self.assertEqual(one.resources, other.resources)
         self.assertEqual(set(one.names) & set(other.names), set())
 
@@ -334,8 +365,8 @@ class FromABucket(unittest.TestCase):
 
 def main(names):
     loader, result = unittest.TestLoader(), Result()
-    for case in names or ("Construct", "Deployed", "FromABucket"):
-        loader.loadTestsFromName(case, sys.modules[__name__]).run(result)
+    # In one suite: a class's fixture is there until the last of its tests.
+    loader.loadTestsFromNames(names or ("Construct", "Deployed", "FromABucket"), sys.modules[__name__]).run(result)
     print(f"\ntest result: cdk. {result.passed} passed; {result.failed} failed;")
     return result.failed != 0 or result.passed == 0
 

@@ -6,9 +6,10 @@ const { join } = require("node:path");
 const cdk = require("aws-cdk-lib");
 const dynamodb = require("aws-cdk-lib/aws-dynamodb");
 const iam = require("aws-cdk-lib/aws-iam");
+const kms = require("aws-cdk-lib/aws-kms");
 const { Sapwood } = require("@sapwood/cdk");
 
-function app({ props = {}, table, constructs = ["Trees"], bucket, url }, outdir) {
+function app({ props = {}, table, constructs = ["Trees"], bucket, url, destroyed, origin }, outdir) {
   const context = { "aws:cdk:enable-path-metadata": true, "aws:cdk:disable-stack-trace": true };
   const made = new cdk.App({ ...(outdir && { outdir }), context, analyticsReporting: false });
   // The command's own roles and bucket are made by `cdk bootstrap`, which a rehearsal doesn't have.
@@ -20,15 +21,28 @@ function app({ props = {}, table, constructs = ["Trees"], bucket, url }, outdir)
       sortKey: { name: "SK", type: dynamodb.AttributeType.STRING },
       dynamoStream: dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
     }),
+    half: () => new dynamodb.TableV2(stack, "Table", {
+      partitionKey: { name: "PK", type: dynamodb.AttributeType.STRING },
+      dynamoStream: dynamodb.StreamViewType.NEW_IMAGE,
+    }),
+    locked: () => new dynamodb.Table(stack, "Table", {
+      partitionKey: { name: "PK", type: dynamodb.AttributeType.STRING },
+      sortKey: { name: "SK", type: dynamodb.AttributeType.STRING },
+      stream: dynamodb.StreamViewType.NEW_AND_OLD_IMAGES,
+      encryptionKey: new kms.Key(stack, "TableKey"),
+    }),
     deaf: () => new dynamodb.Table(stack, "Table", { partitionKey: { name: "PK", type: dynamodb.AttributeType.STRING } }),
     existing: arn => dynamodb.Table.fromTableAttributes(stack, "Table", { tableArn: arn.split("/stream/")[0], tableStreamArn: arn }),
   };
   const given = table && (tables[table] ? tables[table]() : tables.existing(table));
+  // An origin that is known only when the stack is deployed.
+  if (origin) props.corsOrigins = ["http://localhost:5173", `https://${new cdk.CfnParameter(stack, "Domain").valueAsString}`];
   for (const [position, name] of constructs.entries()) {
     const trees = new Sapwood(stack, name, { ...props, ...(given && { table: given }), ...(position > 0 && { outputs: false }) });
     const role = new iam.Role(stack, `${name}Caller`, { assumedBy: new iam.AccountPrincipal("111122223333") });
     trees.grantInvoke(role, "GET/*");
     trees.table.grantReadData(role);
+    if (destroyed) trees.resource("Table").applyRemovalPolicy(cdk.RemovalPolicy.DESTROY);
     if (url) {
       for (const name of ["StreamHandler", "ApiReader", "ApiWriter", "Auditor"]) {
         trees.resource(name).addPropertyOverride("Environment.Variables.AWS_ENDPOINT_URL", url);

@@ -3,9 +3,10 @@
 import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
-import { CfnOutput, CfnResource, Stack, Token } from "aws-cdk-lib";
+import { Aws, type CfnDeletionPolicy, CfnOutput, CfnResource, Stack, Token } from "aws-cdk-lib";
 import * as dynamodb from "aws-cdk-lib/aws-dynamodb";
 import * as iam from "aws-cdk-lib/aws-iam";
+import * as kms from "aws-cdk-lib/aws-kms";
 import { Asset } from "aws-cdk-lib/aws-s3-assets";
 import { Construct } from "constructs";
 import type { SapwoodParameters } from "./parameters.js";
@@ -22,7 +23,7 @@ export interface SapwoodProps extends SapwoodParameters {
    */
   readonly table?: dynamodb.ITable;
   /**
-   * True: the stack has the outputs of Sapwood's own stack, by which `sapwood doctor --stack` and other programs find what there is. One construct
+   * True: the stack has the outputs of Sapwood's own stack, by which programs such as `infra/smoke --stack` find what there is. One construct
    * of a stack can have them.
    *
    * @default true
@@ -50,11 +51,16 @@ export class Sapwood extends Construct {
   constructor(scope: Construct, id: string, props: SapwoodProps = {}) {
     super(scope, id);
     const { table, outputs = true, ...given } = props;
-    const streamArn = table?.tableStreamArn;
-    if (table && streamArn === undefined) throw new Error("the table has no stream: give it one of new and old images (`dynamoStream`, `stream`)");
+    const ofTable = table && {
+      existingTableStreamArn: streamOf(table),
+      // Without the key's permissions no function could read the table.
+      kmsKeyArn: given.kmsKeyArn ?? table.encryptionKey?.keyArn,
+    };
     const template = read(asText(given.gradualDeployment ?? false) === "true" ? "gradual.json" : "template.json");
-    const parameters = checked(template.Parameters, { ...given, ...(streamArn && { existingTableStreamArn: streamArn }) });
-    const standing = new Standing(template, parameters, (name, attribute) => {
+    const parameters = checked(template.Parameters, { ...given, ...ofTable });
+    // Two constructs of one stack can't have one name. Only one has the stack's outputs.
+    const stackName = outputs ? Aws.STACK_NAME : `${Aws.STACK_NAME}-${id}`;
+    const standing = new Standing(template, parameters, stackName, (name, attribute) => {
       const resource = this.made.get(name);
       if (!resource) throw new Error(`the template refers to ${name}, which these parameters leave out`);
       return attribute === undefined ? Token.asString(resource.ref) : resource.getAtt(attribute);
@@ -76,13 +82,16 @@ export class Sapwood extends Construct {
       this.made.set(name, new CfnResource(this, named(template, name, Type, parameters, asset, this), { type: Type, properties: holder }));
     }
     for (const name of standing.resources) {
-      const { Type, Properties, Condition: _, DependsOn = [], ...attributes } = template.Resources[name]!;
+      const { Type, Properties, Condition: _, DependsOn = [], DeletionPolicy, UpdateReplacePolicy, ...attributes } = template.Resources[name]!;
       const resource = this.made.get(name)!;
       // The resource keeps the object that it was given, and is synthesized later.
       Object.assign(properties.get(name)!, standing.resolved(placed(Type, Properties, asset)));
       for (const [attribute, value] of Object.entries(attributes)) resource.addOverride(attribute, standing.resolved(value));
+      // As options of the resource, and no overrides, so that `applyRemovalPolicy` of an app has the last word.
+      resource.cfnOptions.deletionPolicy = DeletionPolicy as CfnDeletionPolicy | undefined;
       // A version is kept in either case. The CDK warns of a resource that says one half of that.
-      if (Type === "AWS::Lambda::Version") resource.addOverride("UpdateReplacePolicy", "Retain");
+      const whenReplaced = Type === "AWS::Lambda::Version" ? DeletionPolicy : UpdateReplacePolicy;
+      resource.cfnOptions.updateReplacePolicy = whenReplaced as CfnDeletionPolicy | undefined;
       for (const other of [DependsOn].flat()) resource.node.addDependency(this.made.get(other)!);
     }
 
@@ -93,7 +102,10 @@ export class Sapwood extends Construct {
     this.apiUrl = this.outputs["ApiUrl"]!;
     this.apiId = this.outputs["ApiId"]!;
     this.failedRecordsBucketName = this.outputs["FailedRecordsBucket"]!;
+    const key = parameters["KmsKeyArn"];
     this.table = table ?? dynamodb.Table.fromTableAttributes(this, "OwnTable", {
+      // For grants: who reads the table needs its key.
+      ...(key && { encryptionKey: kms.Key.fromKeyArn(this, "Key", key) }),
       tableArn: this.outputs["TableArn"]!,
       tableStreamArn: this.outputs["TableStreamArn"]!,
     });
@@ -112,6 +124,19 @@ export class Sapwood extends Construct {
     if (!found) throw new Error(`there is no resource ${name}: ${[...this.made.keys()].join(", ")}`);
     return found;
   }
+}
+
+/** The ARN of a table's stream, which must have new and old images. */
+function streamOf(table: dynamodb.ITable): string {
+  const needed = "Sapwood reads a stream of new and old images";
+  if (table.tableStreamArn === undefined) {
+    throw new Error(`the table has no stream. ${needed}: set \`dynamoStream\` (Table: \`stream\`) to NEW_AND_OLD_IMAGES, or import the table by \`fromTableAttributes\` with \`tableStreamArn\``);
+  }
+  const made = table.node.defaultChild;
+  const stream = made instanceof dynamodb.CfnTable || made instanceof dynamodb.CfnGlobalTable ? made.streamSpecification : undefined;
+  const images = (Stack.of(table).resolve(stream) as dynamodb.CfnTable.StreamSpecificationProperty | undefined)?.streamViewType;
+  if (images !== undefined && images !== "NEW_AND_OLD_IMAGES") throw new Error(`the table's stream has ${images}. ${needed}: NEW_AND_OLD_IMAGES`);
+  return table.tableStreamArn;
 }
 
 /** A template of this package. */

@@ -33,7 +33,9 @@ export type Reference = (resource: string, attribute?: string) => unknown;
 
 /** A template under parameters. A value may be a token: it is taken for one that is given, and equal to no text. */
 export class Standing {
-  constructor(private readonly template: Template, private readonly parameters: Readonly<Record<string, string>>, private readonly refer: Reference) {}
+  constructor(
+    private readonly template: Template, private readonly parameters: Readonly<Record<string, string>>, private readonly stackName: string,
+    private readonly refer: Reference) {}
 
   /** The names of the resources that there are. */
   get resources(): string[] {
@@ -91,6 +93,7 @@ export class Standing {
 
   private reference(name: string): unknown {
     if (name === "AWS::NoValue") return undefined;
+    if (name === "AWS::StackName") return this.stackName;
     if (name.startsWith("AWS::")) return Fn.ref(name);
     return this.parameters[name] ?? this.refer(name);
   }
