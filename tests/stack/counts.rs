@@ -6,7 +6,7 @@ use sapwood_core::keys::{Id, ItemKey, Schema};
 use sapwood_core::model::{COPYING, CopyMark, DELETING, DeletionMark, DeletionMode, TRASHED};
 use sapwood_engine::fanout::{Counts, Fanout, Run};
 use sapwood_table::{Condition, Deadline, DynamoTable, Table, Update};
-use sapwood_tests::client::{self, node, put, put_all};
+use sapwood_tests::client::{self, item, node, put, put_all, s};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::round_trips::RoundTrips;
 use sapwood_tests::running::{Running, TABLE, total};
@@ -367,6 +367,8 @@ async fn a_subtree_copied_costs_a_create_and_one_unit_more_for_each_node() {
     let running = Running::start(&[]).await;
     bush(&running).await;
     put(&running.client, TABLE, node("copy", Some("n3"), "top")).await;
+    let operation = Schema::default().operation_key(None, "op");
+    put(&running.client, TABLE, item([("PK", s(&operation.pk)), ("SK", s(&operation.sk))])).await;
     running.settle().await;
     running.take();
     let source = Id::new("top").unwrap();
@@ -377,8 +379,9 @@ async fn a_subtree_copied_costs_a_create_and_one_unit_more_for_each_node() {
     let counts = counted(&running).await;
     println!("40 nodes copied: {counts:?}");
     assert_eq!((counts.tally.nodes_copied, counts.tally.rows_deleted, counts.tally.touches), (40, 0, 0));
-    // The record, in a transaction, its lineage and its rows; and the mark, which is removed in the same step.
-    assert_eq!(counts.usage.write_units, counts.tally.rows_put as f64 + 3.0 * 40.0 + 2.0);
+    // The record, in a transaction, its lineage and its rows; and the mark, which is removed in the same step, and the
+    // operation's count.
+    assert_eq!(counts.usage.write_units, counts.tally.rows_put as f64 + 3.0 * 40.0 + 2.0 + 2.0);
     running.stop().await;
 }
 

@@ -164,23 +164,21 @@ impl Copying<'_> {
                 after.as_ref().ok_or(Failure::Again)?;
                 return Ok(Step { puts, after, claims });
             }
-            // A node that moves has two rows for a moment.
-            let one = id.as_ref().and_then(|id| found.remove(id));
-            if let Some((item, born)) = one.as_ref().and_then(|one| self.copy(look, one, &made, &there)) {
+            // A node that moves has two rows for a moment, and the copy of its parent can be made between them.
+            let one = id.as_ref().and_then(|id| found.get(id));
+            if let Some((one, (item, born))) = one.and_then(|one| Some((one, self.copy(look, one, &made, &there)?))) {
                 let more = item_bytes(&item).max(sent_bytes(&item) / 4);
                 if bytes + more > STEP_BYTES_MAX && !puts.is_empty() {
                     return Ok(Step { puts, after, claims });
                 }
                 bytes += more;
-                let one = one.ok_or(Failure::Again)?;
-                if let Some((key, claim)) = self.claim(&one, &born, &there) {
+                if let Some((key, claim)) = self.claim(one, &born, &there) {
                     // Other clients may have given two children one name. A transaction takes one claim of it.
                     there.claimed.insert(key);
                     claims.push(claim);
                 }
-                let one = one.copy;
-                puts.push(Action::Put { key: self.key(&one), item, condition: Condition::Absent });
-                made.insert(one, born);
+                puts.push(Action::Put { key: self.key(&one.copy), item, condition: Condition::Absent });
+                made.insert(one.copy.clone(), born);
             }
             after = Some(sort_key.clone());
         }

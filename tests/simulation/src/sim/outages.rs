@@ -170,12 +170,12 @@ fn redrive(
     })
 }
 
-/// The keys that the recipe "all items" of docs/recovery.md makes.
+/// The keys of all that a comparison looks at.
 fn all_keys(memory: &Memory) -> BTreeSet<ItemKey> {
     let contents = memory.contents();
     let keys = contents.iter().filter_map(|((pk, sk), item)| {
         let sk = match sk.as_str() {
-            "NODE" | "LINEAGE" => "NODE".to_owned(),
+            "NODE" | "LINEAGE" | "COUNTED" => "NODE".to_owned(),
             "CASCADE" => "LINEAGE".to_owned(),
             sk if sk.starts_with("v0_") => revision_of(sk, item)?,
             sk if version_of(sk).is_some() => sk.to_owned(),

@@ -108,6 +108,8 @@ pub struct History {
     schema: Schema,
     /// The attribute that orders siblings by hand.
     order: Option<String>,
+    /// True if reads may see a part of a transaction's writes before the others.
+    pub(super) is_torn: bool,
 }
 
 impl History {

@@ -132,7 +132,8 @@ impl History {
             // All that is written in a run is short, and has few siblings.
             _ => false,
         };
-        if is_right { Ok(()) } else { Err(format!("refused ({refusal:?}) for what never was so")) }
+        // Reads that see a part of a transaction can show what never was. Nothing is written because of it.
+        if is_right || self.is_torn { Ok(()) } else { Err(format!("refused ({refusal:?}) for what never was so")) }
     }
 
     /// The nodes above one, by parents that their records had at some time in between, each at another.
