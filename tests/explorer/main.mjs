@@ -634,8 +634,11 @@ test('a level of 1,000 children comes in pages, and all of it can be in view', a
     return (await drawn(page)).length > 200;
   });
   await hold('after=');
-  await scroll();
-  await held(2);
+  // The next page may be on its way already.
+  await until('a page held', async () => {
+    await scroll();
+    return page.evaluate(() => globalThis.held.length === 2);
+  });
   await hold('^$');
   await release(0);
   await until('what has changed', async () => (await drawn(page)).includes('  First'));

@@ -108,7 +108,7 @@ class Smoke(unittest.TestCase):
 
     def test_a_stack_that_works_is_all_right(self):
         table, where = self.stack()
-        code, said = self.run_to_its_end(*where, "--patience", "60")
+        code, said = self.run_to_its_end(*where, "--patience", "300")
         print(said)
         self.assertEqual(code, 0, said)
         self.assertEqual(re.findall(r"FAILED|isn't tried", said), [])
@@ -117,7 +117,7 @@ class Smoke(unittest.TestCase):
 
     def test_a_stack_with_every_kind_of_rows_is_all_right(self):
         table, where = self.stack_with_every_kind()
-        code, said = self.run_to_its_end(*where, "--patience", "60")
+        code, said = self.run_to_its_end(*where, "--patience", "300")
         self.assertEqual(code, 0, said)
         self.assertEqual(re.findall(r"FAILED|isn't tried", said), [])
         self.assertRegex(said, r"a root and a node get other places among their siblings \.\.\. ok")
@@ -187,7 +187,7 @@ class Smoke(unittest.TestCase):
         tenants = ["--parameter", "TenantClaim=tenant", "--claim", "tenant=acme", "--claim", "sub=ada"]
         table, where = self.stack(*parameters, *tenants)
         options = [word for value, option in OTHER.values() for word in (option, value)]
-        code, said = self.run_to_its_end(*where, *options, "--tenant", "acme", "--patience", "60")
+        code, said = self.run_to_its_end(*where, *options, "--tenant", "acme", "--patience", "300")
         self.assertEqual(code, 0, said)
         self.assertEqual(self.count(table), 0)
         code, said = self.run_to_its_end(*where)
@@ -224,7 +224,7 @@ class Smoke(unittest.TestCase):
 
     def test_a_run_that_is_interrupted_removes_what_it_wrote(self):
         table, where = self.stack()
-        run = self.start(*where, "--patience", "60")
+        run = self.start(*where, "--patience", "300")
         self.read_to(run, MOVED)
         run.send_signal(signal.SIGINT)
         said = run.communicate(timeout=600)[0]
@@ -237,7 +237,7 @@ class Smoke(unittest.TestCase):
         table.node("not of the run", name="stays")
         table.settle(self)
         before = table.items()
-        run = self.start(*where, "--patience", "60")
+        run = self.start(*where, "--patience", "300")
         prefix = re.search("prefix (.*)\n", self.read_to(run, "the API moves a subtree"))[1]
         run.kill()
         run.wait()
