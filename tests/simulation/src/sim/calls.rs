@@ -213,6 +213,11 @@ impl Calls {
         self.unseen.clear();
     }
 
+    /// An item as reads see it.
+    fn seen_item(&self, key: &ItemKey) -> Option<&Item> {
+        self.unseen.get(key).map_or_else(|| self.memory.get(key), |(_, item)| item.as_ref())
+    }
+
     /// The table as reads see it.
     fn seen(&self) -> Cow<'_, Memory> {
         if self.unseen.is_empty() {
@@ -444,7 +449,7 @@ impl Calls {
                         }
                         found.unprocessed.push(keys[*done].clone());
                     } else {
-                        found.items.extend(self.seen().get(&keys[*done]).cloned());
+                        found.items.extend(self.seen_item(&keys[*done]).cloned());
                     }
                     *done += 1;
                     if !whole && *done < keys.len() {
