@@ -622,7 +622,10 @@ test('a level of 1,000 children comes in pages, and all of it can be in view', a
   const hold = (pattern) => page.evaluate((pattern) => {
     globalThis.holds = new RegExp(pattern);
   }, pattern);
-  const held = (count) => until(`${count} held`, () => page.evaluate((count) => globalThis.held.length === count, count));
+  const held = (count, meanwhile) => until(`${count} held`, async () => {
+    await meanwhile?.();
+    return page.evaluate((count) => globalThis.held.length === count, count);
+  });
   const release = (at) => page.evaluate((at) => globalThis.held[at](), at);
   const scroll = () => page.evaluate(() => [...document.querySelectorAll('[data-more]')].at(-1)?.scrollIntoView());
   await hold('level\\?id=wide$');
@@ -635,10 +638,7 @@ test('a level of 1,000 children comes in pages, and all of it can be in view', a
   });
   await hold('after=');
   // The next page may be on its way already.
-  await until('a page held', async () => {
-    await scroll();
-    return page.evaluate(() => globalThis.held.length === 2);
-  });
+  await held(2, scroll);
   await hold('^$');
   await release(0);
   await until('what has changed', async () => (await drawn(page)).includes('  First'));

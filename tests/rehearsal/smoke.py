@@ -38,6 +38,8 @@ OTHER = {
 # Every kind of rows at once. Ordered roots and links to ids that aren't the run's stand in partitions of their own.
 EVERY_KIND = {"OrderAttribute": ("name", "--order-attribute"), "LinkAttributes": ("tags,seen", "--link-attributes")}
 MOVED = "two nested subtrees move at once ... ok"
+# For rows that have to come: beside tests that take both processors they are slow.
+PATIENT = ("--patience", "300")
 
 
 class Closed:
@@ -108,7 +110,7 @@ class Smoke(unittest.TestCase):
 
     def test_a_stack_that_works_is_all_right(self):
         table, where = self.stack()
-        code, said = self.run_to_its_end(*where, "--patience", "300")
+        code, said = self.run_to_its_end(*where, *PATIENT)
         print(said)
         self.assertEqual(code, 0, said)
         self.assertEqual(re.findall(r"FAILED|isn't tried", said), [])
@@ -117,7 +119,7 @@ class Smoke(unittest.TestCase):
 
     def test_a_stack_with_every_kind_of_rows_is_all_right(self):
         table, where = self.stack_with_every_kind()
-        code, said = self.run_to_its_end(*where, "--patience", "300")
+        code, said = self.run_to_its_end(*where, *PATIENT)
         self.assertEqual(code, 0, said)
         self.assertEqual(re.findall(r"FAILED|isn't tried", said), [])
         self.assertRegex(said, r"a root and a node get other places among their siblings \.\.\. ok")
@@ -187,7 +189,7 @@ class Smoke(unittest.TestCase):
         tenants = ["--parameter", "TenantClaim=tenant", "--claim", "tenant=acme", "--claim", "sub=ada"]
         table, where = self.stack(*parameters, *tenants)
         options = [word for value, option in OTHER.values() for word in (option, value)]
-        code, said = self.run_to_its_end(*where, *options, "--tenant", "acme", "--patience", "300")
+        code, said = self.run_to_its_end(*where, *options, "--tenant", "acme", *PATIENT)
         self.assertEqual(code, 0, said)
         self.assertEqual(self.count(table), 0)
         code, said = self.run_to_its_end(*where)
@@ -224,7 +226,7 @@ class Smoke(unittest.TestCase):
 
     def test_a_run_that_is_interrupted_removes_what_it_wrote(self):
         table, where = self.stack()
-        run = self.start(*where, "--patience", "300")
+        run = self.start(*where, *PATIENT)
         self.read_to(run, MOVED)
         run.send_signal(signal.SIGINT)
         said = run.communicate(timeout=600)[0]
@@ -237,7 +239,7 @@ class Smoke(unittest.TestCase):
         table.node("not of the run", name="stays")
         table.settle(self)
         before = table.items()
-        run = self.start(*where, "--patience", "300")
+        run = self.start(*where, *PATIENT)
         prefix = re.search("prefix (.*)\n", self.read_to(run, "the API moves a subtree"))[1]
         run.kill()
         run.wait()
