@@ -6,9 +6,9 @@ import io
 import json
 import os
 import shutil
-import socket
 import stat
 import subprocess
+import sys
 import tarfile
 import tempfile
 import time
@@ -17,6 +17,10 @@ import urllib.request
 from pathlib import Path
 
 from given import HERE_PLATFORM, ROOT, Dev, made, ran, scenario
+
+sys.path.append(str(ROOT / "tests" / "rehearsal"))
+
+from process import free_port  # noqa: E402
 
 HERE_ARCHITECTURE = {"linux-x64": "amd64", "linux-arm64": "arm64"}[HERE_PLATFORM]
 CRANE = sorted((ROOT / ".cache" / "crane").glob("crane-*/crane"))
@@ -79,13 +83,11 @@ class Images(unittest.TestCase):
 
     @unittest.skipUnless(CRANE, "the images in a registry: crane needs Go (.ci/tools crane)")
     def test_a_registry_takes_them_and_gives_them_back(self):
-        with tempfile.TemporaryDirectory() as directory, socket.socket() as free:
+        with tempfile.TemporaryDirectory() as directory:
             layout, crane = Path(directory) / "layout", CRANE[-1]
             with tarfile.open(made("*-image.tar")) as archive:
                 archive.extractall(layout, filter="data")
-            free.bind(("127.0.0.1", 0))
-            address = f"127.0.0.1:{free.getsockname()[1]}"
-            free.close()
+            address = f"127.0.0.1:{free_port()}"
             serve = [crane, "registry", "serve", "--address", address]
             registry = subprocess.Popen(serve, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
             try:

@@ -2,6 +2,7 @@
 
 import atexit
 import os
+import random
 import signal
 import socket
 import subprocess
@@ -77,6 +78,13 @@ def end(process):
 
 
 def free_port():
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        return free.getsockname()[1]
+    """A port on which nobody listens. From 32,768 on, Linux gives ports to outgoing connections: one of these could take it before
+    the program listens that it is for."""
+    while True:
+        port = random.randrange(20_000, 32_768)
+        with socket.socket() as free:
+            try:
+                free.bind(("127.0.0.1", port))
+                return port
+            except OSError:
+                continue
