@@ -108,6 +108,31 @@ pub enum Writers {
 }
 
 impl Writers {
+    /// All kinds but the drills.
+    pub const KINDS: [Self; 21] = [
+        Self::Any,
+        Self::Nodes,
+        Self::Tenants,
+        Self::Deep,
+        Self::Moves,
+        Self::Flips,
+        Self::Revisions,
+        Self::Readers,
+        Self::Deletions,
+        Self::MixedDeletions,
+        Self::Adoptions,
+        Self::Heirs,
+        Self::Returns,
+        Self::Answers,
+        Self::Heavy,
+        Self::Copies,
+        Self::Names,
+        Self::Subtrees,
+        Self::MixedSubtrees,
+        Self::Trash,
+        Self::Totals,
+    ];
+
     /// True if only the API writes.
     pub(super) fn are_the_api(self) -> bool {
         matches!(
