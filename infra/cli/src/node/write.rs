@@ -30,7 +30,8 @@ const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 pub(super) struct Writing {
     /// Write only if the node has this tag, as `sapwood get` shows it, with its quotes or without. `*`: only if the
     /// node is there.
-    #[arg(long, value_name = "TAG", value_parser = tags)]
+    // One tag of 64 begins with a hyphen.
+    #[arg(long, value_name = "TAG", value_parser = tags, allow_hyphen_values = true)]
     pub(super) if_match: Option<Tags>,
     /// Who writes: `_updated_by` and `_created_by` of the record.
     #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "sapwood")]

@@ -71,6 +71,7 @@ async fn put_writes_only_what_it_is_sure_of() {
     assert!(!records(&running).await.contains_key(&("V".to_owned(), "NODE".to_owned())));
     let tag = lines(&printed(url, &["get", "D", "--json"], 0))[0]["etag"].as_str().unwrap().to_owned();
     printed(url, &["put", "D", "--if-match", "AAAAAAAAAAAAAAAAAAAAAA", "--set", "name=third"], 1);
+    printed(url, &["put", "D", "--if-match", "-AAAAAAAAAAAAAAAAAAAAA", "--set", "name=third"], 1);
     // A shell has taken the quotes off, or it hasn't.
     printed(url, &["put", "D", "--if-match", tag.trim_matches('"'), "--set", "name=fourth"], 0);
     printed(url, &["put", "D", "--if-match", &tag, "--set", "name=fifth"], 1);
