@@ -1,4 +1,4 @@
-"""The rehearsal: all suites named on the command line, or all there are. The last line counts as the suites of cargo do."""
+"""The rehearsal: the suites, or the parts, that the command line names, or all there are. The last line counts as the suites of cargo do."""
 
 import sys
 from pathlib import Path
@@ -7,8 +7,13 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from suites import run
 
-SUITES = ("linting", "commands", "permissions", "versions", "alarms", "filtering", "invoking", "smoke", "building", "packaging", "deployment", "auditing", "examining", "walking", "watching")
+# Those that run beside one another: what is done on this machine, and what is deployed on ministack.
+PARTS = {
+    "local": ("linting", "commands", "permissions", "versions", "alarms", "filtering", "invoking", "smoke"),
+    "deployed": ("building", "packaging", "deployment", "auditing", "examining", "walking", "watching"),
+}
 
 
 if __name__ == "__main__":
-    run("rehearsal", sys.argv[1:] or SUITES)
+    asked = sys.argv[1:] or PARTS
+    run("rehearsal", [suite for name in asked for suite in PARTS.get(name, (name,))])
