@@ -154,6 +154,12 @@ impl Running {
         self.engine.address()
     }
 
+    /// True on the embedded engine, false on DynamoDB Local.
+    #[must_use]
+    pub fn is_embedded(&self) -> bool {
+        matches!(self.engine, Engine::Embedded(_))
+    }
+
     /// The URL of the engine.
     #[must_use]
     pub fn url(&self) -> String {

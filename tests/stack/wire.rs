@@ -17,7 +17,7 @@ const DEPTHS: [usize; 4] = [1, 8, 14, 25];
 
 /// The bytes of all rows of a node, as DynamoDB counts them. `WIRE_BYTES=4000000` are what a partition of a table takes
 /// in some seconds; an engine without optimisation on a busy machine takes a tenth of them.
-const ROWS_BYTES: u64 = 300_000;
+const ROWS_BYTES: usize = 300_000;
 
 /// The longest that a neighbour's row may take. A test machine runs several engines at a time.
 const NEIGHBOUR_TIME_MAX: Duration = Duration::from_secs(15);
@@ -51,16 +51,20 @@ async fn nodes_of_every_shape_at_every_depth_keep_back_no_other_nodes_rows() {
     let mut shapes = SHAPES;
     shapes.shuffle(&mut rng);
     let runs = number("WIRE_RUNS").map_or(3, |runs| runs as usize);
-    let rows_bytes = number("WIRE_BYTES").unwrap_or(ROWS_BYTES) as usize;
+    let rows_bytes = number("WIRE_BYTES").map_or(ROWS_BYTES, |bytes| bytes as usize);
     for (run, (shape, value)) in shapes.into_iter().take(runs).enumerate() {
         let depth = DEPTHS[rng.random_range(0..DEPTHS.len())];
         let key = [("PK", format!("heavy{run}")), ("SK", "NODE".to_owned()), ("parent", name(depth - 1))];
         let mut heavy: Item = key.into_iter().map(|(name, of)| (name.to_owned(), text(of))).collect();
+        // The embedded engine parses a nested value once more for each of its levels.
+        let is_slow = shape == "deep maps" && running.is_embedded();
+        let rows_bytes = if is_slow { rows_bytes.min(ROWS_BYTES) } else { rows_bytes };
         heavy.insert("bulk".to_owned(), value((ITEM_BYTES_MAX - 4_096).min(rows_bytes / depth)));
+        println!("{shape}, depth {depth}");
         table.put(&heavy, &Condition::Always).await.unwrap();
         put(&running.client, TABLE, node(&format!("small{run}"), Some("chain0"), "small")).await;
         let took = row(&running, "chain0", &format!("NODE#0001#small{run}")).await;
-        println!("{shape}, depth {depth}: {took:?} until the neighbour's row was there");
+        println!("{took:?} until the neighbour's row was there");
         running.settle().await;
         assert!(took < NEIGHBOUR_TIME_MAX, "{shape}, depth {depth}: {took:?}");
         let (_, reports) = running.take();
