@@ -404,14 +404,14 @@ impl History {
     }
 
     /// The parents that the node of a call that asks for a place may have had in mind: the one that is named, or that
-    /// of the sibling that it comes next to, or its own. A root has an empty one.
+    /// of the sibling that it comes next to, of the node that it copies, or its own. A root has an empty one.
     fn parents<'a>(&'a self, call: &Call, command: &'a Command, until: usize) -> BTreeSet<&'a str> {
         if let Some(named) = sequential::named_parent(command) {
             return [named.map_or("", Id::as_str)].into();
         }
         let node = sequential::node(command);
         let anchor = sequential::spot(command).and_then(Spot::anchor);
-        let keys = [Some(&node.id), anchor].into_iter().flatten().map(|id| self.node(node, id));
+        let keys = [Some(sequential::kept_parent_of(command)), anchor].into_iter().flatten().map(|id| self.node(node, id));
         let parents_of = |key: ItemKey| -> Vec<&str> {
             let states = self.states(&key, call.since, until).flatten();
             let parent = |item: &'a Item| match item.get("_trashed") {

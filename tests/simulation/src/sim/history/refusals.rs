@@ -41,13 +41,15 @@ impl History {
                 was(&self.node(node, id), &|state| state.is_some_and(|item| is_odd(item) || !is_there(state)))
             }
             Refusal::Cycle { node: own, parent } if own == parent => {
-                let is_its_child = |anchor: &Id| {
-                    was(&self.node(node, anchor), &|state| {
+                let is_its_child = |id: &Id| {
+                    was(&self.node(node, id), &|state| {
                         state.is_some_and(|item| text(item, "parent") == own.as_str())
                     })
                 };
+                let copied = matches!(**command, Command::Copy { parent: None, .. });
                 sequential::parent(command) == Some(own)
                     || sequential::spot(command).and_then(Spot::anchor).is_some_and(is_its_child)
+                    || copied && is_its_child(sequential::kept_parent_of(command))
             }
             Refusal::Cycle { node: own, parent } => above(parent).contains(&self.node(node, own)),
             Refusal::Circle(parent) => {

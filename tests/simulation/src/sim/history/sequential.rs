@@ -73,6 +73,14 @@ pub(super) fn node(command: &Command) -> &NodeRef {
     }
 }
 
+/// The node whose parent is meant where a command names none.
+pub(super) fn kept_parent_of(command: &Command) -> &Id {
+    match command {
+        Command::Copy { source, .. } => &source.id,
+        command => &node(command).id,
+    }
+}
+
 /// The key of the record that a command is about. An appended revision has none before it is written.
 pub(super) fn key(command: &Command, schema: &Schema) -> Option<ItemKey> {
     match command {
