@@ -91,7 +91,7 @@ impl World {
             orphan_page_items_max: 3,
             ..Limits::default()
         };
-        let fanout = Fanout { settings: own::settings(), limits, rules };
+        let fanout = Fanout { settings: own::settings(), limits, rules, ..Fanout::default() };
         let table = MemoryTable(Arc::default(), Schema::default());
         Self { rng: SmallRng::seed_from_u64(seed), table, fanout, number: 0 }
     }

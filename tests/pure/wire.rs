@@ -155,6 +155,35 @@ fn a_request_that_is_too_large_after_all_is_halved() {
     assert_eq!(Oracle::default().differences(&table.0.lock().unwrap().contents()), Vec::<String>::new());
 }
 
+/// A slow wire: what has more bytes gets no answer in time, whether or not it is carried out.
+struct Slow(usize);
+
+impl Observer for Slow {
+    async fn before(&self, _request: &Request<'_>) {}
+
+    fn refuses(&self, request: &Request<'_>) -> Option<TableError> {
+        let Request::BatchWrite(writes) = request else { return None };
+        let wire = Wire { request_bytes_max: self.0, ..Wire::DYNAMODB };
+        wire.check_writes(writes, &Schema::default()).err().map(|_| TableError::unanswered("no answer in time"))
+    }
+}
+
+#[test]
+fn rows_that_get_no_answer_in_time_go_in_smaller_parts_from_then_on() {
+    let table = chain(25);
+    // 4 MB of rows. Each by itself comes through.
+    put(&table, node("heavy", Some("chain24"), text("x".repeat(160_000))));
+    let records = taken(&table);
+    let slow = Intercept { table: table.clone(), observer: Slow(300_000) };
+    let fanout = Fanout::default();
+    let handle = |fanout: &Fanout| at_once(fanout.run(&slow, &Retries::new(), Run { name: "run", now: 0 }, &records));
+    // What got no answer may be carried out later, so the record is delivered again.
+    assert_eq!(handle(&fanout).failed.len(), 1);
+    assert_eq!(handle(&Fanout::default()).failed.len(), 1, "a process that knows nothing of it begins anew");
+    assert_eq!(handle(&fanout).failed, Vec::<String>::new());
+    assert_eq!(Oracle::default().differences(&table.0.lock().unwrap().contents()), Vec::<String>::new());
+}
+
 #[test]
 fn an_item_that_can_not_go_at_all_is_refused_for_itself_and_not_tried_again() {
     let table = chain(3);

@@ -4,7 +4,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Arc, Mutex, PoisonError};
 
 use futures::stream::{self, StreamExt};
 use sapwood_core::keys::{ItemKey, Schema};
@@ -87,9 +87,39 @@ pub struct Client<'a, T, P> {
     usage: Mutex<Usage>,
     /// How many keys reads of a limited number of bytes begin with.
     keys_at_once: AtomicUsize,
+    batch_bytes: BatchBytes,
     /// How many items of a partition are asked for at a time, where more had too many bytes. A scan's is that of the
     /// empty partition key.
     narrowed: Mutex<BTreeMap<String, usize>>,
+}
+
+/// Most bytes of a BatchWriteItem of several writes: [`BATCH_WRITE_BYTES_MAX`], and a quarter of what got no answer in
+/// time once, behind a slow network. All clones are one, so that an invocation begins with what the one before it has
+/// found: a record one of whose writes got no answer is delivered again, and its writes would be as large again.
+#[derive(Clone, Debug)]
+pub struct BatchBytes(Arc<AtomicUsize>);
+
+impl Default for BatchBytes {
+    fn default() -> Self {
+        Self(Arc::new(AtomicUsize::new(BATCH_WRITE_BYTES_MAX)))
+    }
+}
+
+impl BatchBytes {
+    /// What is this small, in bytes, got no answer for another reason. It is a choice.
+    const SMALL: usize = BATCH_WRITE_BYTES_MAX / 64;
+
+    /// The limit, if it is less than that of all requests.
+    fn fewer(&self) -> Option<usize> {
+        Some(self.0.load(Ordering::Relaxed)).filter(|bytes| *bytes < BATCH_WRITE_BYTES_MAX)
+    }
+
+    /// A request of so many bytes got no answer in time.
+    fn unanswered(&self, bytes: usize) {
+        if bytes > Self::SMALL {
+            self.0.fetch_min(Self::SMALL.max(bytes / 4), Ordering::Relaxed);
+        }
+    }
 }
 
 /// What came of writes without conditions. The other writes were carried out.
@@ -149,6 +179,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
             marks: AtomicU64::new(0),
             usage: Mutex::default(),
             keys_at_once: AtomicUsize::new(BATCH_GET_KEYS_MAX),
+            batch_bytes: BatchBytes::default(),
             narrowed: Mutex::default(),
         }
         .within(Limits::default().bytes_in_flight_max)
@@ -158,6 +189,12 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     #[must_use]
     pub fn within(self, bytes_in_flight_max: usize) -> Self {
         Self { bytes_in_flight_max, room: Semaphore::new(bytes_in_flight_max), ..self }
+    }
+
+    /// Sets how many bytes a BatchWriteItem has, as earlier clients of the table have found.
+    #[must_use]
+    pub fn with_batches_of(self, batch_bytes: BatchBytes) -> Self {
+        Self { batch_bytes, ..self }
     }
 
     /// Gives the client a name that no other client has, and sets how many requests of one kind it keeps in flight.
@@ -331,7 +368,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     pub async fn write_many(&self, writes: Writes) -> Written {
         let Writes { writes, kind } = writes;
         let mut position = 0;
-        let chunks = chunks_of(&writes).into_iter().map(|(chunk, bytes)| {
+        let chunks = chunks_of(&writes, BATCH_WRITE_BYTES_MAX).into_iter().map(|(chunk, bytes)| {
             let kind = match kind {
                 WritesKind::Meanwhile { ahead } if position < ahead => WritesKind::FirstRows,
                 kind => kind,
@@ -354,11 +391,18 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         let _room = self.room.acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX)).await.ok();
         let mut done = Written::default();
         // DynamoDB refuses a whole batch for one impossible item, or because it is too large. Each half then goes by
-        // itself, until the item that can't be written is alone.
+        // itself, until the item that can't be written is alone. One that gets no answer in time goes in parts.
         let mut batches = vec![Cow::Borrowed(writes)];
         while let Some(mut writes) = batches.pop() {
             let mut attempt = 0;
             while !writes.is_empty() {
+                if let Some(bytes_max) = self.batch_bytes.fewer()
+                    && let parts = chunks_of(&writes, bytes_max)
+                    && parts.len() > 1
+                {
+                    batches.extend(parts.into_iter().rev().map(|(part, _)| Cow::Owned(part.to_vec())));
+                    break;
+                }
                 if !self.retry_policy.has_time_for(kind) {
                     done.failed.extend(writes.iter().map(|write| (write.key().clone(), no_time())));
                     break;
@@ -383,6 +427,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
                 }
                 if error.is_unanswered() {
                     done.unanswered.extend(writes.iter().map(|write| write.key().clone()));
+                    self.batch_bytes.unanswered(writes.iter().map(Write::sent_bytes).sum());
                 }
                 if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await {
                     done.failed.extend(writes.iter().map(|write| (write.key().clone(), error.clone())));
@@ -619,13 +664,13 @@ fn fewer(items: usize) -> usize {
     (items / 10).max(1)
 }
 
-/// Cuts writes into those that share a request, with their bytes there.
-fn chunks_of(writes: &[Write]) -> Vec<(&[Write], usize)> {
+/// Cuts writes into those that share a request, which have so many bytes at most, with their bytes there.
+fn chunks_of(writes: &[Write], bytes_max: usize) -> Vec<(&[Write], usize)> {
     let (mut chunks, mut start, mut bytes) = (Vec::new(), 0, 0);
     for (position, write) in writes.iter().enumerate() {
         let more = write.sent_bytes();
         let count = position - start;
-        if count > 0 && (count == BATCH_WRITE_ITEMS_MAX || bytes + more > BATCH_WRITE_BYTES_MAX) {
+        if count > 0 && (count == BATCH_WRITE_ITEMS_MAX || bytes + more > bytes_max) {
             chunks.push((&writes[start..position], bytes));
             (start, bytes) = (position, 0);
         }

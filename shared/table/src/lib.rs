@@ -10,7 +10,7 @@ mod https;
 
 use std::future::Future;
 
-pub use client::{CarriedOut, Client, Items, NoRetries, RetryPolicy, Usage};
+pub use client::{BatchBytes, CarriedOut, Client, Items, NoRetries, RetryPolicy, Usage};
 pub use connection::Connection;
 pub use credentials::lacks_credentials;
 pub use deadline::Deadline;

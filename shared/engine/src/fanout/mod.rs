@@ -13,7 +13,7 @@ use sapwood_core::keys::{ItemKey, NodeRef, Version};
 use sapwood_core::model::{Latest, Settings};
 use sapwood_core::plan::{Context, Plan, Problem, Rule, Rules, Script, Tally};
 pub use sapwood_core::plan::{Limits, Run};
-use sapwood_table::{Client, RetryPolicy, Table, Usage};
+use sapwood_table::{BatchBytes, Client, RetryPolicy, Table, Usage};
 
 use executor::Executor;
 
@@ -26,6 +26,8 @@ pub struct Fanout {
     pub limits: Limits,
     /// The rules of the protocol. Only tests break one.
     pub rules: Rules,
+    /// How many bytes of rows go in one request, as earlier batches have found.
+    pub batch_bytes: BatchBytes,
 }
 
 /// The result of a batch.
@@ -71,7 +73,8 @@ impl Fanout {
         let Limits { requests_in_flight_max, bytes_in_flight_max, .. } = self.limits;
         let client = Client::new(table, retry_policy, context.schema())
             .named(run.name, requests_in_flight_max)
-            .within(bytes_in_flight_max);
+            .within(bytes_in_flight_max)
+            .with_batches_of(self.batch_bytes.clone());
         let executor = Executor::new(&client, self.rules);
         let Batch { items, placings, cascades, cursors, latests, problems } =
             Batch::of(records.as_ref(), &self.settings, self.rules);

@@ -142,7 +142,7 @@ impl World {
         let clients = scope.clients.iter().map(|client| (client.iter().map(&mut sent).collect(), None)).collect();
         Self {
             calls: Arc::new(Mutex::new(calls)),
-            fanout: Fanout { settings, limits, rules },
+            fanout: Fanout { settings, limits, rules, ..Fanout::default() },
             queue: Vec::new(),
             clients,
             requests: BTreeMap::new(),

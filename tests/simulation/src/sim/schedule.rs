@@ -197,7 +197,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         names: settings.names.is_on().then(|| names::Judge::new(settings.names)),
         switches_totals: profile.switches_totals,
         totals: settings.totals.as_ref().map(|_| totals::Judge::default()),
-        fanout: Fanout { settings, limits, rules: profile.rules() },
+        fanout: Fanout { settings, limits, rules: profile.rules(), ..Fanout::default() },
         queue: Vec::new(),
         history: Vec::new(),
         running: BTreeMap::new(),
