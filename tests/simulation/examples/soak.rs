@@ -1,6 +1,7 @@
 //! A million schedules of each profile: `soak MINUTES [PROFILE|VARIATION]…`. All profiles go forward together, ten
-//! thousand schedules at a time. Each such slice is written down in `target/soak.tsv` with the commit that was checked
-//! out, so the next call goes on where this one ended. Remove the file after a change of the protocol.
+//! thousand schedules at a time. Each such slice is written down in `tests/simulation/soak.tsv` with the commit that
+//! was checked out, so the next call goes on where this one ended, on any machine: commit the file. Remove its lines
+//! after a change of the protocol.
 //!
 //! `SAPWOOD_SCHEDULES` says how many of each are wanted, in all calls together. The gate has the first seeds, so these
 //! begin elsewhere. `SAPWOOD_SEED=10000017 soak 0 'Moves races'` replays one.
@@ -9,8 +10,7 @@
 #![allow(clippy::disallowed_methods, reason = "it is told how long it may take, and says how long it took")]
 
 use std::collections::BTreeMap;
-use std::fs::{self, OpenOptions};
-use std::io::Write;
+use std::fs;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};
 
@@ -20,7 +20,7 @@ use sapwood_simulation::sim::{Drill, Profile, Writers, run, search};
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
-const TALLY: &str = "target/soak.tsv";
+const TALLY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/soak.tsv");
 const FIRST_SEED: u64 = 10_000_000;
 const SLICE: u64 = 10_000;
 
@@ -67,15 +67,35 @@ fn profiles(wanted: &[String]) -> Vec<Soaked> {
     all
 }
 
-/// How many schedules of each profile there were already.
-fn tally() -> BTreeMap<String, u64> {
-    let mut done = BTreeMap::new();
-    for line in fs::read_to_string(TALLY).unwrap_or_default().lines() {
-        let (name, rest) = line.split_once('\t').expect("a name");
-        let (schedules, _) = rest.split_once('\t').expect("a number of schedules");
-        *done.entry(name.to_owned()).or_default() += schedules.parse::<u64>().expect("a number");
+/// What was run: for each profile and commit the number of schedules, in the order in which they were run.
+#[derive(Default)]
+struct Tally(Vec<(String, String, u64)>);
+
+impl Tally {
+    fn read() -> Self {
+        let lines = fs::read_to_string(TALLY).unwrap_or_default();
+        let read = |line: &str| {
+            let mut words = line.split('\t').map(str::to_owned);
+            let mut next = || words.next().expect("three words in a line");
+            (next(), next(), next().parse().expect("a number of schedules"))
+        };
+        Self(lines.lines().map(read).collect())
     }
-    done
+
+    /// How many schedules of a profile there were.
+    fn of(&self, name: &str) -> u64 {
+        self.0.iter().filter(|(of, ..)| of == name).map(|(.., schedules)| schedules).sum()
+    }
+
+    fn add(&mut self, name: &str, commit: &str, schedules: u64) {
+        match self.0.iter_mut().find(|(of, at, _)| of == name && at == commit) {
+            Some((.., before)) => *before += schedules,
+            None => self.0.push((name.to_owned(), commit.to_owned(), schedules)),
+        }
+        let mut lines: Vec<String> = self.0.iter().map(|(of, at, number)| format!("{of}\t{at}\t{number}\n")).collect();
+        lines.sort_by(|a, b| a.split('\t').next().cmp(&b.split('\t').next()));
+        fs::write(TALLY, lines.concat()).expect(TALLY);
+    }
 }
 
 fn commit() -> String {
@@ -98,20 +118,18 @@ fn main() -> ExitCode {
         }
         return ExitCode::SUCCESS;
     }
-    let (asked, mut done, mut wrong) = (left.len(), tally(), Vec::new());
-    let mut written = OpenOptions::new().create(true).append(true).open(TALLY).expect(TALLY);
+    let (asked, mut tally, mut wrong) = (left.len(), Tally::read(), Vec::new());
+    let mut schedules = 0;
     while begun.elapsed() < most {
-        let progress = |one: &Soaked| done.get(&one.name).copied().unwrap_or_default() * one.weight;
+        let progress = |one: &Soaked| tally.of(&one.name) * one.weight;
         left.retain(|one| progress(one) < wanted);
         let Some(index) = (0..left.len()).min_by_key(|index| progress(&left[*index])) else { break };
         let Soaked { name, profile, weight } = &left[index];
-        let before = done.entry(name.clone()).or_default();
-        let (first, slice, since) = (FIRST_SEED + *before, SLICE / weight, Instant::now());
+        let (first, slice) = (FIRST_SEED + tally.of(name), SLICE / weight);
         match search(first..first + slice, |seed| run(seed, profile)) {
             Ok(_) => {
-                *before += slice;
-                let seconds = since.elapsed().as_secs_f64();
-                writeln!(written, "{name}\t{slice}\t{first}\t{commit}\t{seconds:.1}").expect(TALLY);
+                schedules += slice;
+                tally.add(name, &commit, slice);
             }
             Err(fault) => {
                 println!("{name}: {fault}");
@@ -120,9 +138,9 @@ fn main() -> ExitCode {
             }
         }
     }
-    let schedules: u64 = done.values().sum();
-    println!("{schedules} schedules of {} profiles; {} profiles aren't at {wanted}", done.len(), left.len());
+    println!("{schedules} schedules in this call; {} of {asked} profiles aren't at {wanted}", left.len());
     wrong.iter().for_each(|wrong| println!("{wrong}"));
-    println!("test result: soak. {} passed; {} failed;", asked - wrong.len(), wrong.len());
+    let passed = asked - left.len() - wrong.len();
+    println!("test result: soak. {passed} passed; {} failed;", wrong.len());
     if wrong.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }

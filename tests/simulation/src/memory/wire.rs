@@ -41,8 +41,16 @@ impl Wire {
     /// # Errors
     /// What a 413 is to a client.
     pub fn check_writes(self, writes: &[Write], schema: &Schema) -> Result<(), TableError> {
-        let bytes = |write: &Write| write.item(schema).map_or(100, |item| sent_bytes(&item));
-        self.check_request(writes.iter().map(bytes))
+        let items: Vec<Option<Item>> = writes.iter().map(|write| write.item(schema)).collect();
+        self.check_items(items.iter().map(Option::as_ref))
+    }
+
+    /// Checks a BatchWriteItem of these items, where each deletion has none.
+    ///
+    /// # Errors
+    /// What a 413 is to a client.
+    pub fn check_items<'a>(self, items: impl Iterator<Item = Option<&'a Item>>) -> Result<(), TableError> {
+        self.check_request(items.map(|item| item.map_or(100, sent_bytes)))
     }
 
     /// Checks a transaction.

@@ -24,7 +24,8 @@ use crate::memory::{Memory, Wire, default_key};
 #[derive(Clone, Debug)]
 pub(super) enum Ask {
     Get(Vec<ItemKey>),
-    Write(Vec<Write>),
+    /// Each write with the item that it puts, if it puts one.
+    Write(Vec<(Write, Option<Item>)>),
     Put(Item, Condition),
     Delete(ItemKey, Condition),
     Update(ItemKey, Update, Condition),
@@ -459,11 +460,10 @@ impl Calls {
             }
             Ask::Write(writes) => {
                 if *done == 0 {
-                    let item = |write: &Write| write.item(&Schema::default());
-                    let is_bad =
-                        |write: &Write| item(write).is_some_and(|item| Memory::check(&item, write.key()).is_err());
-                    let bad = writes.iter().any(is_bad);
-                    if bad {
+                    let is_bad = |(write, item): &(Write, Option<Item>)| {
+                        item.as_ref().is_some_and(|item| Memory::check(item, write.key()).is_err())
+                    };
+                    if writes.iter().any(is_bad) {
                         return Some(Answer::Failed(TableError::new(ErrorKind::Refuse, "refused")));
                     }
                 }
@@ -476,7 +476,7 @@ impl Calls {
                     let rest = || Ask::Write(writes[*done..].to_vec());
                     match self.one_write(*invocation, rest, |calls| calls.apply(write)) {
                         Ok(Some(())) => {}
-                        Ok(None) => unprocessed.push(write.clone()),
+                        Ok(None) => unprocessed.push(write.0.clone()),
                         Err(answer) => return Some(answer),
                     }
                     *done += 1;
@@ -571,9 +571,9 @@ impl Calls {
         }
     }
 
-    fn apply(&mut self, write: &Write) {
+    fn apply(&mut self, (write, item): &(Write, Option<Item>)) {
         self.show(write.key());
-        self.memory.write(write.key(), write.item(&Schema::default()));
+        self.memory.write(write.key(), item.clone());
     }
 
     fn update_existing(&mut self, (key, update): &(ItemKey, Update)) -> Result<bool, TableError> {
@@ -762,12 +762,15 @@ impl Table for SimTable {
     }
 
     async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
+        let put = |write: &Write| (write.clone(), write.item(&Schema::default()));
+        let writes: Vec<(Write, Option<Item>)> = writes.iter().map(put).collect();
+        let items = || writes.iter().map(|(_, item)| item.as_ref());
         let request_bytes_max = self.calls.lock().unwrap().request_bytes_max;
-        if writes.len() > 1 {
-            Wire { request_bytes_max, ..Wire::DYNAMODB }.check_writes(writes, &Schema::default())?;
+        if writes.len() > 1 && request_bytes_max < usize::MAX {
+            Wire { request_bytes_max, ..Wire::DYNAMODB }.check_items(items())?;
         }
-        self.check(|wire| wire.check_writes(writes, &Schema::default()))?;
-        match self.ask(Ask::Write(writes.to_vec())).await {
+        self.check(|wire| wire.check_items(items()))?;
+        match self.ask(Ask::Write(writes)).await {
             Answer::Unprocessed(writes) => reply(writes),
             Answer::Failed(error) => Err(error),
             _ => unreachable!("another answer"),

@@ -107,7 +107,7 @@ impl World<'_> {
         *self.operator.lost.lock().unwrap() = lost;
         (self.queue, self.history) = (Vec::new(), Vec::new());
         self.unfinished.clear();
-        let settings = &mut self.fanout.settings;
+        let settings = &mut Arc::make_mut(&mut self.fanout).settings;
         let [paths, roots, copied] = [0, 1, 2].map(|_| self.calls.lock().unwrap().coin());
         settings.path_rows ^= paths;
         settings.root_rows ^= roots;

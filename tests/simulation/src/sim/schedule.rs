@@ -62,7 +62,7 @@ type Running = Pin<Box<dyn Future<Output = Report> + Send>>;
 
 pub(super) struct Invocation {
     future: Running,
-    records: Vec<StreamRecord>,
+    records: Arc<[StreamRecord]>,
 }
 
 pub(super) struct World<'a> {
@@ -70,7 +70,7 @@ pub(super) struct World<'a> {
     pub(super) unfinished: BTreeMap<String, (ItemKey, u64)>,
     profile: &'a Profile,
     pub(super) calls: Shared,
-    pub(super) fanout: Fanout,
+    pub(super) fanout: Arc<Fanout>,
     /// The records to deliver, in the stream's order.
     pub(super) queue: Vec<StreamRecord>,
     /// The records that were delivered and handled.
@@ -197,7 +197,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         names: settings.names.is_on().then(|| names::Judge::new(settings.names)),
         switches_totals: profile.switches_totals,
         totals: settings.totals.as_ref().map(|_| totals::Judge::default()),
-        fanout: Fanout { settings, limits, rules: profile.rules(), ..Fanout::default() },
+        fanout: Arc::new(Fanout { settings, limits, rules: profile.rules(), ..Fanout::default() }),
         queue: Vec::new(),
         history: Vec::new(),
         running: BTreeMap::new(),
@@ -337,16 +337,16 @@ impl World<'_> {
     }
 
     /// The fan-out of an invocation.
-    fn fanout_of(&self, invocation: u64) -> Fanout {
-        let mut fanout = self.fanout.clone();
-        if self.switches_totals {
-            fanout.settings.totals = match invocation % 3 {
-                0 => None,
-                1 => Some(Totals::of([totals::ATTRIBUTES[0].to_owned()])),
-                _ => fanout.settings.totals,
-            };
-        }
-        fanout
+    fn fanout_of(&self, invocation: u64) -> Arc<Fanout> {
+        let totals = match invocation % 3 {
+            _ if !self.switches_totals => return Arc::clone(&self.fanout),
+            0 => None,
+            1 => Some(Totals::of([totals::ATTRIBUTES[0].to_owned()])),
+            _ => return Arc::clone(&self.fanout),
+        };
+        let mut fanout = Fanout::clone(&self.fanout);
+        fanout.settings.totals = totals;
+        Arc::new(fanout)
     }
 
     /// Sends a request to the API.
@@ -657,7 +657,7 @@ impl World<'_> {
         let size = self.roll(6) + 1;
         let eager = self.roll(2) == 0;
         let mut blocked: BTreeSet<_> =
-            self.running.values().flat_map(|i| &i.records).map(|record| self.item_of(record)).collect();
+            self.running.values().flat_map(|i| &*i.records).map(|record| self.item_of(record)).collect();
         let mut records = Vec::new();
         let mut left = Vec::new();
         for record in std::mem::take(&mut self.queue) {
@@ -691,7 +691,8 @@ impl World<'_> {
         let id = self.invocations;
         self.invocations += 1;
         let now = self.begins(id);
-        let (fanout, calls, batch) = (self.fanout_of(id), Arc::clone(&self.calls), records.clone());
+        let records: Arc<[StreamRecord]> = records.into();
+        let (fanout, calls, batch) = (self.fanout_of(id), Arc::clone(&self.calls), Arc::clone(&records));
         let future = Box::pin(async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
             let name = id.to_string();

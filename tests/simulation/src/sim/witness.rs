@@ -87,16 +87,20 @@ pub(super) struct Witness {
 }
 
 fn text(item: &Item, name: &str) -> Option<String> {
-    match item.get(name) {
-        Some(AttributeValue::S(text)) if !text.is_empty() => Some(text.clone()),
+    text_of(item.get(name)).map(str::to_owned)
+}
+
+fn text_of(value: Option<&AttributeValue>) -> Option<&str> {
+    match value {
+        Some(AttributeValue::S(text)) if !text.is_empty() => Some(text),
         _ => None,
     }
 }
 
 fn mark(item: &Item, name: &str) -> Option<Mark> {
     let Some(AttributeValue::M(map)) = item.get(name) else { return None };
-    let map: Item = map.clone().into_iter().collect();
-    Some((text(&map, "operation")?, text(&map, "mode")?, map.get("revisions") == Some(&AttributeValue::Bool(true))))
+    let revisions = map.get("revisions") == Some(&AttributeValue::Bool(true));
+    Some((text_of(map.get("operation"))?.to_owned(), text_of(map.get("mode"))?.to_owned(), revisions))
 }
 
 /// True if the handler can't tell a base record that it has read from one that took its place. It knows a record that
@@ -121,13 +125,14 @@ fn is_same(read: &Item, now: &Item) -> bool {
 }
 
 /// A node's parent. A record that can't be understood has none.
-fn parent_of(item: &Item) -> Option<String> {
-    let is_odd = |name: &str| item.contains_key(name) && text(item, name).is_none();
-    text(item, "parent").filter(|_| !is_odd("segment"))
+fn parent_of(item: &Item) -> Option<&str> {
+    let segment = item.get("segment");
+    let is_odd = segment.is_some() && text_of(segment).is_none();
+    text_of(item.get("parent")).filter(|_| !is_odd)
 }
 
 impl Node {
-    fn parent(&self) -> Option<String> {
+    fn parent(&self) -> Option<&str> {
         parent_of(&self.item)
     }
 
@@ -138,9 +143,8 @@ impl Node {
     /// The life of this parent that the API or an operation has put the node under.
     fn born_of(&self, parent: &str) -> Option<String> {
         let Some(AttributeValue::M(map)) = self.item.get("_under") else { return None };
-        let map: Item = map.clone().into_iter().collect();
-        text(&map, "parent").filter(|under| under == parent)?;
-        text(&map, "born")
+        text_of(map.get("parent")).filter(|under| *under == parent)?;
+        text_of(map.get("born")).map(str::to_owned)
     }
 }
 
@@ -255,6 +259,7 @@ impl Witness {
                 self.check_api()?;
                 self.check_marks()?;
             }
+            self.add_reasons();
         } else if sk.starts_with('v') && !sk.starts_with("v0_") {
             let key = (pk.to_owned(), sk.to_owned());
             let before = self.revisions.remove(&key);
@@ -263,8 +268,8 @@ impl Witness {
             } else if matches!(actor, Actor::Handler(_)) && before.is_none_or(|(may_go, _)| !may_go) {
                 return Err(format!("revision {sk} of {pk} was deleted without being asked for"));
             }
+            self.add_reasons();
         }
-        self.add_reasons();
         Ok(())
     }
 
@@ -323,13 +328,13 @@ impl Witness {
             }
         }
         let parent = parent_of(new);
-        if parent != old.parent() { self.check_child_action(id, &old, parent) } else { Ok(()) }
+        if parent == old.parent() { Ok(()) } else { self.check_child_action(id, &old, parent) }
     }
 
     /// Checks that the handler may make a child a root, or give it this parent.
-    fn check_child_action(&self, id: &str, old: &Node, parent: Option<String>) -> Result<(), String> {
+    fn check_child_action(&self, id: &str, old: &Node, parent: Option<&str>) -> Result<(), String> {
         let by = |mode: &str| old.reasons.iter().any(|(_, m, _)| m == mode);
-        let from = old.parent().unwrap_or_default();
+        let from = old.parent().unwrap_or_default().to_owned();
         match parent {
             None if by("detach") => Ok(()),
             None if by("adopt") => {
@@ -349,9 +354,9 @@ impl Witness {
             }
             Some(parent) if by("adopt") => {
                 let heirs = self.heirs(&from, |_| true);
-                let exists = self.nodes.contains_key(&parent) || self.nodes.contains_key(&from);
+                let exists = self.nodes.contains_key(parent) || self.nodes.contains_key(&from);
                 // If other clients move nodes that are being deleted, a tombstone can name an old heir.
-                if (heirs.contains(&parent) && exists) || !self.strict {
+                if (heirs.iter().any(|heir| heir == parent) && exists) || !self.strict {
                     Ok(())
                 } else {
                     Err(format!("{parent} adopted {id}"))
@@ -368,7 +373,7 @@ impl Witness {
         let mut next = vec![node.to_owned()];
         while let Some(at) = next.pop() {
             let was = self.deleted.get(&at).and_then(|deleted| deleted.parent.clone());
-            let is = self.nodes.get(&at).and_then(Node::parent);
+            let is = self.nodes.get(&at).and_then(Node::parent).map(str::to_owned);
             for heir in is.into_iter().chain(was).filter(|heir| !heirs.contains(heir)).collect::<Vec<_>>() {
                 if self.deleted.get(&heir).is_some_and(&goes_on) {
                     next.push(heir.clone());
@@ -380,28 +385,28 @@ impl Witness {
     }
 
     /// Returns a node's parent. A deleted node has its last one.
-    fn last_parent(&self, id: &str) -> Option<String> {
+    fn last_parent(&self, id: &str) -> Option<&str> {
         match self.nodes.get(id) {
             Some(node) => node.parent(),
-            None => self.deleted.get(id).and_then(|deleted| deleted.parent.clone()),
+            None => self.deleted.get(id).and_then(|deleted| deleted.parent.as_deref()),
         }
     }
 
     /// Returns a node's ancestor path, deleted nodes included.
-    fn path(&self, id: &str) -> Vec<String> {
-        let mut path: Vec<String> = Vec::new();
+    fn path<'a>(&'a self, id: &str) -> Vec<&'a str> {
+        let mut path: Vec<&str> = Vec::new();
         let mut next = self.last_parent(id);
         while let Some(at) = next
             && !path.contains(&at)
         {
-            next = self.last_parent(&at);
+            next = self.last_parent(at);
             path.push(at);
         }
         path
     }
 
     fn is_below(&self, id: &str, above: &str) -> bool {
-        id == above || self.path(id).iter().any(|at| at == above)
+        id == above || self.path(id).contains(&above)
     }
 
     fn take(&mut self, id: &str, record: &StreamRecord, actor: Actor) {
@@ -435,7 +440,7 @@ impl Witness {
                 if let Some(item) = last.taken_back.take().filter(|_| last.mark().is_none()) {
                     last.item = item;
                 }
-                let (parent, mark) = (last.parent(), last.mark());
+                let (parent, mark) = (last.parent().map(str::to_owned), last.mark());
                 let born_of_parent = parent.as_ref().and_then(|parent| last.born_of(parent));
                 let born = text(&last.item, "_born").or_else(|| self.named.get(id).cloned());
                 let by_client = actor == Actor::Client;
@@ -470,10 +475,10 @@ impl Witness {
                     let seen = self.nodes.get(child).and_then(|child| child.born_of(parent));
                     born.is_none() || seen.is_none() || born == seen
                 };
-                let is_whole = |other: &String, path: &[String]| {
-                    let Some(above) = path.iter().position(|at| at == id) else { return false };
-                    let children = std::iter::once(other).chain(path);
-                    path[..above].iter().all(|at| self.nodes.contains_key(at))
+                let is_whole = |other: &str, path: &[&str]| {
+                    let Some(above) = path.iter().position(|at| *at == id) else { return false };
+                    let children = std::iter::once(other).chain(path.iter().copied());
+                    path[..above].iter().all(|at| self.nodes.contains_key(*at))
                         && children.zip(&path[..=above]).all(|(child, parent)| is_of_this_life(child, parent))
                 };
                 let below = self.nodes.keys().filter(|other| *other != id && is_whole(other, &self.path(other)));
@@ -507,7 +512,7 @@ impl Witness {
             let is_inside = |member: &str| {
                 let path = self.path(member);
                 let above = path.iter().position(|at| *at == node);
-                above.is_some_and(|at| path[..at].iter().all(|at| members.contains(at)))
+                above.is_some_and(|at| path[..at].iter().all(|at| members.contains(*at)))
             };
             let members = members.iter().filter(|member| is_inside(member)).cloned().collect();
             self.below.insert(operation, (node, members));
@@ -541,10 +546,10 @@ impl Witness {
 
     fn waits(&self, id: &str) -> bool {
         let node = &self.nodes[id];
-        let Some(parent) = node.parent() else { return false };
-        let shown = self.shown.get(&parent).is_some_and(|shown| shown.contains(id));
-        let seen = node.born_of(&parent).is_some_and(|born| self.ended.contains_key(&(parent.clone(), born)));
-        node.mark().is_none() && !self.nodes.contains_key(&parent) && !seen && !shown
+        let Some(parent) = node.parent().filter(|parent| !self.nodes.contains_key(*parent)) else { return false };
+        let shown = self.shown.get(parent).is_some_and(|shown| shown.contains(id));
+        let seen = node.born_of(parent).is_some_and(|born| self.ended.contains_key(&(parent.to_owned(), born)));
+        node.mark().is_none() && !seen && !shown
     }
 
     /// Returns the marks of the life that a node was put under, and, where that life had an heir, of the heir's.
@@ -561,15 +566,19 @@ impl Witness {
 
     /// Adds the present mark of each node's parent to the reasons to act on the node.
     fn add_reasons(&mut self) {
-        let ids: Vec<String> = self.nodes.keys().cloned().collect();
-        for id in ids {
-            let node = &self.nodes[&id];
-            let Some(parent) = node.parent().filter(|parent| *parent != id) else { continue };
-            let reasons: BTreeSet<Mark> = match self.nodes.get(&parent) {
+        let mut added: Vec<(String, BTreeSet<Mark>)> = Vec::new();
+        for (id, node) in &self.nodes {
+            let Some(parent) = node.parent().filter(|parent| parent != id) else { continue };
+            let reasons: BTreeSet<Mark> = match self.nodes.get(parent) {
                 Some(parent) => parent.mark().into_iter().collect(),
-                None if node.stays => BTreeSet::new(),
-                None => self.reasons_of_ended(&parent, node.born_of(&parent)),
+                None if node.stays => continue,
+                None => self.reasons_of_ended(parent, node.born_of(parent)),
             };
+            if !reasons.is_subset(&node.reasons) {
+                added.push((id.clone(), reasons));
+            }
+        }
+        for (id, reasons) in added {
             self.nodes.get_mut(&id).unwrap().reasons.extend(reasons);
         }
         for ((pk, _), (may_go, _)) in &mut self.revisions {
@@ -580,15 +589,15 @@ impl Witness {
     /// Checks what holds if only the API writes: no node is in a cycle, and `_under` names the parent.
     fn check_api(&self) -> Result<(), String> {
         for (id, node) in &self.nodes {
-            if node.parent().is_some_and(|parent| node.born_of(&parent).is_none()) {
+            if node.parent().is_some_and(|parent| node.born_of(parent).is_none()) {
                 return Err(format!("{id} isn't under its parent"));
             }
             let mut at = node.parent();
             for _ in 0..self.nodes.len() {
-                if at.as_ref() == Some(id) {
+                if at == Some(id.as_str()) {
                     return Err(format!("{id} is below itself"));
                 }
-                at = at.and_then(|at| self.nodes.get(&at)?.parent());
+                at = at.and_then(|at| self.nodes.get(at)?.parent());
             }
         }
         Ok(())
@@ -608,18 +617,18 @@ impl Witness {
     }
 
     fn is_covered(&self, member: &str, since: usize) -> bool {
-        let mut at = member.to_owned();
+        let mut at = member;
         for _ in 0..=self.nodes.len() {
-            let Some(node) = self.nodes.get(&at) else { break };
+            let Some(node) = self.nodes.get(at) else { break };
             if node.mark().is_some() {
                 return true;
             }
             let Some(parent) = node.parent() else { return false };
-            if !self.nodes.contains_key(&parent) {
+            if !self.nodes.contains_key(parent) {
                 // What was below an earlier life isn't below this one.
-                let is_another = self.deleted.get(&parent).is_some_and(|life| life.born != node.born_of(&parent));
-                let was_shown = self.shown.get(&parent).is_some_and(|shown| shown.contains(&at));
-                let was_moved = self.moved.get(&at).is_some_and(|moved| *moved > since);
+                let is_another = self.deleted.get(parent).is_some_and(|life| life.born != node.born_of(parent));
+                let was_shown = self.shown.get(parent).is_some_and(|shown| shown.contains(at));
+                let was_moved = self.moved.get(at).is_some_and(|moved| *moved > since);
                 return is_another || was_moved || !was_shown;
             }
             at = parent;
@@ -638,12 +647,12 @@ impl Witness {
         }
         for (id, node) in &self.nodes {
             // A life that ended without a mark left its late children behind, and so does one that wasn't the last.
-            let Some(parent) = node.parent().filter(|parent| self.strict && !self.nodes.contains_key(parent)) else {
+            let Some(parent) = node.parent().filter(|parent| self.strict && !self.nodes.contains_key(*parent)) else {
                 continue;
             };
-            let born = node.born_of(&parent).unwrap_or_default();
-            let marked = self.ended.get(&(parent.clone(), born)).is_some_and(|ended| ended.mark.is_some());
-            if marked && !self.again.contains(&parent) {
+            let born = node.born_of(parent).unwrap_or_default();
+            let marked = self.ended.get(&(parent.to_owned(), born)).is_some_and(|ended| ended.mark.is_some());
+            if marked && !self.again.contains(parent) {
                 wrong.push(format!("{id} is an orphan of {parent}"));
             }
         }

@@ -99,7 +99,6 @@ pub struct History {
     lineages: BTreeMap<String, Item>,
     /// For each change, the first of those that were made at once with it.
     together: Vec<usize>,
-    changes_digest: u64,
     /// When claims of names have changed.
     claimed: Vec<usize>,
     now: usize,
@@ -202,8 +201,6 @@ impl History {
         for record in records.iter().filter(|record| is_base(&record.key.sk)) {
             self.now += 1;
             self.together.push(first);
-            let new = (&record.key.pk, &record.key.sk, record.new.as_ref().map(digests::of_item));
-            self.changes_digest = digests::chained(self.changes_digest, digests::of(&new));
             let is_traceless = record.new.is_none() && by.is_none() && records.len() == 1;
             let change = Change { at: self.now, item: record.new.clone(), is_traceless };
             self.changes.entry(record.key.clone()).or_default().push(change);
@@ -236,7 +233,12 @@ impl History {
             let answered = call.answer.as_ref().map(|(at, _)| *at);
             digests::of(&(call.since, call.called, answered, call.is_lost, call.was_unplaced, &call.effects))
         };
-        self.calls.iter().map(of_call).fold(self.changes_digest, digests::chained)
+        let of_change = |key: &ItemKey, change: &Change| {
+            digests::of(&(&key.pk, &key.sk, change.at, change.item.as_ref().map(digests::of_item)))
+        };
+        let changes =
+            self.changes.iter().flat_map(|(key, changes)| changes.iter().map(move |change| of_change(key, change)));
+        self.calls.iter().map(of_call).chain(changes).fold(0, digests::chained)
     }
 
     /// What no order of the calls explains.
@@ -411,7 +413,8 @@ impl History {
         }
         let node = sequential::node(command);
         let anchor = sequential::spot(command).and_then(Spot::anchor);
-        let keys = [Some(sequential::kept_parent_of(command)), anchor].into_iter().flatten().map(|id| self.node(node, id));
+        let keys =
+            [Some(sequential::kept_parent_of(command)), anchor].into_iter().flatten().map(|id| self.node(node, id));
         let parents_of = |key: ItemKey| -> Vec<&str> {
             let states = self.states(&key, call.since, until).flatten();
             let parent = |item: &'a Item| match item.get("_trashed") {

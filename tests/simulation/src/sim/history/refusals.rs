@@ -42,9 +42,7 @@ impl History {
             }
             Refusal::Cycle { node: own, parent } if own == parent => {
                 let is_its_child = |id: &Id| {
-                    was(&self.node(node, id), &|state| {
-                        state.is_some_and(|item| text(item, "parent") == own.as_str())
-                    })
+                    was(&self.node(node, id), &|state| state.is_some_and(|item| text(item, "parent") == own.as_str()))
                 };
                 let copied = matches!(**command, Command::Copy { parent: None, .. });
                 sequential::parent(command) == Some(own)
