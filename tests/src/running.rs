@@ -27,6 +27,8 @@ use crate::oracle::{Contents, Oracle};
 pub const TEMPLATE: &str = include_str!("../../template.yaml");
 /// The table's name.
 pub const TABLE: &str = "sapwood";
+/// Longest time that a request to the engine may take. It loses nothing, as that of `sapwood dev`.
+const LOCAL_CALL_TIME_MAX: Duration = Duration::from_secs(60);
 /// The file of the records that the mapping discarded.
 const FAILURES: &str = "failed-records.jsonl";
 
@@ -130,6 +132,8 @@ impl Running {
         }
         let url = proxy.as_ref().map_or_else(|| engine.url(), Proxy::url);
         let table = DynamoTable::local(&url, TABLE, config.settings.schema.clone());
+        // What comes by way of the proxy may be lost.
+        let table = if proxy.is_some() { table } else { table.waiting(LOCAL_CALL_TIME_MAX) };
         let fanout = Fanout { settings: config.settings, limits, ..Fanout::default() };
         let handler = Handler::new(fanout, table).measured(metrics);
         let invocations = Arc::new(Mutex::new(Invocations::default()));
@@ -210,6 +214,7 @@ impl Running {
         let (template, config) = deployed(parameters);
         self.settings = config.settings.clone();
         let table = DynamoTable::local(&self.engine.url(), TABLE, config.settings.schema.clone());
+        let table = table.waiting(LOCAL_CALL_TIME_MAX);
         self.handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table);
         let function = Recording { handler: self.handler.clone(), invocations: Arc::clone(&self.invocations) };
         let mut settings = Settings::new(&Endpoint::new(self.engine.url()), &self.stream, &template);

@@ -29,6 +29,7 @@ use tokio::sync::oneshot;
 
 use crate::TEMPLATE;
 use crate::arguments::parameter;
+use crate::connect::LOCAL_CALL_TIME_MAX;
 use crate::explorer::{self, Explorer, Feed, Place, Rights, Trials};
 use audit::Audit;
 use error::DevError;
@@ -239,7 +240,8 @@ impl Stack {
         let endpoint = Endpoint::new(&own_url);
         let stream = endpoint.ensure_table(&config.table_name, template.table()).await?;
         let schema = config.settings.schema.clone();
-        let table = DynamoTable::local(&own_url, config.table_name, schema.clone());
+        let local = |url: &str, name: &str| DynamoTable::local(url, name, schema.clone()).waiting(LOCAL_CALL_TIME_MAX);
+        let table = local(&own_url, &config.table_name);
         let fanout = Fanout { settings: config.settings.clone(), ..Fanout::default() };
         let handler = Handler::new(fanout.clone(), table.clone()).announcing();
         if !arguments.no_handler {
@@ -262,7 +264,7 @@ impl Stack {
             true => {
                 settings.watcher = Some(feed.watcher(schema.clone()));
                 let way = Way::open(&own_url)?;
-                let table = DynamoTable::local(&way.url, arguments.table.clone(), schema.clone());
+                let table = local(&way.url, &arguments.table);
                 let mortal = Handler::new(fanout, table);
                 let (feed, trials, schema) = (feed.clone(), Arc::clone(&trials), schema.clone());
                 Some(Watched { feed, trials, mortal, way, schema })

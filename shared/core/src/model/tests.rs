@@ -473,3 +473,15 @@ fn what_a_record_says_of_the_trash_reads_back_and_whatever_else_is_there_counts_
     let long = record(Trashed { by: Some("b".repeat(2_049)), ..trashed }.value());
     assert_eq!((Trashed::read(&long), Trashed::is_malformed(&long)), (Some(nobody), false));
 }
+
+#[test]
+fn a_number_has_the_same_size_however_it_is_spelt() {
+    let bytes = |digits: &str| item_bytes(&item([("n", AttributeValue::N(digits.to_owned()))]));
+    let zeros = "0".repeat(125);
+    for [plain, other] in
+        [[&*format!("1{zeros}"), "1e125"], [&*format!("-0.{zeros}12"), "-12E-127"], ["1500", "1.5e+3"]]
+    {
+        assert!(bytes(plain).abs_diff(bytes(other)) <= 1, "{plain} {other}");
+    }
+    assert_eq!(bytes("1e125"), bytes("1"));
+}
