@@ -9,7 +9,6 @@
 #![allow(clippy::expect_used, reason = "a run that can't go on should say so")]
 #![allow(clippy::disallowed_methods, reason = "it is told how long it may take, and says how long it took")]
 
-use std::collections::BTreeMap;
 use std::fs;
 use std::process::{Command, ExitCode};
 use std::time::{Duration, Instant};

@@ -254,7 +254,8 @@ async fn a_redrive_that_is_killed_anywhere_is_run_again() {
     let mut kills = 0;
     loop {
         let mut redrive = command(&running.url(), &[file.to_str().unwrap()]).stdout(Stdio::null()).spawn().unwrap();
-        tokio::time::sleep(Duration::from_millis(150 + 60 * kills)).await;
+        // Each lives longer than the one before by a fifth.
+        tokio::time::sleep(Duration::from_millis(150).mul_f64(1.2_f64.powi(kills))).await;
         if let Some(status) = redrive.try_wait().unwrap() {
             assert_eq!(status.code(), Some(0));
             break;

@@ -476,7 +476,7 @@ fn what_a_record_says_of_the_trash_reads_back_and_whatever_else_is_there_counts_
 
 #[test]
 fn a_number_has_the_same_size_however_it_is_spelt() {
-    let bytes = |digits: &str| item_bytes(&item([("n", AttributeValue::N(digits.to_owned()))]));
+    let bytes = |digits: &str| super::item_bytes(&item([("n", AttributeValue::N(digits.to_owned()))]));
     let zeros = "0".repeat(125);
     for [plain, other] in
         [[&*format!("1{zeros}"), "1e125"], [&*format!("-0.{zeros}12"), "-12E-127"], ["1500", "1.5e+3"]]
