@@ -511,6 +511,21 @@ fn children(api: &mut Api, of: &str) -> Vec<String> {
 }
 
 #[tokio::test]
+async fn a_copy_beside_a_node_gets_its_parent_whatever_the_source_has() {
+    let mut api = by_hand();
+    api.ok(201, "POST /nodes", json!({ "id": "p", "parent": null })).await;
+    api.ok(201, "POST /nodes", json!({ "id": "x", "parent": "p", "place": "last" })).await;
+    // Another client's: its parent has yet to come, and the copy is to have that id.
+    api.fixture.put_node("s", Some("c"), &[]);
+    api.fixture.settle();
+    let below_itself = refused(&api, "POST /nodes/s/copy", json!({ "ids": "c" })).await;
+    assert_eq!(below_itself, (409, "cycle".to_owned()));
+    api.ok(202, "POST /nodes/s/copy", json!({ "ids": "c", "place": { "after": "x" } })).await;
+    api.fixture.settle();
+    assert_eq!(api.fixture.get("c", "NODE").unwrap().get("parent"), Some(&text("p")));
+}
+
+#[tokio::test]
 async fn siblings_are_ordered_by_hand() {
     let mut api = by_hand();
     api.ok(201, "POST /nodes", json!({ "id": "p" })).await;

@@ -180,12 +180,8 @@ fn tenants_with_the_same_ids_never_meet() {
 
 #[test]
 fn a_chain_deeper_than_ancestors_are_counted_ends_right() {
-    // One of these takes as long as a hundred others.
     let Range { start, end } = seeds(1_500);
-    search_in(
-        start..start + (end - start).div_ceil(100),
-        &Profile { steps_max: 400_000, ..Profile::new(Writers::Deep) },
-    );
+    search_in(start..start + (end - start).div_ceil(Writers::Deep.weight()), &Profile::new(Writers::Deep));
 }
 
 #[test]

@@ -155,33 +155,57 @@ fn a_request_that_is_too_large_after_all_is_halved() {
     assert_eq!(Oracle::default().differences(&table.0.lock().unwrap().contents()), Vec::<String>::new());
 }
 
-/// A slow wire: what has more bytes gets no answer in time, whether or not it is carried out.
-struct Slow(usize);
+/// A wire on which a request of more than so many bytes fails with this error.
+struct Lossy(usize, fn(&'static str) -> TableError);
 
-impl Observer for Slow {
+impl Observer for Lossy {
     async fn before(&self, _request: &Request<'_>) {}
 
     fn refuses(&self, request: &Request<'_>) -> Option<TableError> {
         let Request::BatchWrite(writes) = request else { return None };
         let wire = Wire { request_bytes_max: self.0, ..Wire::DYNAMODB };
-        wire.check_writes(writes, &Schema::default()).err().map(|_| TableError::unanswered("no answer in time"))
+        wire.check_writes(writes, &Schema::default()).err().map(|_| self.1("no answer"))
     }
+}
+
+/// A table with nodes that have 4 MB of rows together, and their records.
+fn heavy_nodes() -> (MemoryTable, Vec<StreamRecord>) {
+    let table = chain(25);
+    for number in 0..4 {
+        put(&table, node(&format!("heavy{number}"), Some("chain24"), text("x".repeat(40_000))));
+    }
+    let records = taken(&table);
+    (table, records)
 }
 
 #[test]
 fn rows_that_get_no_answer_in_time_go_in_smaller_parts_from_then_on() {
-    let table = chain(25);
-    // 4 MB of rows. Each by itself comes through.
-    put(&table, node("heavy", Some("chain24"), text("x".repeat(160_000))));
-    let records = taken(&table);
-    let slow = Intercept { table: table.clone(), observer: Slow(300_000) };
+    let (table, records) = heavy_nodes();
+    let slow = Intercept { table: table.clone(), observer: Lossy(300_000, TableError::late) };
     let fanout = Fanout::default();
     let handle = |fanout: &Fanout| at_once(fanout.run(&slow, &Retries::new(), Run { name: "run", now: 0 }, &records));
-    // What got no answer may be carried out later, so the record is delivered again.
-    assert_eq!(handle(&fanout).failed.len(), 1);
-    assert_eq!(handle(&Fanout::default()).failed.len(), 1, "a process that knows nothing of it begins anew");
+    // What got no answer may be carried out later, so the records are delivered again.
+    assert_eq!(handle(&fanout).failed.len(), 4);
+    assert_eq!(handle(&Fanout::default()).failed.len(), 4, "a process that knows nothing of it begins anew");
     assert_eq!(handle(&fanout).failed, Vec::<String>::new());
     assert_eq!(Oracle::default().differences(&table.0.lock().unwrap().contents()), Vec::<String>::new());
+}
+
+#[test]
+fn rows_that_get_an_error_at_once_are_as_many_in_the_next_request() {
+    let (table, records) = heavy_nodes();
+    let fanout = Fanout::default();
+    let lossy = Intercept { table: table.clone(), observer: Lossy(300_000, TableError::unanswered) };
+    for _ in 0..3 {
+        let report = at_once(fanout.run(&lossy, &Retries::new(), Run { name: "run", now: 0 }, &records));
+        assert_eq!(report.failed.len(), 4);
+    }
+    let counted = Intercept { table, observer: Bodies::default() };
+    let report = at_once(fanout.run(&counted, &Retries::new(), Run { name: "run", now: 0 }, &records));
+    assert_eq!(report.failed, Vec::<String>::new());
+    // 100 rows of 40 KB: 25 have room in a request.
+    let bodies = counted.observer.0.into_inner().unwrap();
+    assert!(bodies.iter().filter(|(_, bytes)| *bytes > 900_000).count() >= 4, "{bodies:?}");
 }
 
 #[test]

@@ -93,9 +93,10 @@ pub struct Client<'a, T, P> {
     narrowed: Mutex<BTreeMap<String, usize>>,
 }
 
-/// Most bytes of a BatchWriteItem of several writes: [`BATCH_WRITE_BYTES_MAX`], and a quarter of what got no answer in
-/// time once, behind a slow network. All clones are one, so that an invocation begins with what the one before it has
-/// found: a record one of whose writes got no answer is delivered again, and its writes would be as large again.
+/// Most bytes of a BatchWriteItem of several writes: [`BATCH_WRITE_BYTES_MAX`], or less once such a request got no
+/// answer in time. Behind a slow network, or on a busy engine, fewer bytes at a time get one. All clones are one, so an
+/// invocation begins with what the one before it has found: a record is delivered again if one of its writes got no
+/// answer, and its writes would be as large again.
 #[derive(Clone, Debug)]
 pub struct BatchBytes(Arc<AtomicUsize>);
 
@@ -106,19 +107,16 @@ impl Default for BatchBytes {
 }
 
 impl BatchBytes {
-    /// What is this small, in bytes, got no answer for another reason. It is a choice.
-    const SMALL: usize = BATCH_WRITE_BYTES_MAX / 64;
+    /// The least that the limit becomes, in bytes. It is a choice.
+    const LEAST: usize = BATCH_WRITE_BYTES_MAX / 64;
 
-    /// The limit, if it is less than that of all requests.
-    fn fewer(&self) -> Option<usize> {
-        Some(self.0.load(Ordering::Relaxed)).filter(|bytes| *bytes < BATCH_WRITE_BYTES_MAX)
+    fn now(&self) -> usize {
+        self.0.load(Ordering::Relaxed)
     }
 
-    /// A request of so many bytes got no answer in time.
-    fn unanswered(&self, bytes: usize) {
-        if bytes > Self::SMALL {
-            self.0.fetch_min(Self::SMALL.max(bytes / 4), Ordering::Relaxed);
-        }
+    /// A request of so many bytes got no answer in time: a quarter of them go in the next one.
+    fn late(&self, bytes: usize) {
+        self.0.fetch_min((bytes / 4).max(Self::LEAST), Ordering::Relaxed);
     }
 }
 
@@ -368,7 +366,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     pub async fn write_many(&self, writes: Writes) -> Written {
         let Writes { writes, kind } = writes;
         let mut position = 0;
-        let chunks = chunks_of(&writes, BATCH_WRITE_BYTES_MAX).into_iter().map(|(chunk, bytes)| {
+        let chunks = chunks_of(&writes, self.batch_bytes.now()).into_iter().map(|(chunk, bytes)| {
             let kind = match kind {
                 WritesKind::Meanwhile { ahead } if position < ahead => WritesKind::FirstRows,
                 kind => kind,
@@ -386,7 +384,8 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     }
 
     async fn write_chunk(&self, writes: &[Write], bytes: usize, kind: WritesKind) -> Written {
-        let bytes = bytes.min(self.bytes_in_flight_max);
+        // As many requests of the largest size are in flight if that is less.
+        let bytes = bytes.saturating_mul(BATCH_WRITE_BYTES_MAX / self.batch_bytes.now()).min(self.bytes_in_flight_max);
         // The semaphore is never closed.
         let _room = self.room.acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX)).await.ok();
         let mut done = Written::default();
@@ -396,7 +395,9 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         while let Some(mut writes) = batches.pop() {
             let mut attempt = 0;
             while !writes.is_empty() {
-                if let Some(bytes_max) = self.batch_bytes.fewer()
+                // Less than when the writes were cut into chunks.
+                let bytes_max = self.batch_bytes.now();
+                if bytes_max < BATCH_WRITE_BYTES_MAX
                     && let parts = chunks_of(&writes, bytes_max)
                     && parts.len() > 1
                 {
@@ -427,7 +428,9 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
                 }
                 if error.is_unanswered() {
                     done.unanswered.extend(writes.iter().map(|write| write.key().clone()));
-                    self.batch_bytes.unanswered(writes.iter().map(Write::sent_bytes).sum());
+                    if error.is_late() {
+                        self.batch_bytes.late(writes.iter().map(Write::sent_bytes).sum());
+                    }
                 }
                 if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await {
                     done.failed.extend(writes.iter().map(|write| (write.key().clone(), error.clone())));

@@ -218,7 +218,9 @@ impl DynamoTable {
             return Err(TableError::new(ErrorKind::Retry, "no time left"));
         }
         match tokio::time::timeout(limit, request).await {
-            Err(_) => Err(TableError::unanswered("no answer in time")),
+            // Nothing is too large for the time that a deadline leaves.
+            Err(_) if limit < self.call_time_max => Err(TableError::unanswered("no answer before the end")),
+            Err(_) => Err(TableError::late("no answer in time")),
             Ok(Ok(output)) => Ok(output),
             Ok(Err(error)) => Err(table_error(kind, &error)),
         }

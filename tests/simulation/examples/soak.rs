@@ -1,7 +1,7 @@
 //! A million schedules of each profile: `soak MINUTES [PROFILE|VARIATION]…`. All profiles go forward together, ten
 //! thousand schedules at a time. Each such slice is written down in `tests/simulation/soak.tsv` with the commit that
-//! was checked out, so the next call goes on where this one ended, on any machine: commit the file. Remove its lines
-//! after a change of the protocol.
+//! was checked out, so the next call goes on where this one ended, on any machine: commit the file. Once a seed has
+//! another trace than before, because of a change of the protocol, the lines before that count no more: remove them.
 //!
 //! `SAPWOOD_SCHEDULES` says how many of each are wanted, in all calls together. The gate has the first seeds, so these
 //! begin elsewhere. `SAPWOOD_SEED=10000017 soak 0 'Moves races'` replays one.
@@ -26,8 +26,6 @@ const SLICE: u64 = 10_000;
 struct Soaked {
     name: String,
     profile: Profile,
-    /// One schedule takes as long as so many others.
-    weight: u64,
 }
 
 /// The profiles of these names or variations, or all.
@@ -36,14 +34,13 @@ fn profiles(wanted: &[String]) -> Vec<Soaked> {
     let mut add = |variation: &str, name: String, profile: Profile| {
         let name = format!("{name} {variation}");
         if wanted.is_empty() || wanted.iter().any(|one| *one == variation || *one == name) {
-            let weight = if profile.writers == Writers::Deep { 100 } else { 1 };
-            all.push(Soaked { name, profile, weight });
+            all.push(Soaked { name, profile });
         }
     };
     for writers in Writers::KINDS {
         let (name, plain) = (format!("{writers:?}"), Profile::new(writers));
         if writers == Writers::Deep {
-            add("plain", name, Profile { steps_max: 400_000, ..plain });
+            add("plain", name, plain);
             continue;
         }
         add("plain", name.clone(), plain.clone());
@@ -66,40 +63,70 @@ fn profiles(wanted: &[String]) -> Vec<Soaked> {
     all
 }
 
-/// What was run: for each profile and commit the number of schedules, in the order in which they were run.
-#[derive(Default)]
-struct Tally(Vec<(String, String, u64)>);
+/// What was run: the profile, the commit, the first seed, and the number of schedules.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Line {
+    name: String,
+    first: u64,
+    schedules: u64,
+    commit: String,
+}
+
+struct Tally(Vec<Line>);
 
 impl Tally {
     fn read() -> Self {
         let lines = fs::read_to_string(TALLY).unwrap_or_default();
         let read = |line: &str| {
-            let mut words = line.split('\t').map(str::to_owned);
-            let mut next = || words.next().expect("three words in a line");
-            (next(), next(), next().parse().expect("a number of schedules"))
+            let words: Vec<&str> = line.split('\t').collect();
+            let [name, first, schedules, commit] = words[..] else { panic!("{TALLY}: {line}") };
+            let number = |text: &str| text.parse().expect("a number");
+            let (name, commit) = (name.to_owned(), commit.to_owned());
+            Line { name, first: number(first), schedules: number(schedules), commit }
         };
         Self(lines.lines().map(read).collect())
     }
 
-    /// How many schedules of a profile there were.
-    fn of(&self, name: &str) -> u64 {
-        self.0.iter().filter(|(of, ..)| of == name).map(|(.., schedules)| schedules).sum()
+    fn lines<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Line> {
+        self.0.iter().filter(move |line| line.name == name)
     }
 
-    fn add(&mut self, name: &str, commit: &str, schedules: u64) {
-        match self.0.iter_mut().find(|(of, at, _)| of == name && at == commit) {
-            Some((.., before)) => *before += schedules,
-            None => self.0.push((name.to_owned(), commit.to_owned(), schedules)),
+    /// How many schedules of a profile there were.
+    fn of(&self, name: &str) -> u64 {
+        self.lines(name).map(|line| line.schedules).sum()
+    }
+
+    /// The first seed of a profile after all that were run.
+    fn next(&self, name: &str) -> u64 {
+        self.lines(name).map(|line| line.first + line.schedules).max().unwrap_or(FIRST_SEED)
+    }
+
+    /// Adds to what is in the file now: another call may have added to it.
+    fn add(name: &str, first: u64, schedules: u64, commit: &str) -> Self {
+        let mut tally = Self::read();
+        let is_before =
+            |line: &&mut Line| line.name == name && line.commit == commit && line.first + line.schedules == first;
+        match tally.0.iter_mut().find(is_before) {
+            Some(line) => line.schedules += schedules,
+            None => tally.0.push(Line { name: name.to_owned(), first, schedules, commit: commit.to_owned() }),
         }
-        let mut lines: Vec<String> = self.0.iter().map(|(of, at, number)| format!("{of}\t{at}\t{number}\n")).collect();
-        lines.sort_by(|a, b| a.split('\t').next().cmp(&b.split('\t').next()));
-        fs::write(TALLY, lines.concat()).expect(TALLY);
+        tally.0.sort();
+        let written =
+            |Line { name, first, schedules, commit }: &Line| format!("{name}\t{first}\t{schedules}\t{commit}\n");
+        let new = format!("{TALLY}.new");
+        fs::write(&new, tally.0.iter().map(written).collect::<String>()).expect("the tally");
+        fs::rename(new, TALLY).expect("the tally");
+        tally
     }
 }
 
+/// The commit that is checked out, with a plus if other files than the tally were changed since.
 fn commit() -> String {
-    let said = Command::new("git").args(["rev-parse", "--short", "HEAD"]).output().expect("git");
-    String::from_utf8_lossy(&said.stdout).trim().to_owned()
+    let git = |arguments: &[&str]| Command::new("git").args(arguments).output().expect("git");
+    let said = git(&["rev-parse", "--short", "HEAD"]);
+    let is_same =
+        git(&["diff", "--quiet", "HEAD", "--", ":/", ":(exclude,top)tests/simulation/soak.tsv"]).status.success();
+    format!("{}{}", String::from_utf8_lossy(&said.stdout).trim(), if is_same { "" } else { "+" })
 }
 
 fn main() -> ExitCode {
@@ -112,7 +139,7 @@ fn main() -> ExitCode {
     let (wanted, commit) = (number("SAPWOOD_SCHEDULES").unwrap_or(1_000_000), commit());
     let mut left = profiles(&arguments.collect::<Vec<_>>());
     if let Some(seed) = number("SAPWOOD_SEED") {
-        for Soaked { name, profile, .. } in left {
+        for Soaked { name, profile } in left {
             println!("{name}: {:?}", run(seed, &profile).map_err(|fault| fault.to_string()));
         }
         return ExitCode::SUCCESS;
@@ -120,15 +147,15 @@ fn main() -> ExitCode {
     let (asked, mut tally, mut wrong) = (left.len(), Tally::read(), Vec::new());
     let mut schedules = 0;
     while begun.elapsed() < most {
-        let progress = |one: &Soaked| tally.of(&one.name) * one.weight;
+        let progress = |one: &Soaked| tally.of(&one.name) * one.profile.writers.weight();
         left.retain(|one| progress(one) < wanted);
         let Some(index) = (0..left.len()).min_by_key(|index| progress(&left[*index])) else { break };
-        let Soaked { name, profile, weight } = &left[index];
-        let (first, slice) = (FIRST_SEED + tally.of(name), SLICE / weight);
+        let Soaked { name, profile } = &left[index];
+        let (first, slice) = (tally.next(name), SLICE / profile.writers.weight());
         match search(first..first + slice, |seed| run(seed, profile)) {
             Ok(_) => {
                 schedules += slice;
-                tally.add(name, &commit, slice);
+                tally = Tally::add(name, first, slice, &commit);
             }
             Err(fault) => {
                 println!("{name}: {fault}");
@@ -137,6 +164,7 @@ fn main() -> ExitCode {
             }
         }
     }
+    left.retain(|one| tally.of(&one.name) * one.profile.writers.weight() < wanted);
     println!("{schedules} schedules in this call; {} of {asked} profiles aren't at {wanted}", left.len());
     wrong.iter().for_each(|wrong| println!("{wrong}"));
     let passed = asked - left.len() - wrong.len();

@@ -104,8 +104,8 @@ fn value_bytes(value: &AttributeValue) -> usize {
 }
 
 /// Returns the size of a number: a byte for the exponent, one for each two significant digits, one more in case the
-/// point falls between two of them, and one for a minus sign. Leading and trailing zeros take no room, nor does an
-/// exponent: DynamoDB Local returns numbers within lists and maps as they were written.
+/// point falls between two of them, and one for a minus sign. Leading and trailing zeros take no room. How the
+/// exponent is spelt takes none: DynamoDB Local returns numbers within lists and maps as they were written.
 fn number_bytes(text: &str) -> usize {
     let mantissa = text.bytes().position(|byte| matches!(byte, b'e' | b'E')).map_or(text, |end| &text[..end]);
     let digits = mantissa.trim_start_matches(['-', '0', '.']).trim_end_matches(['0', '.']);

@@ -30,6 +30,7 @@ pub struct TableError {
 enum Cause {
     Conflict,
     NoAnswer,
+    Late,
     TooLarge,
     Other,
 }
@@ -51,6 +52,12 @@ impl TableError {
         Self { kind: ErrorKind::Retry, message: message.into(), cause: Cause::NoAnswer }
     }
 
+    /// The error of a request that got no answer in the time that a request may take. It is
+    /// [unanswered](TableError::is_unanswered), and may be too large for the network or the engine.
+    pub fn late(message: impl Into<String>) -> Self {
+        Self { kind: ErrorKind::Retry, message: message.into(), cause: Cause::Late }
+    }
+
     /// The error of a request that is too large as a whole, whatever its items have. Its kind is [`ErrorKind::Refuse`].
     pub fn too_large(message: impl Into<String>) -> Self {
         Self { kind: ErrorKind::Refuse, message: message.into(), cause: Cause::TooLarge }
@@ -68,9 +75,15 @@ impl TableError {
         self.cause == Cause::Conflict
     }
 
-    /// True for an error that [`TableError::unanswered`] made.
+    /// True for an error that [`TableError::unanswered`] or [`TableError::late`] made.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
-        self.cause == Cause::NoAnswer
+        matches!(self.cause, Cause::NoAnswer | Cause::Late)
+    }
+
+    /// True for an error that [`TableError::late`] made.
+    #[must_use]
+    pub fn is_late(&self) -> bool {
+        self.cause == Cause::Late
     }
 }

@@ -307,7 +307,8 @@ impl<'a> SaveNode<'_, 'a> {
         if let Some(wanted) = self.wanted.revision() {
             revision::check_topic(&self.topic(wanted), self.attempts.context.settings)?;
         }
-        if self.wanted.parent() == Some(&self.node.id) {
+        // The parent of a node that comes beside another is that one's, whatever a copy's source has.
+        if self.wanted.parent() == Some(&self.node.id) && !self.wanted.takes_parent() {
             return Err(self.cycle().into());
         }
         if self.wanted.spot().is_some() {

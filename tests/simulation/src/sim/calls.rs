@@ -135,8 +135,6 @@ pub(super) struct Calls {
     pub(super) history: History,
     /// The time, in seconds since 1970.
     pub(super) now: u64,
-    /// True if reads may see a part of a transaction's writes before the others.
-    pub(super) is_torn: bool,
     /// Items that a transaction has written, as reads still see them, each with the invocation that it is of.
     unseen: BTreeMap<ItemKey, (u64, Option<Item>)>,
     /// Requests without an answer that may still be carried out, each with its invocation and what it is for.
@@ -172,7 +170,6 @@ impl Calls {
             waits_max: u32::MAX,
             history: History::default(),
             now: clock::BEGINNING,
-            is_torn: false,
             unseen: BTreeMap::new(),
             limbo: Vec::new(),
             waiting: BTreeMap::new(),
@@ -536,7 +533,7 @@ impl Calls {
                 if fails && self.rng.random_bool(0.5) {
                     return Some(Answer::Failed(self.refuse(*asked)));
                 }
-                let is_torn = self.is_torn && actions.len() > 1 && self.coin();
+                let is_torn = self.history.is_torn && actions.len() > 1 && self.coin();
                 let before = |action: &Action| (action.key().clone(), self.memory.get(action.key()).cloned());
                 let before: Vec<_> = actions.iter().filter(|_| is_torn).map(before).collect();
                 let transacted = self.transact(actions);

@@ -133,6 +133,12 @@ impl Writers {
         Self::Totals,
     ];
 
+    /// How many schedules of most others one of these takes as long as.
+    #[must_use]
+    pub fn weight(self) -> u64 {
+        if self == Self::Deep { 100 } else { 1 }
+    }
+
     /// True if only the API writes.
     pub(super) fn are_the_api(self) -> bool {
         matches!(
@@ -208,7 +214,7 @@ impl Profile {
             silent_413: false,
             totals: writers.are_about_totals(),
             switches_totals: false,
-            steps_max: 40_000,
+            steps_max: if writers == Writers::Deep { 400_000 } else { 40_000 },
         }
     }
 

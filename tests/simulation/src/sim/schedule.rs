@@ -438,7 +438,6 @@ impl World<'_> {
         let mut calls = self.calls.lock().unwrap();
         calls.failures_left = self.profile.failures_max;
         calls.has_limbo = self.profile.limbo;
-        calls.is_torn = self.profile.torn;
         calls.history.is_torn = self.profile.torn;
         calls.has_conditional_limbo = !matches!(self.profile.writers, Writers::MixedDeletions | Writers::Returns);
         Ok(())

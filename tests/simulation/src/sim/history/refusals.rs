@@ -44,10 +44,11 @@ impl History {
                 let is_its_child = |id: &Id| {
                     was(&self.node(node, id), &|state| state.is_some_and(|item| text(item, "parent") == own.as_str()))
                 };
-                let copied = matches!(**command, Command::Copy { parent: None, .. });
+                let anchor = sequential::spot(command).and_then(Spot::anchor);
+                let is_copied = matches!(**command, Command::Copy { parent: None, .. }) && anchor.is_none();
                 sequential::parent(command) == Some(own)
-                    || sequential::spot(command).and_then(Spot::anchor).is_some_and(is_its_child)
-                    || copied && is_its_child(sequential::kept_parent_of(command))
+                    || anchor.is_some_and(is_its_child)
+                    || is_copied && is_its_child(sequential::kept_parent_of(command))
             }
             Refusal::Cycle { node: own, parent } => above(parent).contains(&self.node(node, own)),
             Refusal::Circle(parent) => {
