@@ -79,7 +79,7 @@ impl Tally {
         let lines = fs::read_to_string(TALLY).unwrap_or_default();
         let read = |line: &str| {
             let words: Vec<&str> = line.split('\t').collect();
-            let [name, first, schedules, commit] = words[..] else { panic!("{TALLY}: {line}") };
+            let [name, first, schedules, commit]: [&str; 4] = words.try_into().expect("four words in a line");
             let number = |text: &str| text.parse().expect("a number");
             let (name, commit) = (name.to_owned(), commit.to_owned());
             Line { name, first: number(first), schedules: number(schedules), commit }
