@@ -19,8 +19,8 @@ const DEPTHS: [usize; 4] = [1, 8, 14, 25];
 /// in some seconds; an engine without optimisation on a busy machine takes a tenth of them.
 const ROWS_BYTES: usize = 300_000;
 
-/// The bytes of all rows of a node as JSON: as much as both engines read in some seconds on a slow machine. DynamoDB Local
-/// takes a tenth of a millisecond for a number, and 4 MB of rows can have 800,000, with 100 MB of JSON.
+/// The bytes of all rows of a node as JSON: as much as both engines read in some seconds on a slow machine. DynamoDB
+/// Local takes a tenth of a millisecond for a number, and 4 MB of rows can have 800,000, with 100 MB of JSON.
 const JSON_BYTES_MAX: usize = 8_000_000;
 
 /// The longest that a neighbour's row may take. A test machine runs several engines at a time.

@@ -14,8 +14,8 @@ use sapwood_table::{Client, DynamoTable, ErrorKind, RetryPolicy, TableError};
 use crate::TEMPLATE;
 use crate::arguments::{endpoint, template_parameter};
 
-/// Longest time that a request to an endpoint of `--endpoint` may take, and one of `sapwood dev`. The engine of `sapwood dev` has one thread, so
-/// where many ask, or the machine is busy, an answer is late and not lost.
+/// Longest time that a request to an endpoint of `--endpoint` may take, and one of `sapwood dev`. Its engine has one
+/// thread, so where many ask, or the machine is busy, an answer is late and not lost.
 pub(crate) const LOCAL_CALL_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// The table, and how to reach it.
