@@ -28,7 +28,7 @@ pub const TEMPLATE: &str = include_str!("../../template.yaml");
 /// The table's name.
 pub const TABLE: &str = "sapwood";
 /// Longest time that a request to the engine may take. It loses nothing, as that of `sapwood dev`.
-const LOCAL_CALL_TIME_MAX: Duration = Duration::from_secs(60);
+pub const LOCAL_CALL_TIME_MAX: Duration = Duration::from_secs(60);
 /// The file of the records that the mapping discarded.
 const FAILURES: &str = "failed-records.jsonl";
 

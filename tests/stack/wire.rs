@@ -8,7 +8,7 @@ use sapwood_core::keys::Schema;
 use sapwood_core::model::{ITEM_BYTES_MAX, Item, answered_bytes, text};
 use sapwood_table::{Condition, DynamoTable, Table};
 use sapwood_tests::client::{item, node, put, put_all, s};
-use sapwood_tests::running::{Running, TABLE};
+use sapwood_tests::running::{LOCAL_CALL_TIME_MAX, Running, TABLE};
 use sapwood_tests::seeds::{chance, number};
 use sapwood_tests::shapes::SHAPES;
 
@@ -51,7 +51,7 @@ async fn nodes_of_every_shape_at_every_depth_keep_back_no_other_nodes_rows() {
     running.settle().await;
     // DynamoDB Local takes a minute for 14 MB of zeros after a one, so they are written as any client would that thinks
     // of them.
-    let table = DynamoTable::local(&running.url(), TABLE, Schema::default()).waiting(Duration::from_secs(60));
+    let table = DynamoTable::local(&running.url(), TABLE, Schema::default()).waiting(LOCAL_CALL_TIME_MAX);
     let mut shapes = SHAPES;
     shapes.shuffle(&mut rng);
     let runs = number("WIRE_RUNS").map_or(3, |runs| runs as usize);

@@ -384,7 +384,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     }
 
     async fn write_chunk(&self, writes: &[Write], bytes: usize, kind: WritesKind) -> Written {
-        // As many requests of the largest size are in flight if that is less.
+        // Two requests of the largest size fill the room, however small that size has become.
         let bytes = bytes.saturating_mul(BATCH_WRITE_BYTES_MAX / self.batch_bytes.now()).min(self.bytes_in_flight_max);
         // The semaphore is never closed.
         let _room = self.room.acquire_many(u32::try_from(bytes).unwrap_or(u32::MAX)).await.ok();
@@ -395,7 +395,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         while let Some(mut writes) = batches.pop() {
             let mut attempt = 0;
             while !writes.is_empty() {
-                // Less than when the writes were cut into chunks.
+                // The limit may have become lower since the writes were cut into chunks.
                 let bytes_max = self.batch_bytes.now();
                 if bytes_max < BATCH_WRITE_BYTES_MAX
                     && let parts = chunks_of(&writes, bytes_max)

@@ -338,15 +338,12 @@ impl World<'_> {
 
     /// The fan-out of an invocation.
     fn fanout_of(&self, invocation: u64) -> Arc<Fanout> {
-        let totals = match invocation % 3 {
-            _ if !self.switches_totals => return Arc::clone(&self.fanout),
-            0 => None,
-            1 => Some(Totals::of([totals::ATTRIBUTES[0].to_owned()])),
-            _ => return Arc::clone(&self.fanout),
-        };
-        let mut fanout = Fanout::clone(&self.fanout);
-        fanout.settings.totals = totals;
-        Arc::new(fanout)
+        let mut fanout = Arc::clone(&self.fanout);
+        if self.switches_totals && invocation % 3 < 2 {
+            let some = || Totals::of([totals::ATTRIBUTES[0].to_owned()]);
+            Arc::make_mut(&mut fanout).settings.totals = (invocation % 3 == 1).then(some);
+        }
+        fanout
     }
 
     /// Sends a request to the API.
