@@ -10,10 +10,10 @@
 #![allow(clippy::disallowed_methods, reason = "it is told how long it may take, and says how long it took")]
 
 use std::fs;
-use std::process::{Command, ExitCode};
+use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use sapwood_simulation::seeds::number;
+use sapwood_simulation::seeds::{checked_out, number};
 use sapwood_simulation::sim::{Drill, Profile, Writers, run, search};
 
 #[global_allocator]
@@ -120,15 +120,6 @@ impl Tally {
     }
 }
 
-/// The commit that is checked out, with a plus if other files than the tally were changed since.
-fn commit() -> String {
-    let git = |arguments: &[&str]| Command::new("git").args(arguments).output().expect("git");
-    let said = git(&["rev-parse", "--short", "HEAD"]);
-    let is_same =
-        git(&["diff", "--quiet", "HEAD", "--", ":/", ":(exclude,top)tests/simulation/soak.tsv"]).status.success();
-    format!("{}{}", String::from_utf8_lossy(&said.stdout).trim(), if is_same { "" } else { "+" })
-}
-
 fn main() -> ExitCode {
     let mut arguments = std::env::args().skip(1);
     let Some(minutes) = arguments.next().and_then(|minutes| minutes.parse().ok()) else {
@@ -136,7 +127,7 @@ fn main() -> ExitCode {
         return ExitCode::from(2);
     };
     let (begun, most) = (Instant::now(), Duration::from_mins(minutes));
-    let (wanted, commit) = (number("SAPWOOD_SCHEDULES").unwrap_or(1_000_000), commit());
+    let (wanted, commit) = (number("SAPWOOD_SCHEDULES").unwrap_or(1_000_000), checked_out());
     let mut left = profiles(&arguments.collect::<Vec<_>>());
     if let Some(seed) = number("SAPWOOD_SEED") {
         for Soaked { name, profile } in left {

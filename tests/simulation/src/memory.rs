@@ -7,6 +7,7 @@ mod wire;
 
 use std::collections::BTreeMap;
 use std::ops::Bound;
+use std::sync::Arc;
 
 use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::keys::{ItemKey, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX, Schema};
@@ -22,7 +23,8 @@ pub use wire::{Wire, Wired};
 /// The items, and the stream of their changes.
 #[derive(Clone, Debug)]
 pub struct Memory {
-    items: BTreeMap<ItemKey, Item>,
+    /// Shared, until one of the copies is written: searches make many copies.
+    items: Arc<BTreeMap<ItemKey, Item>>,
     /// The records that nobody has taken yet, in order.
     pub stream: Vec<StreamRecord>,
     /// The sequence number of the next record.
@@ -34,7 +36,7 @@ const STREAM: u128 = 100_000_000_000_000_000_000;
 
 impl Default for Memory {
     fn default() -> Self {
-        Self { items: BTreeMap::new(), stream: Vec::new(), sequence: 8 * STREAM + 1 }
+        Self { items: Arc::default(), stream: Vec::new(), sequence: 8 * STREAM + 1 }
     }
 }
 
@@ -56,9 +58,10 @@ impl Memory {
 
     /// Puts an item, or deletes it with `None`. A write that changes nothing makes no record.
     pub fn write(&mut self, key: &ItemKey, item: Option<Item>) {
+        let items = Arc::make_mut(&mut self.items);
         let old = match &item {
-            Some(item) => self.items.insert(key.clone(), item.clone()),
-            None => self.items.remove(key),
+            Some(item) => items.insert(key.clone(), item.clone()),
+            None => items.remove(key),
         };
         let event = match (&old, &item) {
             (None, None) => return,

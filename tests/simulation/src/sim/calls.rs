@@ -16,6 +16,7 @@ use sapwood_table::{
     TableError, Transacted, Update, Write,
 };
 
+use super::footprint::Footprint;
 use super::history::History;
 use super::{clock, digests};
 use crate::memory::{Memory, Wire, default_key};
@@ -40,6 +41,19 @@ impl Ask {
     fn is_write(&self) -> bool {
         !matches!(self, Self::Get(_) | Self::Query(_) | Self::Scan(_))
     }
+
+    fn footprint(&self) -> Footprint {
+        match self {
+            Self::Get(keys) => Footprint::of_items(keys),
+            Self::Query(query) => Footprint::of_range(&query.pk, &query.range.from, &query.range.to),
+            Self::Scan(_) => unreachable!("nobody scans in a small scope"),
+            Self::Write(writes) => Footprint::of_writes(writes.iter().map(|(write, _)| write.key())),
+            Self::Put(item, _) => Footprint::of_writes(&default_key(item)),
+            Self::Delete(key, _) | Self::Update(key, ..) => Footprint::of_writes([key]),
+            Self::UpdateExisting(updates) => Footprint::of_writes(updates.iter().map(|(key, _)| key)),
+            Self::Transact(actions) => Footprint::of_actions(actions),
+        }
+    }
 }
 
 /// What becomes of a call where a schedule says it.
@@ -63,8 +77,8 @@ pub(super) struct WaitingCall {
 }
 
 /// The answer to a call.
-#[derive(Debug)]
-enum Answer {
+#[derive(Clone, Debug)]
+pub(super) enum Answer {
     Found(Found),
     Unprocessed(Vec<Write>),
     Held(bool),
@@ -86,6 +100,7 @@ impl Answer {
     }
 }
 
+#[derive(Clone)]
 struct Call {
     invocation: u64,
     /// The request to the API that it is for, in the history.
@@ -100,6 +115,7 @@ struct Call {
 }
 
 /// The calls that wait, and their table.
+#[derive(Clone)]
 pub(super) struct Calls {
     pub(super) memory: Memory,
     pub(super) rng: SmallRng,
@@ -395,6 +411,11 @@ impl Calls {
         self.waiting.iter().map(seen).collect()
     }
 
+    /// What a waiting call touches.
+    pub(super) fn footprint(&self, id: u64) -> Footprint {
+        self.waiting[&id].ask.footprint()
+    }
+
     /// Lets this become of a waiting call, all of it at once.
     pub(super) fn decide(&mut self, id: u64, fate: Fate) {
         let mut call = self.waiting.remove(&id).unwrap();
@@ -408,6 +429,29 @@ impl Calls {
         *digest = digests::chained(*digest, answer.digest());
         call.waker.wake_by_ref();
         self.answers.insert(id, answer);
+    }
+
+    /// What a call was answered, if nobody has taken the answer, and the number of the next call.
+    pub(super) fn answer(&self, id: u64) -> (Option<Answer>, u64) {
+        (self.answers.get(&id).cloned(), self.next)
+    }
+
+    /// Answers a call as it was answered before, while the next call had this number.
+    pub(super) fn answer_again(&mut self, id: u64, answer: Answer, next: u64) {
+        self.waiting.remove(&id).unwrap().waker.wake();
+        self.answers.insert(id, answer);
+        self.next = next;
+    }
+
+    /// What the waiting calls of an invocation wake.
+    pub(super) fn wakers(&self, invocation: u64) -> Vec<(u64, Waker)> {
+        let own = self.waiting.iter().filter(|(_, call)| call.invocation == invocation);
+        own.map(|(id, call)| (*id, call.waker.clone())).collect()
+    }
+
+    /// Has these calls wake these futures.
+    pub(super) fn wake(&mut self, wakers: Vec<(u64, Waker)>) {
+        wakers.into_iter().for_each(|(id, waker)| self.waiting.get_mut(&id).unwrap().waker = waker);
     }
 
     /// Lets an invocation die, with what it waits for carried out or not.

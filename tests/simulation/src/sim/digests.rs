@@ -28,6 +28,8 @@ fn of_pairs<'a>(pairs: impl Iterator<Item = (&'a String, &'a AttributeValue)>) -
 
 fn of_value(value: &AttributeValue) -> u64 {
     match value {
+        AttributeValue::S(text) => of(text),
+        AttributeValue::N(number) => of(&(3, number)),
         AttributeValue::M(map) => chained(1, of_pairs(map.iter())),
         AttributeValue::L(list) => list.iter().map(of_value).fold(2, chained),
         other => of(&format!("{other:?}")),

@@ -246,7 +246,7 @@ pub(super) fn request(
     sent: Sent,
     invocation: u64,
     calls: Shared,
-    settings: Settings,
+    settings: Arc<Settings>,
     rules: Rules,
 ) -> Pin<Box<dyn Future<Output = ()> + Send>> {
     Box::pin(async move {

@@ -350,7 +350,8 @@ impl World<'_> {
     fn send(&mut self, sent: Sent) {
         let invocation = self.invocations;
         self.invocations += 1;
-        let (calls, settings, rules) = (Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
+        let (calls, rules) = (Arc::clone(&self.calls), self.fanout.rules);
+        let settings = Arc::new(self.fanout.settings.clone());
         self.begins(invocation);
         self.requests.insert(invocation, request(sent.clone(), invocation, calls, settings, rules));
         self.asked.insert(invocation, sent);

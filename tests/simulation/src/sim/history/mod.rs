@@ -15,6 +15,7 @@ mod refusals;
 pub(super) mod sequential;
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
@@ -22,6 +23,7 @@ use sapwood_core::model::{AttributeValue, ETag, Item};
 use sapwood_engine::write::{Answered, Command, Outcome, Refusal, Request, Spot, Tags, WriteError};
 
 use super::digests;
+use super::footprint::is_claim;
 use sequential::{as_seen, is_appended_with, is_copying, is_marked, is_there, own_key, users_own};
 
 /// What was asked for.
@@ -50,6 +52,20 @@ pub enum Answer {
     Another,
     /// The record of the import's key is being deleted.
     BeingDeleted,
+}
+
+impl Answer {
+    fn digest(&self) -> u64 {
+        match self {
+            Self::Done(Answered { outcome: Outcome::Node { item, created, revision, .. }, is_repeated }) => {
+                digests::of(&(digests::of_item(item), created, format!("{revision:?}"), is_repeated))
+            }
+            Self::Done(Answered { outcome: Outcome::Revision { item, created, version, .. }, is_repeated }) => {
+                digests::of(&(digests::of_item(item), created, version.number(), is_repeated))
+            }
+            other => digests::of(&format!("{other:?}")),
+        }
+    }
 }
 
 impl From<Result<Answered, WriteError>> for Answer {
@@ -93,10 +109,10 @@ struct Change {
 /// The calls, and the changes of base records.
 #[derive(Clone, Debug, Default)]
 pub struct History {
-    calls: Vec<Call>,
-    changes: BTreeMap<ItemKey, Vec<Change>>,
+    calls: Vec<Arc<Call>>,
+    changes: Arc<BTreeMap<ItemKey, Vec<Change>>>,
     /// The lineages as they are now, by their partition keys.
-    lineages: BTreeMap<String, Item>,
+    lineages: Arc<BTreeMap<String, Item>>,
     /// For each change, the first of those that were made at once with it.
     together: Vec<usize>,
     /// When claims of names have changed.
@@ -104,7 +120,7 @@ pub struct History {
     now: usize,
     /// The newest call of each invocation.
     newest: BTreeMap<u64, usize>,
-    schema: Schema,
+    schema: Arc<Schema>,
     /// The attribute that orders siblings by hand.
     order: Option<String>,
     /// True if reads may see a part of a transaction's writes before the others.
@@ -115,7 +131,7 @@ impl History {
     /// A history of a table that is kept like this.
     #[must_use]
     pub fn new(schema: Schema, order: Option<String>) -> Self {
-        Self { schema, order, ..Self::default() }
+        Self { schema: Arc::new(schema), order, ..Self::default() }
     }
 
     /// The number of changes so far.
@@ -138,8 +154,16 @@ impl History {
             is_lost: false,
             was_unplaced: false,
         };
-        self.calls.push(call);
+        self.calls.push(Arc::new(call));
         self.look_at_rows();
+    }
+
+    fn calls(&self) -> impl Iterator<Item = &Call> {
+        self.calls.iter().map(|call| &**call)
+    }
+
+    fn call(&mut self, call: usize) -> &mut Call {
+        Arc::make_mut(&mut self.calls[call])
     }
 
     /// An invocation answers its newest call.
@@ -148,7 +172,7 @@ impl History {
     /// Where it has none.
     pub fn answered(&mut self, invocation: u64, answer: impl Into<Answer>) {
         let answer = (self.now, answer.into());
-        self.calls[self.newest[&invocation]].answer = Some(answer);
+        self.call(self.newest[&invocation]).answer = Some(answer);
     }
 
     /// How many calls took over the claim of their key, whose owner had died.
@@ -161,7 +185,7 @@ impl History {
             };
             !call.effects.is_empty() && self.with_the_key(call).any(|(other, _)| is_dead(other))
         };
-        self.calls.iter().filter(takes).count()
+        self.calls().filter(takes).count()
     }
 
     /// True if the newest call of an invocation was told that its key is in use.
@@ -180,7 +204,7 @@ impl History {
     /// # Panics
     /// Where there is no such call.
     pub fn lost(&mut self, call: usize) {
-        self.calls[call].is_lost = true;
+        self.call(call).is_lost = true;
     }
 
     /// Takes changes of the table, which this call has made at once, or somebody else.
@@ -190,8 +214,8 @@ impl History {
     pub fn changed(&mut self, records: &[StreamRecord], by: Option<usize>) {
         for record in records.iter().filter(|record| record.key.sk == "LINEAGE") {
             match &record.new {
-                Some(item) => self.lineages.insert(record.key.pk.clone(), item.clone()),
-                None => self.lineages.remove(&record.key.pk),
+                Some(item) => Arc::make_mut(&mut self.lineages).insert(record.key.pk.clone(), item.clone()),
+                None => Arc::make_mut(&mut self.lineages).remove(&record.key.pk),
             };
         }
         let first = self.now + 1;
@@ -203,9 +227,10 @@ impl History {
             self.together.push(first);
             let is_traceless = record.new.is_none() && by.is_none() && records.len() == 1;
             let change = Change { at: self.now, item: record.new.clone(), is_traceless };
-            self.changes.entry(record.key.clone()).or_default().push(change);
+            Arc::make_mut(&mut self.changes).entry(record.key.clone()).or_default().push(change);
             if let Some(call) = by {
-                self.calls[call].effects.push((record.key.clone(), self.now));
+                let now = self.now;
+                self.call(call).effects.push((record.key.clone(), now));
             }
         }
         self.look_at_rows();
@@ -214,7 +239,7 @@ impl History {
     /// Notes for each call under way whether the rows of its node are behind.
     fn look_at_rows(&mut self) {
         for at in 0..self.calls.len() {
-            let Call { answer: None, was_unplaced: false, asking: Asking::Api(command), .. } = &self.calls[at] else {
+            let Call { answer: None, was_unplaced: false, asking: Asking::Api(command), .. } = &*self.calls[at] else {
                 continue;
             };
             let key = self.schema.node_key(sequential::node(command));
@@ -223,22 +248,28 @@ impl History {
             let was_unplaced = self
                 .states(&key, self.calls[at].called, self.now)
                 .any(|state| !refusals::is_placed(&key.pk, state, lineage));
-            self.calls[at].was_unplaced = was_unplaced;
+            if was_unplaced {
+                self.call(at).was_unplaced = true;
+            }
         }
     }
 
-    /// A digest of all that the judge looks at, but for what the answers say.
+    /// A digest of all that the judge looks at.
     pub(super) fn digest(&self) -> u64 {
         let of_call = |call: &Call| {
-            let answered = call.answer.as_ref().map(|(at, _)| *at);
-            digests::of(&(call.since, call.called, answered, call.is_lost, call.was_unplaced, &call.effects))
+            let answered = call.answer.as_ref().map(|(at, answer)| (*at, answer.digest()));
+            let sent = (format!("{:?}", call.request.preconditions), call.request.stamp.seconds);
+            let noted = (call.is_lost, call.was_unplaced, &call.effects);
+            digests::of(&(call.since, call.called, answered, sent, noted))
         };
         let of_change = |key: &ItemKey, change: &Change| {
-            digests::of(&(&key.pk, &key.sk, change.at, change.item.as_ref().map(digests::of_item)))
+            let item = change.item.as_ref().map(digests::of_item);
+            digests::of(&(&key.pk, &key.sk, change.at, item, change.is_traceless))
         };
         let changes =
             self.changes.iter().flat_map(|(key, changes)| changes.iter().map(move |change| of_change(key, change)));
-        self.calls.iter().map(of_call).chain(changes).fold(0, digests::chained)
+        let moments = digests::of(&(&self.together, &self.claimed));
+        self.calls().map(of_call).chain(changes).fold(moments, digests::chained)
     }
 
     /// What no order of the calls explains.
@@ -265,7 +296,7 @@ impl History {
     }
 
     fn describe(&self, call: usize) -> String {
-        let Call { asking, request, called, answer, effects, .. } = &self.calls[call];
+        let Call { asking, request, called, answer, effects, .. } = &*self.calls[call];
         format!("{asking:?} by {} at {called} was answered {answer:?}, its changes: {effects:?}", request.stamp.token)
     }
 
@@ -562,7 +593,7 @@ impl History {
     /// newest change by an earlier part of it.
     fn may_be_read(&self, call: &Call, key: &ItemKey) -> usize {
         let is_earlier = |other: &&Call| other.invocation == call.invocation && other.called < call.called;
-        let earlier = self.calls.iter().filter(is_earlier).flat_map(|call| &call.effects);
+        let earlier = self.calls().filter(is_earlier).flat_map(|call| &call.effects);
         let changed = earlier.filter(|(of, _)| of == key).map(|(_, at)| *at);
         changed.max().unwrap_or(0).max(call.since)
     }
@@ -666,7 +697,7 @@ impl History {
     /// Checks the requests that were sent again with their idempotency key: one effect of all, and one answer.
     fn repeated(&self) -> Vec<String> {
         let mut groups: BTreeMap<&str, Vec<usize>> = BTreeMap::new();
-        for (number, call) in self.calls.iter().enumerate() {
+        for (number, call) in self.calls().enumerate() {
             if let Some(key) = &call.request.idempotency {
                 groups.entry(&key.hash).or_default().push(number);
             }
@@ -674,7 +705,7 @@ impl History {
         let mut wrong = Vec::new();
         for calls in groups.values() {
             let effect = |call: &usize| {
-                let call = &self.calls[*call];
+                let call = &*self.calls[*call];
                 self.effect(call).ok().flatten().map(|(key, at)| (call, key, at))
             };
             let effects: Vec<(&Call, &ItemKey, usize)> = calls.iter().filter_map(effect).collect();
@@ -722,11 +753,6 @@ impl History {
             (None, _) => calls.iter().any(|call| self.check_unchanged(&self.calls[*call], outcome, until).is_ok()),
         }
     }
-}
-
-/// True for the sort keys of claims of names.
-fn is_claim(sk: &str) -> bool {
-    sk.starts_with("NAME#") || sk.starts_with("ROOTNAME#")
 }
 
 /// True for the sort keys of nodes and revisions.

@@ -185,7 +185,7 @@ impl History {
     /// The other calls that have the key of this one.
     pub(super) fn with_the_key<'a>(&'a self, call: &'a Call) -> impl Iterator<Item = (&'a Call, &'a Idempotency)> {
         let own = call.request.idempotency.as_ref();
-        let others = self.calls.iter().filter(|other| !std::ptr::eq(*other, call));
+        let others = self.calls().filter(|other| !std::ptr::eq(*other, call));
         others.filter_map(move |other| {
             let key = other.request.idempotency.as_ref()?;
             (own?.hash == key.hash).then_some((other, key))
