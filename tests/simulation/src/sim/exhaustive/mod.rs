@@ -3,9 +3,9 @@
 //! at all.
 //!
 //! The search goes depth first. Two schedules that have come to the same table, the same history, and the same answers
-//! to each invocation go on in the same way, so what follows is searched once. Two schedules that differ in the order of
-//! calls that touch nothing in common come to the same, so one of them is enough: see [`Search::passes`]. The number of
-//! schedules counts all but those.
+//! to each invocation go on in the same way, so what follows is searched once. Two schedules that differ in the order
+//! of calls that touch nothing in common come to the same, so one of them is enough: see [`Search::passes`]. The number
+//! of schedules counts all but those.
 
 mod scopes;
 mod world;
