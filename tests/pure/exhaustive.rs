@@ -14,8 +14,7 @@ fn a_lost_answer_leads_to_no_second_effect_in_any_order() {
 
 #[test]
 fn orders_that_are_left_out_are_never_the_only_ones_that_end_wrong() {
-    let rules = [Rules::default()].into_iter();
-    let rules = rules.chain([Rule::StandsAsRead, Rule::CreatedAndDeleted].map(Rules::without));
+    let rules = [Rules::default(), Rules::without(Rule::StandsAsRead)].into_iter();
     let (mut wrong, mut saved) = (0, 0);
     for (rules, scope) in rules.flat_map(|rules| few_scopes().into_iter().map(move |scope| (rules, scope))) {
         let (some, all) = (search_scope(&scope, rules), search_every_order(&scope, rules));

@@ -1,8 +1,8 @@
 //! Mixed requests, 64 in flight, against one stack over HTTP: no 5xx, nothing lost, and at rest the table equals the
 //! oracle.
 //!
-//! `LOAD_REQUESTS` says how many: 20,000 in the gate. `cargo test` makes 4,000: without optimisation a request with its
-//! fan-out takes some 15 ms of a core, most of it in the SDK and the HTTP libraries, so that 20,000 take minutes.
+//! `LOAD_REQUESTS` says how many: 20,000 in `.ci/full`. `cargo test` makes 2,000: without optimisation a request with
+//! its fan-out takes some 15 ms of a core, most of it in the SDK and the HTTP libraries, so that 20,000 take minutes.
 //! `LOAD_SEED` says the seed of what is asked for, not of how it is interleaved.
 
 mod record;
@@ -91,7 +91,7 @@ async fn under_load_nothing_fails_and_nothing_is_lost() {
     let mut chance = chance("LOAD_SEED");
     let load = Arc::new(Load {
         serving: Serving::start(Way::Http, &[], &[]).await,
-        requests: number("LOAD_REQUESTS").unwrap_or(4_000),
+        requests: number("LOAD_REQUESTS").unwrap_or(2_000),
         sent: AtomicU64::new(0),
         moments: AtomicU64::new(1),
         trees: (0..TREES).map(|at| Mutex::new(Tree { manner: manner(at), ids: Vec::new() })).collect(),

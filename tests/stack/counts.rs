@@ -10,6 +10,7 @@ use sapwood_tests::client::{self, item, node, put, put_all, s};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::round_trips::RoundTrips;
 use sapwood_tests::running::{Running, TABLE, total};
+use sapwood_tests::seeds::number;
 use sapwood_tests::sim::wrong_totals;
 
 /// A chain of so many nodes, settled.
@@ -437,25 +438,25 @@ async fn a_redelivery_of_all_that_was_handled_changes_nothing() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
-async fn an_import_of_10_000_nodes_costs_next_to_nothing_but_its_rows() {
-    const NODES: usize = 10_000;
-    let nodes: Vec<_> = (0..NODES)
+async fn an_import_costs_next_to_nothing_but_its_rows() {
+    let count = number("IMPORT_NODES").unwrap_or(2_000) as usize;
+    let nodes: Vec<_> = (0..count)
         .map(|n| node(&format!("n{n:05}"), n.checked_sub(1).map(|n| format!("n{:05}", n / 6)).as_deref(), "a name"))
         .collect();
     let running = Running::start_after(&[], &[("ParallelizationFactor", "1")], nodes).await;
     running.settle().await;
     let counts = total(&running.take().1);
     let contents = running.contents().await;
-    let rows = contents.len() - 2 * NODES;
+    let rows = contents.len() - 2 * count;
     let ideal = contents.len() as f64;
-    let (units, requests) = (NODES as f64 + counts.usage.write_units, counts.usage.requests as f64 / NODES as f64);
+    let (units, requests) = (count as f64 + counts.usage.write_units, counts.usage.requests as f64 / count as f64);
     println!(
         "import: {rows} rows, {:.4} of the ideal write units, {requests:.3} requests a node, {counts:?}",
         units / ideal
     );
     assert!(units <= 1.02 * ideal, "{units} write units for {ideal} items");
     assert!(requests <= 0.6, "{requests} requests a node");
-    assert!(counts.tally.touches < NODES as u64 / 100, "{} touches", counts.tally.touches);
+    assert!(counts.tally.touches < count as u64 / 100, "{} touches", counts.tally.touches);
     running.assert_right(&Oracle::default()).await;
     running.stop().await;
 }
