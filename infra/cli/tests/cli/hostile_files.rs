@@ -268,7 +268,7 @@ fn whatever() -> Vec<Attributes> {
     large.insert("text".to_owned(), s("x".repeat(399 * 1_024)));
     let mut many = node("many", None, "x");
     // As JSON it has ten times its bytes.
-    many.insert("list".to_owned(), AttributeValue::L(vec![AttributeValue::B(Vec::new().into()); 150_000]));
+    many.insert("list".to_owned(), AttributeValue::L(vec![AttributeValue::B(Vec::new().into()); 50_000]));
     items.extend([named, large, many, revision("n0", "v001_Audit"), revision("nobody", "v003_Audit")]);
     items
 }
