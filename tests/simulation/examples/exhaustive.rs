@@ -7,15 +7,14 @@
 #![allow(clippy::disallowed_methods, reason = "it is told how long it may take, and says how long it took")]
 
 use std::collections::BTreeMap;
-use std::fs;
 use std::process::ExitCode;
 use std::sync::Mutex;
 use std::thread::available_parallelism;
 use std::time::{Duration, Instant};
 
 use sapwood_core::plan::Rules;
-use sapwood_simulation::seeds::checked_out;
 use sapwood_simulation::sim::{Scope, Searched, all_scopes, search_scope};
+use sapwood_simulation::tally::{self, checked_out, number};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -23,7 +22,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 const TALLY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/exhaustive.tsv");
 
 /// How far a group is: the scopes before `done`, what they came to, and on which commit.
-#[derive(Clone, Default)]
+#[derive(Default)]
 struct Line {
     done: usize,
     schedules: u128,
@@ -32,24 +31,18 @@ struct Line {
 }
 
 fn read() -> BTreeMap<String, Line> {
-    let line = |line: &str| {
-        let words: Vec<&str> = line.split('\t').collect();
-        let [group, done, schedules, states, commit]: [&str; 5] = words.try_into().expect("five words in a line");
-        let (done, states) = (done.parse().expect("a number"), states.parse().expect("a number"));
-        let schedules = schedules.parse().expect("a number");
-        (group.to_owned(), Line { done, schedules, states, commit: commit.to_owned() })
+    let line = |[group, done, schedules, states, commit]: [String; 5]| {
+        let (done, schedules, states) = (number(&done), number(&schedules), number(&states));
+        (group, Line { done, schedules, states, commit })
     };
-    fs::read_to_string(TALLY).unwrap_or_default().lines().map(line).collect()
+    tally::read(TALLY).into_iter().map(line).collect()
 }
 
 fn write(tally: &BTreeMap<String, Line>) {
-    let line = |(group, line): (&String, &Line)| {
-        let Line { done, schedules, states, commit } = line;
-        format!("{group}\t{done}\t{schedules}\t{states}\t{commit}\n")
+    let line = |(group, Line { done, schedules, states, commit }): (&String, &Line)| {
+        [group.clone(), done.to_string(), schedules.to_string(), states.to_string(), commit.clone()]
     };
-    let new = format!("{TALLY}.new");
-    fs::write(&new, tally.iter().map(line).collect::<String>()).expect("the tally");
-    fs::rename(new, TALLY).expect("the tally");
+    tally::write(TALLY, tally.iter().map(line));
 }
 
 /// The scopes of a group that are under way or done, and the first that nobody has begun.

@@ -9,12 +9,12 @@
 #![allow(clippy::expect_used, reason = "a run that can't go on should say so")]
 #![allow(clippy::disallowed_methods, reason = "it is told how long it may take, and says how long it took")]
 
-use std::fs;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use sapwood_simulation::seeds::{checked_out, number};
+use sapwood_simulation::seeds::number;
 use sapwood_simulation::sim::{Drill, Profile, Writers, run, search};
+use sapwood_simulation::tally::{self, checked_out};
 
 #[global_allocator]
 static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
@@ -76,15 +76,11 @@ struct Tally(Vec<Line>);
 
 impl Tally {
     fn read() -> Self {
-        let lines = fs::read_to_string(TALLY).unwrap_or_default();
-        let read = |line: &str| {
-            let words: Vec<&str> = line.split('\t').collect();
-            let [name, first, schedules, commit]: [&str; 4] = words.try_into().expect("four words in a line");
-            let number = |text: &str| text.parse().expect("a number");
-            let (name, commit) = (name.to_owned(), commit.to_owned());
-            Line { name, first: number(first), schedules: number(schedules), commit }
+        let line = |[name, first, schedules, commit]: [String; 4]| {
+            let (first, schedules) = (tally::number(&first), tally::number(&schedules));
+            Line { name, first, schedules, commit }
         };
-        Self(lines.lines().map(read).collect())
+        Self(tally::read(TALLY).into_iter().map(line).collect())
     }
 
     fn lines<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a Line> {
@@ -111,11 +107,10 @@ impl Tally {
             None => tally.0.push(Line { name: name.to_owned(), first, schedules, commit: commit.to_owned() }),
         }
         tally.0.sort();
-        let written =
-            |Line { name, first, schedules, commit }: &Line| format!("{name}\t{first}\t{schedules}\t{commit}\n");
-        let new = format!("{TALLY}.new");
-        fs::write(&new, tally.0.iter().map(written).collect::<String>()).expect("the tally");
-        fs::rename(new, TALLY).expect("the tally");
+        let words = |Line { name, first, schedules, commit }: &Line| {
+            [name.clone(), first.to_string(), schedules.to_string(), commit.clone()]
+        };
+        tally::write(TALLY, tally.0.iter().map(words));
         tally
     }
 }

@@ -13,4 +13,5 @@ pub mod round_trips;
 pub mod seeds;
 pub mod shapes;
 pub mod sim;
+pub mod tally;
 pub mod unfinished;

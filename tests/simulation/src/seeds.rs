@@ -1,7 +1,6 @@
 //! What a run is told by its environment: how long it is, and the seed that repeats it.
 
 use std::ops::Range;
-use std::process::Command;
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -33,18 +32,4 @@ pub fn chance(variable: &str) -> SmallRng {
     let seed = number(variable).unwrap_or(any.into());
     println!("{variable}={seed}");
     SmallRng::seed_from_u64(seed)
-}
-
-/// The commit that is checked out, with a plus if other files than the tallies (`tests/simulation/*.tsv`) were changed
-/// since.
-///
-/// # Panics
-/// Without Git.
-#[must_use]
-pub fn checked_out() -> String {
-    let git = |arguments: &[&str]| Command::new("git").args(arguments).output().expect("git");
-    let said = git(&["rev-parse", "--short", "HEAD"]);
-    let others = ["diff", "--quiet", "HEAD", "--", ":/", ":(exclude,top)tests/simulation/*.tsv"];
-    let is_same = git(&others).status.success();
-    format!("{}{}", String::from_utf8_lossy(&said.stdout).trim(), if is_same { "" } else { "+" })
 }

@@ -7,7 +7,9 @@
 //! of calls that touch nothing in common come to the same, so one of them is enough: see [`Search::passes`]. The number
 //! of schedules counts all but those.
 
+mod footprints;
 mod scopes;
+mod under_way;
 mod world;
 
 use std::collections::HashMap;
@@ -16,7 +18,8 @@ use sapwood_core::plan::Rules;
 
 use super::requests::Asked;
 use super::writers::BaseWrite;
-use world::{Footprints, Move, Start, World};
+use footprints::Footprints;
+use world::{Move, Start, World};
 
 pub use scopes::{all_scopes, few_scopes};
 
@@ -111,7 +114,8 @@ impl Search<'_> {
         if let Some(schedules) = self.seen.get(&digest) {
             return Ok(*schedules);
         }
-        let Some((last, others)) = world.moves().split_last().map(|(last, others)| (*last, others.to_vec())) else {
+        let mut others = world.moves();
+        let Some(last) = others.pop() else {
             let what = world.faults();
             if !what.is_empty() {
                 return Err(Wrong { moves: moves.clone(), what });

@@ -1,9 +1,8 @@
 //! A small scope under way: the table, the invocations, and what can happen next.
 
 use std::collections::{BTreeMap, VecDeque};
-use std::pin::Pin;
 use std::sync::{Arc, Mutex};
-use std::task::{Context, Poll, Waker};
+use std::task::Poll;
 
 use rand::SeedableRng;
 use rand::rngs::SmallRng;
@@ -13,12 +12,13 @@ use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
 use sapwood_engine::fanout::{Fanout, Limits, Report, Run};
 
+use super::footprints::Footprints;
+use super::under_way::{Boxed, UnderWay};
 use super::{Handles, Scope};
 use crate::memory::Memory;
 use crate::oracle::Oracle;
 use crate::own;
-use crate::sim::calls::{Answer, Calls, Fate, Shared, SimRetryPolicy, SimTable, WaitingCall};
-use crate::sim::footprint::Footprint;
+use crate::sim::calls::{Calls, Fate, Shared, SimRetryPolicy, SimTable, WaitingCall};
 use crate::sim::history::History;
 use crate::sim::requests::{Asked, Sent, Values, request};
 use crate::sim::schedule::passes_filter;
@@ -54,39 +54,6 @@ pub(super) struct Start {
     history: History,
 }
 
-/// An invocation that is under way, and comes to this.
-struct UnderWay<T> {
-    /// What there was when it began.
-    begun: Arc<Calls>,
-    /// What it was answered: the number of the call, the answer, and the number of the next call at that time.
-    answers: Vec<(u64, Answer, u64)>,
-    future: Pin<Box<dyn Future<Output = T> + Send>>,
-}
-
-impl<T> UnderWay<T> {
-    fn new(calls: &Shared, future: Pin<Box<dyn Future<Output = T> + Send>>) -> Self {
-        Self { begun: Arc::new(calls.lock().unwrap().clone()), answers: Vec::new(), future }
-    }
-
-    fn poll(&mut self) -> Poll<T> {
-        self.future.as_mut().poll(&mut Context::from_waker(Waker::noop()))
-    }
-
-    /// Begins it again, and brings it to where it is. What there is then is of no use.
-    fn copy(&self, calls: &Shared, begin: impl FnOnce() -> Pin<Box<dyn Future<Output = T> + Send>>) -> Self {
-        (*self.begun).clone_into(&mut calls.lock().unwrap());
-        let (begun, answers) = (Arc::clone(&self.begun), self.answers.clone());
-        let mut copy = Self { begun, answers: Vec::new(), future: begin() };
-        let mut is_over = copy.poll().is_ready();
-        for (id, answer, next) in &answers {
-            calls.lock().unwrap().answer_again(*id, answer.clone(), *next);
-            is_over |= copy.poll().is_ready();
-        }
-        assert!(!is_over, "it does the same again");
-        Self { answers, ..copy }
-    }
-}
-
 pub(super) struct World {
     calls: Shared,
     settings: Arc<Settings>,
@@ -103,44 +70,6 @@ pub(super) struct World {
     handles: Option<Handles>,
     values: Values,
     pub(super) footprints: Footprints,
-}
-
-/// What each client touches, and after them the handler.
-#[derive(Clone)]
-pub(super) struct Footprints {
-    /// As far as is known from earlier passes. None where anything is to be expected.
-    expected: Option<Arc<Vec<Footprint>>>,
-    /// In this pass.
-    met: Arc<Mutex<Vec<Footprint>>>,
-}
-
-impl Footprints {
-    /// None are known.
-    pub(super) fn none(scope: &Scope) -> Self {
-        Self::new(vec![Footprint::default(); scope.clients.len() + 1])
-    }
-
-    /// All that can happen is to be expected.
-    pub(super) fn any(scope: &Scope) -> Self {
-        Self { expected: None, ..Self::none(scope) }
-    }
-
-    fn new(expected: Vec<Footprint>) -> Self {
-        Self { met: Arc::new(Mutex::new(expected.clone())), expected: Some(Arc::new(expected)) }
-    }
-
-    /// Those of the next pass, if this one has met some that were not to be expected.
-    pub(super) fn next(&self) -> Option<Self> {
-        let met = self.met.lock().unwrap();
-        let is_new = self.expected.as_ref().is_some_and(|expected| **expected != *met);
-        is_new.then(|| Self::new(met.clone()))
-    }
-
-    /// True if somebody else may touch what a call touches, or its order counts.
-    fn meet(&self, footprint: &Footprint, mut others: impl Iterator<Item = usize>) -> bool {
-        let Some(expected) = &self.expected else { return true };
-        footprint.is_in_order() || others.any(|other| expected[other].meets(footprint))
-    }
 }
 
 impl World {
@@ -198,16 +127,29 @@ impl World {
     }
 
     pub(super) fn moves(&self) -> Vec<Move> {
-        let mut moves = Vec::new();
-        let idle = |(sent, waits): &(VecDeque<Sent>, Option<u64>)| !sent.is_empty() && waits.is_none();
-        moves.extend((0..self.clients.len()).filter(|at| idle(&self.clients[*at])).map(Move::Send));
         let waiting = self.calls.lock().unwrap().waiting_calls();
-        let alone = self.alone(&waiting);
-        if alone.is_some() {
-            moves.clear();
+        if let Some(call) = self.alone(&waiting) {
+            return self.outcomes(&[call]);
         }
-        let waiting = alone.map_or(waiting, |call| vec![call]);
-        for call in &waiting {
+        let idle = |(sent, waits): &(VecDeque<Sent>, Option<u64>)| !sent.is_empty() && waits.is_none();
+        let mut moves: Vec<Move> =
+            (0..self.clients.len()).filter(|at| idle(&self.clients[*at])).map(Move::Send).collect();
+        moves.extend(self.outcomes(&waiting));
+        let is_idle = self.requests.is_empty() && self.handler.is_none();
+        if self.passes_left > 0 && is_idle && !moves.is_empty() {
+            moves.push(Move::Pass);
+        }
+        // A handler that begins after all requests have ended does what settling does.
+        if self.handles.is_some() && !self.queue.is_empty() && !moves.is_empty() {
+            moves.push(Move::Handle);
+        }
+        moves
+    }
+
+    /// What can become of these calls, and of their invocations meanwhile.
+    fn outcomes(&self, waiting: &[WaitingCall]) -> Vec<Move> {
+        let mut moves = Vec::new();
+        for call in waiting {
             let of = |fate| Move::Call { id: call.id, invocation: call.invocation, fate };
             moves.push(of(Fate::Answered));
             let can_be_lost = call.invocation != HANDLER || self.loses_handlers;
@@ -217,23 +159,12 @@ impl World {
         }
         if self.deaths_left > 0 {
             // One that dies while it reads has done no more than one that has died right after its last write.
-            let can_die = |call: &&WaitingCall| call.is_write || self.footprints.expected.is_none();
+            let can_die = |call: &&WaitingCall| call.is_write || self.footprints.is_any();
             let mut invocations: Vec<u64> = waiting.iter().filter(can_die).map(|call| call.invocation).collect();
             invocations.dedup();
             for invocation in invocations {
                 moves.extend([false, true].map(|is_carried_out| Move::Die { invocation, is_carried_out }));
             }
-        }
-        if alone.is_some() {
-            return moves;
-        }
-        let is_idle = self.requests.is_empty() && self.handler.is_none();
-        if self.passes_left > 0 && is_idle && !moves.is_empty() {
-            moves.push(Move::Pass);
-        }
-        // A handler that begins after all requests have ended does what settling does.
-        if self.handles.is_some() && !self.queue.is_empty() && !moves.is_empty() {
-            moves.push(Move::Handle);
         }
         moves
     }
@@ -330,7 +261,7 @@ impl World {
         }
     }
 
-    fn request(&self, sent: &Sent, invocation: u64, calls: &Shared) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    fn request(&self, sent: &Sent, invocation: u64, calls: &Shared) -> Boxed<()> {
         request(sent.clone(), invocation, Arc::clone(calls), Arc::clone(&self.settings), self.fanout.rules)
     }
 
@@ -343,12 +274,7 @@ impl World {
         invocation
     }
 
-    fn handling(
-        &self,
-        records: &[StreamRecord],
-        invocation: u64,
-        calls: &Shared,
-    ) -> Pin<Box<dyn Future<Output = Report> + Send>> {
+    fn handling(&self, records: &[StreamRecord], invocation: u64, calls: &Shared) -> Boxed<Report> {
         let (fanout, calls, batch) = (Arc::clone(&self.fanout), Arc::clone(calls), records.to_vec());
         Box::pin(async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation };
@@ -383,8 +309,7 @@ impl World {
         self.poll_one(invocation);
         let calls = self.calls.lock().unwrap();
         let waiting = calls.waiting_calls().into_iter().filter(|call| call.invocation == invocation);
-        let mut met = self.footprints.met.lock().unwrap();
-        waiting.for_each(|call| met[self.who(invocation)].add(calls.footprint(call.id)));
+        waiting.for_each(|call| self.footprints.met(self.who(invocation), calls.footprint(call.id)));
     }
 
     fn poll_one(&mut self, invocation: u64) {
@@ -437,8 +362,7 @@ impl World {
     fn settle(&mut self) -> bool {
         self.calls.lock().unwrap().waits_max = u32::MAX;
         // What is touched now comes after all that could be ordered in another way.
-        let met = self.footprints.met.lock().unwrap().clone();
-        self.footprints.met = Arc::new(Mutex::new(met));
+        self.footprints = self.footprints.apart();
         let from = 1_000_000;
         for invocation in from..from + SETTLING_MAX {
             if self.queue.is_empty() {
