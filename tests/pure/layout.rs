@@ -184,18 +184,18 @@ fn a_library_whose_tests_are_switched_off_has_none() {
 }
 
 #[test]
-fn the_sdk_is_named_in_one_file_of_the_product_and_in_those_that_run_an_engine() {
-    let names_it = product().into_iter().filter(|(_, text)| text.contains("aws_sdk_dynamodb"));
-    let files: Vec<String> = names_it.map(|(path, _)| path).collect();
-    let table = "shared/table/src/dynamodb.rs".to_owned();
+fn the_sdk_is_named_in_one_module_of_the_product_and_in_those_that_run_an_engine() {
+    let names_it = product().into_iter().filter(|(_, text)| text.contains("aws_sdk_dynamodb")).map(|(path, _)| path);
+    let (of_the_table, files): (Vec<String>, Vec<String>) =
+        names_it.partition(|path| path.starts_with("shared/table/src/dynamodb/"));
+    assert!(!of_the_table.is_empty());
     // The local mapping makes events of what the SDK has read. The doctor asks how the table is set up; a redrive and
     // `watch` read the stream: none of them asks for items of the table.
     let others =
         ["endpoint.rs", "record.rs", "sdk_error.rs", "stream.rs"].map(|file| format!("infra/local/src/{file}"));
     let of_commands = ["doctor/look.rs", "redrive/table_stream.rs", "stream.rs", "watch/follow.rs", "watch/mod.rs"]
         .map(|file| format!("infra/cli/src/{file}"));
-    let others = [others.to_vec(), of_commands.to_vec()].concat();
-    assert_eq!(files, [&[table][..], &others].concat());
+    assert_eq!(files, [others.to_vec(), of_commands.to_vec()].concat());
 }
 
 /// Literals of one line that spell a key, or a part of one. What is between backticks is text for a reader.

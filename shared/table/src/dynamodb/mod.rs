@@ -1,6 +1,9 @@
-//! DynamoDB itself. This is the only file of the crate that names DynamoDB's SDK.
+//! DynamoDB itself. This is the only module of the crate that names DynamoDB's SDK.
 
-use std::borrow::Cow;
+mod errors;
+mod expressions;
+mod values;
+
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -10,23 +13,23 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, ConfigBag, Credentials, Intercept, Region, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::{
-    AttributeValue as SdkValue, BatchStatementError, BatchStatementRequest, ConditionCheck, ConsumedCapacity, Delete,
-    KeyType, KeysAndAttributes, Put, ReturnConsumedCapacity, TransactWriteItem, Update as SdkUpdate, WriteRequest,
+    AttributeValue as SdkValue, BatchStatementRequest, ConditionCheck, ConsumedCapacity, Delete, KeyType,
+    KeysAndAttributes, Put, ReturnConsumedCapacity, TransactWriteItem, Update as SdkUpdate, WriteRequest,
 };
 use bytes::Bytes;
-use serde::{Serialize, Serializer};
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::{Item, key_of, with_key};
 
+use self::errors::{Kind, cancelled, failed_conditions, give_up, statement_error, table_error};
+use self::expressions::{Expressions, quoted};
+use self::values::{WRITE_BYTES, from_sdk, put_object, sdk_value, to_sdk};
 use super::connection::Connection;
-use super::credentials::lacks_credentials;
 use super::https::https_client;
 use super::{
     ANSWER_BYTES_MAX, Action, Condition, Deadline, ErrorKind, Found, Page, Query, ReadOptions, Reply, Scan, Scannable,
     Scanned, Table, TableError, Transacted, Update, Write,
 };
-use sapwood_core::keys::{ItemKey, Schema};
-use sapwood_core::model::{AttributeValue, Item, key_of, shortest, with_key};
 
 /// Longest time that one request may take, unless [`DynamoTable::waiting`] sets another. It is a choice: several
 /// attempts fit the time of an invocation. An invocation that has less time left ends its request sooner.
@@ -287,264 +290,8 @@ impl Intercept for AnswerLimit {
     }
 }
 
-/// What a request does. A refused write is the fault of its item, and a refused read is not.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
-    Read,
-    Write,
-}
-
-fn give_up(message: &str) -> TableError {
-    TableError::new(ErrorKind::GiveUp, message)
-}
-
-/// The status of a request that has more bytes than DynamoDB takes. No code comes with it.
-const PAYLOAD_TOO_LARGE: u16 = 413;
-
-fn table_error<E: ProvideErrorMetadata + std::error::Error + 'static>(kind: Kind, error: &SdkError<E>) -> TableError {
-    let failed = match error {
-        SdkError::ServiceError(failed) => failed,
-        // Whoever reads asks for fewer items.
-        SdkError::ResponseError(_) => return TableError::unanswered("an answer that is too large, or can't be read"),
-        SdkError::ConstructionFailure(_) => return give_up("a request can't be built: is the region set?"),
-        other => {
-            // A retry finds no credentials.
-            return lacks_credentials(other)
-                .map_or_else(|| TableError::unanswered("no connection to DynamoDB"), |words| give_up(&words));
-        }
-    };
-    let status = failed.raw().status();
-    if kind == Kind::Write && status.as_u16() == PAYLOAD_TOO_LARGE {
-        return TableError::too_large("the request has more than 16 MB");
-    }
-    let code = failed.err().code().unwrap_or("an error without a code");
-    match code {
-        "TransactionConflictException" => TableError::conflict(code),
-        "ProvisionedThroughputExceededException"
-        | "ThrottlingException"
-        | "RequestLimitExceeded"
-        | "TransactionInProgressException"
-        | "ReplicatedWriteConflictException"
-        | "RequestTimeout" => TableError::new(ErrorKind::Retry, code),
-        // "The request might have succeeded", says AWS of an internal error.
-        _ if status.is_server_error() => TableError::unanswered(code),
-        // The message is left out, because it can quote the item.
-        "ValidationException" | "ItemCollectionSizeLimitExceededException" if kind == Kind::Write => {
-            TableError::new(ErrorKind::Refuse, code)
-        }
-        _ => give_up(&format!("{code}: {}", failed.err().message().unwrap_or_default())),
-    }
-}
-
-/// The expressions of one request, and the names and values that they refer to.
-#[derive(Default)]
-struct Expressions {
-    names: HashMap<String, String>,
-    values: HashMap<String, SdkValue>,
-}
-
-impl Expressions {
-    fn name(&mut self, name: &str) -> String {
-        let placeholder = format!("#n{}", self.names.len());
-        self.names.insert(placeholder.clone(), name.to_owned());
-        placeholder
-    }
-
-    fn value(&mut self, value: SdkValue) -> String {
-        let placeholder = format!(":v{}", self.values.len());
-        self.values.insert(placeholder.clone(), value);
-        placeholder
-    }
-
-    fn condition(&mut self, condition: &Condition, partition_key: &str) -> Option<String> {
-        Some(match condition {
-            Condition::Always => return None,
-            Condition::Exists => format!("attribute_exists({})", self.name(partition_key)),
-            Condition::Absent => format!("attribute_not_exists({})", self.name(partition_key)),
-            Condition::Is { name, value: None } => format!("attribute_not_exists({})", self.name(name)),
-            Condition::Is { name, value: Some(value) } => {
-                format!("{} = {}", self.name(name), self.value(sdk_value(value.clone())))
-            }
-            Condition::AbsentOr { name, value } => {
-                let (name, value) = (self.name(name), self.value(sdk_value(value.clone())));
-                format!("attribute_not_exists({}) OR {name} = {value}", self.name(partition_key))
-            }
-            Condition::LessThan { name, value } | Condition::AtMost { name, value } => {
-                let than = if matches!(condition, Condition::LessThan { .. }) { "<" } else { "<=" };
-                let kind = if matches!(value, AttributeValue::N(_)) { "N" } else { "S" };
-                let (name, kind) = (self.name(name), self.value(SdkValue::S(kind.to_owned())));
-                let value = self.value(sdk_value(value.clone()));
-                format!("attribute_not_exists({name}) OR NOT attribute_type({name}, {kind}) OR {name} {than} {value}")
-            }
-            Condition::All(conditions) => {
-                let all: Vec<String> = conditions.iter().filter_map(|one| self.condition(one, partition_key)).collect();
-                if all.is_empty() {
-                    return None;
-                }
-                all.iter().map(|one| format!("({one})")).collect::<Vec<_>>().join(" AND ")
-            }
-        })
-    }
-
-    fn update(&mut self, update: &Update) -> Option<String> {
-        let set = update
-            .set
-            .iter()
-            .map(|(name, value)| format!("{} = {}", self.name(name), self.value(sdk_value(value.clone()))));
-        let set: Vec<String> = set.collect();
-        let remove: Vec<String> = update.remove.iter().map(|name| self.name(name)).collect();
-        let add = update.add.iter();
-        let add: Vec<String> = add
-            .map(|(name, more)| format!("{} {}", self.name(name), self.value(SdkValue::N(more.to_string()))))
-            .collect();
-        let clauses =
-            [("SET", set), ("REMOVE", remove), ("ADD", add)].into_iter().filter(|(_, parts)| !parts.is_empty());
-        let clauses: Vec<String> = clauses.map(|(verb, parts)| format!("{verb} {}", parts.join(", "))).collect();
-        (!clauses.is_empty()).then(|| clauses.join(" "))
-    }
-
-    /// The projection always has the key attributes, because callers read an item's key from them.
-    fn projection(&mut self, reading: &ReadOptions, schema: &Schema) -> Option<String> {
-        let keys = [&schema.names().partition_key, &schema.names().sort_key];
-        let wanted = reading.attributes.as_ref()?.iter().filter(|name| !keys.contains(name));
-        Some(keys.into_iter().chain(wanted).map(|name| self.name(name)).collect::<Vec<_>>().join(", "))
-    }
-
-    fn names(&self) -> Option<HashMap<String, String>> {
-        (!self.names.is_empty()).then(|| self.names.clone())
-    }
-
-    fn values(&self) -> Option<HashMap<String, SdkValue>> {
-        (!self.values.is_empty()).then(|| self.values.clone())
-    }
-}
-
-/// Room for what a write takes in a body besides what [`Write::sent_bytes`] counts. It is a guess: the body grows if
-/// need be.
-const WRITE_BYTES: usize = 320;
-
-/// Writes attributes as an object, after the text that begins it.
-fn put_object<'a>(
-    body: &mut Vec<u8>,
-    start: &[u8],
-    attributes: impl IntoIterator<Item = (impl Serialize, &'a AttributeValue)>,
-) -> serde_json::Result<()> {
-    body.extend(start);
-    serde_json::Serializer::new(body).collect_map(attributes.into_iter().map(|(name, value)| (name, Sent(value))))
-}
-
-/// A value as it is sent: its long numbers have exponents ([`shortest`]).
-struct Sent<'a>(&'a AttributeValue);
-
-impl Serialize for Sent<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        /// An object of one field.
-        fn of<S: Serializer>(serializer: S, name: &'static str, value: &impl Serialize) -> Result<S::Ok, S::Error> {
-            serializer.collect_map([(name, value)])
-        }
-        match self.0 {
-            AttributeValue::N(digits) => of(serializer, "N", &shortest(digits)),
-            AttributeValue::Ns(set) => {
-                of(serializer, "NS", &set.iter().map(|digits| shortest(digits)).collect::<Vec<_>>())
-            }
-            AttributeValue::L(list) => of(serializer, "L", &list.iter().map(Sent).collect::<Vec<_>>()),
-            AttributeValue::M(map) => of(serializer, "M", &SentMap(map)),
-            value => value.serialize(serializer),
-        }
-    }
-}
-
-struct SentMap<'a>(&'a HashMap<String, AttributeValue>);
-
-impl Serialize for SentMap<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().map(|(name, value)| (name, Sent(value))))
-    }
-}
-
 fn units(capacity: Option<&ConsumedCapacity>) -> f64 {
     capacity.and_then(ConsumedCapacity::capacity_units).unwrap_or_default()
-}
-
-/// A value as the SDK sends it, with the numbers of [`Sent`].
-fn sdk_value(value: AttributeValue) -> SdkValue {
-    let number = |digits: String| match shortest(&digits) {
-        Cow::Owned(short) => short,
-        Cow::Borrowed(_) => digits,
-    };
-    match value {
-        AttributeValue::N(digits) => SdkValue::N(number(digits)),
-        AttributeValue::Ns(set) => SdkValue::Ns(set.into_iter().map(number).collect()),
-        AttributeValue::L(list) => SdkValue::L(list.into_iter().map(sdk_value).collect()),
-        AttributeValue::M(map) => SdkValue::M(map.into_iter().map(|(name, value)| (name, sdk_value(value))).collect()),
-        value => value.into(),
-    }
-}
-
-fn to_sdk(item: &Item) -> HashMap<String, SdkValue> {
-    item.iter().map(|(name, value)| (name.clone(), sdk_value(value.clone()))).collect()
-}
-
-fn from_sdk(item: HashMap<String, SdkValue>) -> Item {
-    item.into_iter().map(|(name, value)| (name, AttributeValue::from(value))).map(sorted).collect()
-}
-
-/// Sorts an attribute's sets. DynamoDB keeps no order in them, and equal items must compare equal.
-fn sorted((name, mut value): (String, AttributeValue)) -> (String, AttributeValue) {
-    sapwood_core::model::sort_sets(&mut value);
-    (name, value)
-}
-
-/// Returns the positions of a cancelled transaction's actions whose conditions didn't hold. None didn't if the
-/// transaction was cancelled for another reason. Returns `None` if the error isn't a cancellation.
-fn failed_conditions(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<usize>> {
-    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
-        return None;
-    };
-    let codes = cancelled.cancellation_reasons().iter().map(|reason| reason.code());
-    let failed = codes.enumerate().filter(|(_, code)| *code == Some("ConditionalCheckFailed"));
-    Some(failed.map(|(position, _)| position).collect())
-}
-
-/// The cancellation reason of an item that another transaction holds.
-const CONFLICT: &str = "TransactionConflict";
-
-/// Returns the error of a transaction that was cancelled for another reason than a condition.
-fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<TableError> {
-    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
-        return None;
-    };
-    let codes: Vec<&str> = cancelled.cancellation_reasons().iter().filter_map(|reason| reason.code()).collect();
-    let refused = ["ValidationError", "ItemCollectionSizeLimitExceeded"].into_iter().find(|code| codes.contains(code));
-    Some(match refused {
-        Some(code) => TableError::new(ErrorKind::Refuse, code),
-        None if codes.contains(&CONFLICT) => TableError::conflict(CONFLICT),
-        // The table throttles: `ThrottlingError` or `ProvisionedThroughputExceeded`.
-        None => {
-            TableError::new(ErrorKind::Retry, codes.into_iter().find(|code| *code != "None").unwrap_or("cancelled"))
-        }
-    })
-}
-
-/// What the error of a statement in a batch means: false if the item doesn't exist.
-fn statement_error(error: &BatchStatementError) -> Result<bool, TableError> {
-    let code = error.code().map_or("an error without a code", |code| code.as_str());
-    Err(match code {
-        "ConditionalCheckFailed" => return Ok(false),
-        CONFLICT => TableError::conflict(code),
-        "ProvisionedThroughputExceeded" | "RequestLimitExceeded" | "ThrottlingError" => {
-            TableError::new(ErrorKind::Retry, code)
-        }
-        "InternalServerError" => TableError::unanswered(code),
-        // The message is left out, because it can quote the item.
-        "ValidationError" | "ItemCollectionSizeLimitExceeded" => TableError::new(ErrorKind::Refuse, code),
-        _ => give_up(&format!("{code}: {}", error.message().unwrap_or_default())),
-    })
-}
-
-/// A name in a PartiQL statement.
-fn quoted(name: &str) -> String {
-    format!("\"{}\"", name.replace('"', "\"\""))
 }
 
 impl DynamoTable {

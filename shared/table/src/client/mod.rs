@@ -1,0 +1,201 @@
+//! The one client on a [`Table`]. It cuts requests to size, keeps several in flight, retries for as long as there is
+//! time, and counts.
+
+mod reads;
+mod tasks;
+mod writes;
+
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize};
+use std::sync::{Mutex, PoisonError};
+
+use futures::stream::{self, StreamExt};
+use sapwood_core::keys::Schema;
+use sapwood_core::plan::{Limits, WritesKind};
+use sapwood_core::request::{ErrorKind, TableError};
+use tokio::sync::Semaphore;
+
+pub use self::reads::Items;
+pub use self::tasks::CarriedOut;
+pub use self::writes::BatchBytes;
+use super::{BATCH_GET_KEYS_MAX, Reply, Table};
+
+/// How long a client goes on trying.
+pub trait RetryPolicy: Send + Sync {
+    /// Waits before another attempt. `attempt` counts from 0; the wait grows with it. Returns false if no time is left,
+    /// and the client then gives up.
+    fn wait(&self, attempt: u32) -> impl Future<Output = bool> + Send;
+
+    /// False once so little time is left that nothing of this kind should be written any more.
+    fn has_time_for(&self, _kind: WritesKind) -> bool {
+        true
+    }
+}
+
+/// Nothing is tried again: the caller has something better to do, or the table never fails.
+#[derive(Clone, Copy, Debug)]
+pub struct NoRetries;
+
+impl RetryPolicy for NoRetries {
+    async fn wait(&self, _attempt: u32) -> bool {
+        false
+    }
+}
+
+/// What the requests of a client took.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Usage {
+    /// Requests to the table, retries included.
+    pub requests: u64,
+    /// Requests that were retries.
+    pub retries: u64,
+    /// Requests that a running transaction kept from an item. Items that BatchWriteItem leaves unprocessed aren't
+    /// counted, because it doesn't say why it does.
+    pub conflicts: u64,
+    /// Read capacity units.
+    pub read_units: f64,
+    /// Write capacity units.
+    pub write_units: f64,
+}
+
+impl std::ops::AddAssign for Usage {
+    fn add_assign(&mut self, other: Self) {
+        self.requests += other.requests;
+        self.retries += other.retries;
+        self.conflicts += other.conflicts;
+        self.read_units += other.read_units;
+        self.write_units += other.write_units;
+    }
+}
+
+/// A table, the retry policy of one invocation or request, and a count of what the requests took. A write that
+/// [`Client::carry_out`] retries may have been carried out by an earlier attempt; [`Client::attempt`] never sends a
+/// write again that may have been.
+#[derive(Debug)]
+pub struct Client<'a, T, P> {
+    table: &'a T,
+    retry_policy: &'a P,
+    schema: &'a Schema,
+    /// Most requests of one kind at a time.
+    in_flight_max: usize,
+    /// Most bytes of requests that write many items at a time, and how many there is room for now.
+    bytes_in_flight_max: usize,
+    room: Semaphore,
+    /// A name that no other client has. The names of marks begin with it.
+    name: &'a str,
+    marks: AtomicU64,
+    usage: Mutex<Usage>,
+    /// How many keys reads of a limited number of bytes begin with.
+    keys_at_once: AtomicUsize,
+    batch_bytes: BatchBytes,
+    /// How many items of a partition are asked for at a time, where more had too many bytes. A scan's is that of the
+    /// empty partition key.
+    narrowed: Mutex<BTreeMap<String, usize>>,
+}
+
+impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
+    /// Makes a client of a table with this schema. It keeps eight requests of one kind in flight.
+    pub fn new(table: &'a T, retry_policy: &'a P, schema: &'a Schema) -> Self {
+        Self {
+            table,
+            retry_policy,
+            schema,
+            in_flight_max: 8,
+            bytes_in_flight_max: 0,
+            room: Semaphore::new(0),
+            name: "",
+            marks: AtomicU64::new(0),
+            usage: Mutex::default(),
+            keys_at_once: AtomicUsize::new(BATCH_GET_KEYS_MAX),
+            batch_bytes: BatchBytes::default(),
+            narrowed: Mutex::default(),
+        }
+        .within(Limits::default().bytes_in_flight_max)
+    }
+
+    /// Sets how many bytes of requests [`Client::write_many`] keeps in flight. A larger request goes alone.
+    #[must_use]
+    pub fn within(self, bytes_in_flight_max: usize) -> Self {
+        Self { bytes_in_flight_max, room: Semaphore::new(bytes_in_flight_max), ..self }
+    }
+
+    /// Sets how many bytes a BatchWriteItem has, as earlier clients of the table have found.
+    #[must_use]
+    pub fn with_batches_of(self, batch_bytes: BatchBytes) -> Self {
+        Self { batch_bytes, ..self }
+    }
+
+    /// Gives the client a name that no other client has, and sets how many requests of one kind it keeps in flight.
+    /// Only a client with a name can carry out [`Task::Mark`](sapwood_core::plan::Task::Mark).
+    #[must_use]
+    pub fn named(self, name: &'a str, in_flight_max: usize) -> Self {
+        Self { name, in_flight_max, ..self }
+    }
+
+    /// The table.
+    #[must_use]
+    pub fn table(&self) -> &'a T {
+        self.table
+    }
+
+    /// The schema of the table's keys.
+    #[must_use]
+    pub fn schema(&self) -> &'a Schema {
+        self.schema
+    }
+
+    /// What the requests have taken so far.
+    #[must_use]
+    pub fn usage(&self) -> Usage {
+        *self.usage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits before another attempt, as the retry policy says. Returns false if no time is left.
+    pub async fn wait(&self, attempt: u32) -> bool {
+        self.retry_policy.wait(attempt).await
+    }
+
+    /// Most requests of one kind at a time.
+    pub fn in_flight_max(&self) -> usize {
+        self.in_flight_max
+    }
+
+    /// Runs futures to their end, several at a time. The results are in the order of the futures.
+    pub async fn all<F: Future + Send>(&self, futures: Vec<F>) -> Vec<F::Output>
+    where
+        F::Output: Send,
+    {
+        stream::iter(futures).buffered(self.in_flight_max).collect().await
+    }
+
+    /// Counts the conflicts of the statements of a request, each of which can have one.
+    fn count_conflicts<V>(&self, answers: Vec<Result<V, TableError>>) -> Vec<Result<V, TableError>> {
+        let conflicts = answers.iter().filter(|answer| answer.as_ref().is_err_and(TableError::is_conflict)).count();
+        self.usage.lock().unwrap_or_else(PoisonError::into_inner).conflicts += conflicts as u64;
+        answers
+    }
+
+    fn count<V>(&self, attempt: u32, answer: Result<Reply<V>, TableError>) -> Result<V, TableError> {
+        let mut usage = self.usage.lock().unwrap_or_else(PoisonError::into_inner);
+        usage.requests += 1;
+        usage.retries += u64::from(attempt > 0);
+        match answer {
+            Ok(Reply { value, read_units, write_units }) => {
+                usage.read_units += read_units;
+                usage.write_units += write_units;
+                tracing::debug!(attempt, read_units, write_units, "a request to the table");
+                Ok(value)
+            }
+            Err(error) => {
+                usage.conflicts += u64::from(error.is_conflict());
+                // The message may quote the request.
+                tracing::debug!(attempt, kind = ?error.kind, conflict = error.is_conflict(), "a request to the table failed");
+                Err(error)
+            }
+        }
+    }
+}
+
+fn no_time() -> TableError {
+    TableError::new(ErrorKind::Retry, "no time left for this")
+}

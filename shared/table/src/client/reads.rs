@@ -1,0 +1,207 @@
+//! Reads of any number of items, in requests whose answers are small enough.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::PoisonError;
+use std::sync::atomic::Ordering;
+
+use sapwood_core::keys::ItemKey;
+use sapwood_core::model::{Item, answered_bytes, key_of};
+use sapwood_core::request::{ErrorKind, Page, Query, ReadOptions, Scan, Scanned, TableError};
+
+use super::{Client, RetryPolicy};
+use crate::{ANSWER_BYTES_MAX, BATCH_GET_KEYS_MAX, Found, Reply, Scannable, Table};
+
+/// What was read: the items that exist, and the keys that couldn't be read.
+#[derive(Debug, Default)]
+pub struct Items {
+    /// The items by their keys.
+    pub items: BTreeMap<ItemKey, Item>,
+    /// The keys that couldn't be read, and why.
+    pub failed: BTreeMap<ItemKey, TableError>,
+    /// The keys that weren't read, because the items before them have as many bytes as were asked for.
+    pub left: BTreeSet<ItemKey>,
+}
+
+impl Items {
+    /// Returns the items if every key could be read.
+    ///
+    /// # Errors
+    /// The [`TableError`] of the first key that couldn't be read.
+    pub fn all(self) -> Result<BTreeMap<ItemKey, Item>, TableError> {
+        match self.failed.into_values().next() {
+            None => Ok(self.items),
+            Some(error) => Err(error),
+        }
+    }
+}
+
+impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
+    /// Reads one item.
+    ///
+    /// # Errors
+    /// [`TableError`] if time is up or a retry is no use.
+    pub async fn get(&self, key: &ItemKey, options: &ReadOptions) -> Result<Option<Item>, TableError> {
+        Ok(self.get_many([key.clone()].into(), options).await.all()?.remove(key))
+    }
+
+    /// Reads any number of items, all of them or none.
+    ///
+    /// # Errors
+    /// See [`Client::get`].
+    pub async fn get_all(
+        &self,
+        keys: &[ItemKey],
+        options: &ReadOptions,
+    ) -> Result<BTreeMap<ItemKey, Item>, TableError> {
+        self.get_many(keys.iter().cloned().collect(), options).await.all()
+    }
+
+    /// Reads any number of items.
+    pub async fn get_many(&self, keys: BTreeSet<ItemKey>, options: &ReadOptions) -> Items {
+        let keys: Vec<ItemKey> = keys.into_iter().collect();
+        let chunk = |chunk: &[ItemKey]| self.get_chunk(chunk.to_vec(), options, None);
+        let mut all = Items::default();
+        for Items { items, failed, .. } in self.all(keys.chunks(BATCH_GET_KEYS_MAX).map(chunk).collect()).await {
+            all.items.extend(items);
+            all.failed.extend(failed);
+        }
+        all
+    }
+
+    /// Reads items until these have `bytes_max` bytes in answers, which takes one more request at most. The keys that
+    /// are left then can be asked for when the items before them aren't needed any more.
+    pub async fn get_within(&self, keys: BTreeSet<ItemKey>, options: &ReadOptions, bytes_max: usize) -> Items {
+        let (keys, mut all, mut bytes) = (keys.into_iter().collect::<Vec<_>>(), Items::default(), 0);
+        for chunk in keys.chunks(BATCH_GET_KEYS_MAX) {
+            if bytes >= bytes_max {
+                all.left.extend(chunk.iter().cloned());
+                continue;
+            }
+            let Items { items, failed, left } = self.get_chunk(chunk.to_vec(), options, Some(bytes_max - bytes)).await;
+            bytes += items.values().map(answered_bytes).sum::<usize>();
+            all.items.extend(items);
+            all.failed.extend(failed);
+            all.left.extend(left);
+        }
+        all
+    }
+
+    // Requests are boxed, because the future of an SDK's request is large, and every future that awaits it would be as
+    // large.
+    async fn get_chunk(&self, mut keys: Vec<ItemKey>, options: &ReadOptions, bytes_max: Option<usize>) -> Items {
+        let (mut read, mut bytes) = (Items::default(), 0);
+        let first = if bytes_max.is_some() { self.keys_at_once.load(Ordering::Relaxed) } else { BATCH_GET_KEYS_MAX };
+        let (mut attempt, mut at_once) = (0, first);
+        while !keys.is_empty() {
+            if bytes_max.is_some_and(|bytes_max| bytes >= bytes_max) {
+                read.left.extend(keys);
+                break;
+            }
+            let asked = keys.len().min(at_once);
+            let error = match self.count(attempt, Box::pin(self.table.read_many(&keys[..asked], options)).await) {
+                Ok(Found { items, unprocessed }) => {
+                    let is_whole = unprocessed.is_empty();
+                    if unprocessed.len() < asked {
+                        attempt = 0;
+                    }
+                    if bytes_max.is_some() || at_once < BATCH_GET_KEYS_MAX {
+                        let answered: usize = items.iter().map(answered_bytes).sum();
+                        bytes += answered;
+                        if is_small(answered) {
+                            at_once = BATCH_GET_KEYS_MAX.min(at_once * 2);
+                        }
+                    }
+                    read.items.extend(items.into_iter().filter_map(|item| Some((key_of(&item, self.schema)?, item))));
+                    keys.splice(..asked, unprocessed);
+                    if is_whole {
+                        continue;
+                    }
+                    TableError::new(ErrorKind::Retry, "keys left unprocessed")
+                }
+                Err(error) => {
+                    if error.is_unanswered() {
+                        at_once = fewer(asked);
+                    }
+                    error
+                }
+            };
+            if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await {
+                read.failed.extend(keys.into_iter().map(|key| (key, error.clone())));
+                break;
+            }
+            attempt += 1;
+        }
+        if bytes_max.is_some() {
+            self.keys_at_once.store(at_once, Ordering::Relaxed);
+        }
+        read
+    }
+
+    /// Reads one page. It is shorter where a longer one gets no answer in time, and so are the pages of the partition
+    /// that follow, until they have few bytes.
+    ///
+    /// # Errors
+    /// See [`Client::get`].
+    pub async fn query(&self, query: &Query) -> Result<Page, TableError> {
+        let ask = |limit| async move { self.table.query(&Query { limit, ..query.clone() }).await };
+        self.persist(&query.pk, query.limit, ask, |page| &page.items).await
+    }
+
+    /// Reads one page of the whole table, as [`Client::query`] does.
+    ///
+    /// # Errors
+    /// See [`Client::get`].
+    pub async fn scan(&self, scan: &Scan) -> Result<Scanned, TableError>
+    where
+        T: Scannable,
+    {
+        let ask = |limit| async move { self.table.scan(&Scan { limit, ..scan.clone() }).await };
+        self.persist("", scan.limit, ask, |scanned| &scanned.items).await
+    }
+
+    /// Reads a page of as many items of a partition, or of fewer where that many get no answer in time.
+    async fn persist<V, F>(
+        &self,
+        pk: &str,
+        wanted: usize,
+        request: impl Fn(usize) -> F,
+        items: impl Fn(&V) -> &[Item],
+    ) -> Result<V, TableError>
+    where
+        F: Future<Output = Result<Reply<V>, TableError>>,
+    {
+        let narrowed = || self.narrowed.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut limit = narrowed().get(pk).map_or(wanted, |narrow| wanted.min(*narrow));
+        let mut attempt = 0;
+        loop {
+            let error = match self.count(attempt, Box::pin(request(limit)).await) {
+                Ok(value) => {
+                    if limit < wanted && is_small(items(&value).iter().map(answered_bytes).sum()) {
+                        narrowed().insert(pk.to_owned(), limit * 2);
+                    }
+                    return Ok(value);
+                }
+                Err(error) => error,
+            };
+            if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await {
+                return Err(error);
+            }
+            if error.is_unanswered() {
+                limit = fewer(limit);
+                narrowed().insert(pk.to_owned(), limit);
+            }
+            attempt += 1;
+        }
+    }
+}
+
+/// True for an answer that could have been twice as large, and more.
+fn is_small(bytes: usize) -> bool {
+    bytes < ANSWER_BYTES_MAX / 4
+}
+
+/// How many items are asked for after a read of this many got no answer in time, or one that is too large: 1 MB of
+/// items can have 45 MB in an answer.
+fn fewer(items: usize) -> usize {
+    (items / 10).max(1)
+}

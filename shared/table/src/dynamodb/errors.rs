@@ -1,0 +1,107 @@
+//! What an error of the SDK means for whoever asked.
+
+use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
+use aws_sdk_dynamodb::types::BatchStatementError;
+use sapwood_core::request::{ErrorKind, TableError};
+
+use crate::credentials::lacks_credentials;
+
+/// What a request does. A refused write is the fault of its item, and a refused read is not.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Kind {
+    Read,
+    Write,
+}
+
+pub(super) fn give_up(message: &str) -> TableError {
+    TableError::new(ErrorKind::GiveUp, message)
+}
+
+/// The status of a request that has more bytes than DynamoDB takes. No code comes with it.
+const PAYLOAD_TOO_LARGE: u16 = 413;
+
+pub(super) fn table_error<E>(kind: Kind, error: &SdkError<E>) -> TableError
+where
+    E: ProvideErrorMetadata + std::error::Error + 'static,
+{
+    let failed = match error {
+        SdkError::ServiceError(failed) => failed,
+        // Whoever reads asks for fewer items.
+        SdkError::ResponseError(_) => return TableError::unanswered("an answer that is too large, or can't be read"),
+        SdkError::ConstructionFailure(_) => return give_up("a request can't be built: is the region set?"),
+        other => {
+            // A retry finds no credentials.
+            return lacks_credentials(other)
+                .map_or_else(|| TableError::unanswered("no connection to DynamoDB"), |words| give_up(&words));
+        }
+    };
+    let status = failed.raw().status();
+    if kind == Kind::Write && status.as_u16() == PAYLOAD_TOO_LARGE {
+        return TableError::too_large("the request has more than 16 MB");
+    }
+    let code = failed.err().code().unwrap_or("an error without a code");
+    match code {
+        "TransactionConflictException" => TableError::conflict(code),
+        "ProvisionedThroughputExceededException"
+        | "ThrottlingException"
+        | "RequestLimitExceeded"
+        | "TransactionInProgressException"
+        | "ReplicatedWriteConflictException"
+        | "RequestTimeout" => TableError::new(ErrorKind::Retry, code),
+        // "The request might have succeeded", says AWS of an internal error.
+        _ if status.is_server_error() => TableError::unanswered(code),
+        // The message is left out, because it can quote the item.
+        "ValidationException" | "ItemCollectionSizeLimitExceededException" if kind == Kind::Write => {
+            TableError::new(ErrorKind::Refuse, code)
+        }
+        _ => give_up(&format!("{code}: {}", failed.err().message().unwrap_or_default())),
+    }
+}
+
+/// Returns the positions of a cancelled transaction's actions whose conditions didn't hold. None didn't if the
+/// transaction was cancelled for another reason. Returns `None` if the error isn't a cancellation.
+pub(super) fn failed_conditions(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<usize>> {
+    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
+        return None;
+    };
+    let codes = cancelled.cancellation_reasons().iter().map(|reason| reason.code());
+    let failed = codes.enumerate().filter(|(_, code)| *code == Some("ConditionalCheckFailed"));
+    Some(failed.map(|(position, _)| position).collect())
+}
+
+/// The cancellation reason of an item that another transaction holds.
+const CONFLICT: &str = "TransactionConflict";
+
+/// Returns the error of a transaction that was cancelled for another reason than a condition.
+pub(super) fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<TableError> {
+    let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
+        return None;
+    };
+    let codes: Vec<&str> = cancelled.cancellation_reasons().iter().filter_map(|reason| reason.code()).collect();
+    let refused = ["ValidationError", "ItemCollectionSizeLimitExceeded"].into_iter().find(|code| codes.contains(code));
+    Some(match refused {
+        Some(code) => TableError::new(ErrorKind::Refuse, code),
+        None if codes.contains(&CONFLICT) => TableError::conflict(CONFLICT),
+        // The table throttles: `ThrottlingError` or `ProvisionedThroughputExceeded`.
+        None => {
+            TableError::new(ErrorKind::Retry, codes.into_iter().find(|code| *code != "None").unwrap_or("cancelled"))
+        }
+    })
+}
+
+/// What the error of a statement in a batch means: false if the item doesn't exist.
+pub(super) fn statement_error(error: &BatchStatementError) -> Result<bool, TableError> {
+    let code = error.code().map_or("an error without a code", |code| code.as_str());
+    Err(match code {
+        "ConditionalCheckFailed" => return Ok(false),
+        CONFLICT => TableError::conflict(code),
+        "ProvisionedThroughputExceeded" | "RequestLimitExceeded" | "ThrottlingError" => {
+            TableError::new(ErrorKind::Retry, code)
+        }
+        "InternalServerError" => TableError::unanswered(code),
+        // The message is left out, because it can quote the item.
+        "ValidationError" | "ItemCollectionSizeLimitExceeded" => TableError::new(ErrorKind::Refuse, code),
+        _ => give_up(&format!("{code}: {}", error.message().unwrap_or_default())),
+    })
+}
