@@ -15,7 +15,7 @@ use sapwood_tests::sim::{Profile, Writers, run as schedule, run_auditor, run_dam
 
 #[test]
 fn whatever_is_damaged_is_named_and_mended_and_nothing_else() {
-    let seeds = seeds(3_000);
+    let seeds = seeds(1_500);
     let count = seeds.end - seeds.start;
     match search(seeds, |seed| run_damage(seed, None)) {
         Ok(steps) => println!("{count} damaged tables, {steps} steps, all mended"),
@@ -34,42 +34,42 @@ fn schedules(writers: Writers, usual: u64) {
 
 #[test]
 fn repairs_beside_writers_do_no_harm() {
-    schedules(Writers::Any, 1_500);
+    schedules(Writers::Any, 750);
 }
 
 #[test]
 fn repairs_beside_moves_do_no_harm() {
-    schedules(Writers::Moves, 1_200);
+    schedules(Writers::Moves, 600);
 }
 
 #[test]
 fn repairs_beside_deletions_do_no_harm() {
-    schedules(Writers::Deletions, 1_200);
+    schedules(Writers::Deletions, 600);
 }
 
 #[test]
 fn repairs_beside_deletions_and_other_clients_do_no_harm() {
-    schedules(Writers::MixedDeletions, 1_200);
+    schedules(Writers::MixedDeletions, 600);
 }
 
 #[test]
 fn repairs_beside_heirs_that_go_do_no_harm() {
-    schedules(Writers::Heirs, 800);
+    schedules(Writers::Heirs, 400);
 }
 
 #[test]
 fn repairs_beside_marks_that_are_taken_back_do_no_harm() {
-    schedules(Writers::Returns, 800);
+    schedules(Writers::Returns, 400);
 }
 
 #[test]
 fn repairs_beside_tenants_do_no_harm() {
-    schedules(Writers::Tenants, 400);
+    schedules(Writers::Tenants, 200);
 }
 
 #[test]
 fn repairs_beside_readers_do_no_harm() {
-    schedules(Writers::Readers, 400);
+    schedules(Writers::Readers, 200);
 }
 
 /// Runs a plan to its end on the table of a fixture, and does something else before its first write.
@@ -168,7 +168,7 @@ fn a_record_that_was_put_back_without_an_answer_is_taken_away() {
 
 #[test]
 fn the_auditor_mends_whatever_is_damaged_and_a_pass_that_has_ended_means_right() {
-    let seeds = seeds(800);
+    let seeds = seeds(400);
     let count = seeds.end - seeds.start;
     match search(seeds, run_auditor) {
         Ok(steps) => println!("{count} audited tables, {steps} steps, all mended"),

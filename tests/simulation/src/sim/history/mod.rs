@@ -9,7 +9,8 @@
 //! its time at which that was right. One without an answer may have an effect at any time after the call, and no second
 //! one. A request that is sent again with its idempotency key counts as one.
 //!
-//! `sequential.rs` says what one call makes of one record. Neither file shares code with the product's decisions.
+//! `judge.rs` and `refusals.rs` judge the calls, and `sequential.rs` says what one call makes of one record. None of
+//! these files shares code with the product's decisions.
 
 mod judge;
 mod refusals;
