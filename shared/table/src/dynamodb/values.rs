@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue as SdkValue;
 use sapwood_core::model::{AttributeValue, Item, shortest, sort_sets};
 use serde::{Serialize, Serializer};
 
-/// Room for what a write takes in a body besides what [`Write::sent_bytes`] counts. It is a guess: the body grows if
+/// Room for what a write takes in a body besides what `Write::sent_bytes` counts. It is a guess: the body grows if
 /// need be.
 pub(super) const WRITE_BYTES: usize = 320;
 
