@@ -235,10 +235,9 @@ impl Judge {
 /// Where the claim of the name is that a node has by its record.
 fn place(item: &Item, id: &str, names: UniqueNames) -> Option<Place> {
     let parent = sequential::text(item, "parent");
-    let is_odd = |name: &str| item.contains_key(name) && sequential::text(item, name).is_empty();
     let is_gone =
-        item.contains_key("_put_back") || sequential::is_marked(item, None) || sequential::trashed(item).is_some();
-    if is_gone || is_odd("parent") || is_odd("segment") {
+        !sequential::is_there(Some(item)) || sequential::is_marked(item, None) || sequential::trashed(item).is_some();
+    if is_gone || sequential::is_odd(item) {
         return None;
     }
     let name = compared(name_of(item, id), names);

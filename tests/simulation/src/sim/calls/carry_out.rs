@@ -229,6 +229,6 @@ impl Calls {
 }
 
 /// Returns an item that has only its key attributes.
-pub(super) fn bare(key: &ItemKey) -> Item {
+fn bare(key: &ItemKey) -> Item {
     Item::from([("PK".to_owned(), text(&key.pk)), ("SK".to_owned(), text(&key.sk))])
 }

@@ -6,8 +6,8 @@ use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, ETag, Item};
 use sapwood_engine::write::{Answered, Command, Outcome, Spot, Tags};
 
-use super::sequential::{self, as_seen, is_appended_with, is_copying, is_marked, is_there, own_key, users_own};
-use super::{Answer, Asking, Call, History, refusals};
+use super::sequential::{self, as_seen, is_appended_with, is_copying, is_marked, is_odd, is_there, own_key, users_own};
+use super::{Answer, Asking, Call, History};
 
 impl History {
     pub(super) fn judge(&self, call: &Call) -> Result<(), String> {
@@ -57,7 +57,7 @@ impl History {
     /// record has come back to what it was before: then no condition can tell that the write was done. Nor can one
     /// where another client has deleted what was created (docs/protocol.md: what remains). Siblings may get other
     /// places.
-    pub(super) fn effect<'a>(&self, call: &'a Call) -> Result<Option<(&'a ItemKey, usize)>, String> {
+    fn effect<'a>(&self, call: &'a Call) -> Result<Option<(&'a ItemKey, usize)>, String> {
         let mut own = None;
         for (key, at) in &call.effects {
             if is_appended_with(&call.asking, key, &self.schema) {
@@ -80,14 +80,14 @@ impl History {
     }
 
     /// The changes by which a call has appended a revision with its node.
-    pub(super) fn appended<'a>(&self, call: &'a Call) -> impl Iterator<Item = &'a (ItemKey, usize)> {
+    fn appended<'a>(&self, call: &'a Call) -> impl Iterator<Item = &'a (ItemKey, usize)> {
         let schema = self.schema.clone();
         call.effects.iter().filter(move |(key, _)| is_appended_with(&call.asking, key, &schema))
     }
 
     /// Checks that each write of a node has appended the revision that goes with it, at once, and that it is the next
     /// one and what was asked for.
-    pub(super) fn check_appended(&self, call: &Call) -> Result<(), String> {
+    fn check_appended(&self, call: &Call) -> Result<(), String> {
         let Asking::Api(command) = &call.asking else { return Ok(()) };
         let Some(asked) = command.revision() else { return Ok(()) };
         let at_once = |at: &usize| self.together[at - 1];
@@ -110,7 +110,7 @@ impl History {
     }
 
     /// Checks that the number of an appended revision followed the newest one at some time since the call.
-    pub(super) fn check_follows(&self, call: &Call, key: &ItemKey, at: usize) -> Result<(), String> {
+    fn check_follows(&self, call: &Call, key: &ItemKey, at: usize) -> Result<(), String> {
         let Some((number, topic)) = sequential::version(&key.sk) else { return Err("no revision".to_owned()) };
         let newest = |at: usize| {
             let versions = self.changes.keys().filter(|other| other.pk == key.pk && self.state(other, at).is_some());
@@ -122,7 +122,7 @@ impl History {
     }
 
     /// True if an outcome names the revision that a call has appended, and none if it has appended none.
-    pub(super) fn names_appended(&self, call: &Call, outcome: &Outcome, until: usize) -> bool {
+    fn names_appended(&self, call: &Call, outcome: &Outcome, until: usize) -> bool {
         let Outcome::Node { revision, .. } = outcome else { return true };
         let appended = self.appended(call).filter(|(_, at)| *at <= until).last();
         match (revision, appended) {
@@ -137,7 +137,7 @@ impl History {
     }
 
     /// True if a change gives a sibling another place, for a call that asks for a place, and changes nothing else.
-    pub(super) fn makes_room(&self, call: &Call, key: &ItemKey, at: usize) -> bool {
+    fn makes_room(&self, call: &Call, key: &ItemKey, at: usize) -> bool {
         let (Asking::Api(command), Some(order)) = (&call.asking, self.order.as_deref()) else { return false };
         let (Some(before), Some(after)) = (self.state(key, at - 1), self.state(key, at)) else { return false };
         let parent = sequential::text(before, "parent");
@@ -159,7 +159,7 @@ impl History {
         let parents_of = |key: ItemKey| -> Vec<&str> {
             let states = self.states(&key, call.since, until).flatten();
             let parent = |item: &'a Item| match item.get("_trashed") {
-                _ if refusals::is_odd(item) => "",
+                _ if is_odd(item) => "",
                 Some(AttributeValue::M(says)) if sequential::goes_back(command) => {
                     says.get("parent").map_or("", |parent| if let AttributeValue::S(id) = parent { id } else { "" })
                 }
@@ -170,48 +170,20 @@ impl History {
         keys.flat_map(parents_of).collect()
     }
 
-    /// The time of the last change of a transaction of a call, which has made this change.
-    pub(super) fn end(&self, call: &Call, at: usize) -> usize {
-        let makes = |at: usize| call.effects.iter().any(|(_, made)| *made == at);
-        (at..).take_while(|at| makes(*at)).last().unwrap_or(at)
-    }
-
     /// True if at this time a node is on that side of a sibling that a command asks for, if it asks for one. A record
     /// that can't be understood has no place, and counts as a root where it is written.
-    pub(super) fn is_in_place(&self, command: &Command, at: usize) -> bool {
+    fn is_in_place(&self, command: &Command, at: usize) -> bool {
         let node = sequential::node(command);
         let (Some(order), Some(spot)) = (self.order.as_deref(), sequential::spot(command)) else { return true };
         let Some(anchor) = spot.anchor().filter(|anchor| **anchor != node.id) else { return true };
         let now = |id: &Id| self.state(&self.node(node, id), at);
         now(&node.id)
             .zip(now(anchor))
-            .is_some_and(|(node, anchor)| refusals::is_odd(node) || sequential::is_beside(node, spot, anchor, order))
-    }
-
-    pub(super) fn state(&self, key: &ItemKey, at: usize) -> Option<&Item> {
-        let changes = self.changes.get(key)?;
-        changes[..changes.partition_point(|change| change.at <= at)].last()?.item.as_ref()
-    }
-
-    /// True if a record isn't there at this time, because another client has deleted it.
-    pub(super) fn is_traceless(&self, key: &ItemKey, at: usize) -> bool {
-        let changes = self.changes.get(key).map_or(&[][..], Vec::as_slice);
-        changes[..changes.partition_point(|change| change.at <= at)].last().is_some_and(|change| change.is_traceless)
-    }
-
-    /// What a record was from one time to another.
-    pub(super) fn states(&self, key: &ItemKey, from: usize, until: usize) -> impl Iterator<Item = Option<&Item>> {
-        let changes = self.changes.get(key).map_or(&[][..], Vec::as_slice);
-        let inside = changes.iter().filter(move |change| from < change.at && change.at <= until);
-        std::iter::once(self.state(key, from)).chain(inside.map(|change| change.item.as_ref()))
-    }
-
-    pub(super) fn node(&self, like: &NodeRef, id: &Id) -> ItemKey {
-        self.schema.node_key(&like.sibling(id.clone()))
+            .is_some_and(|(node, anchor)| is_odd(node) || sequential::is_beside(node, spot, anchor, order))
     }
 
     /// Checks what the answer to a call says of the change that it made.
-    pub(super) fn check_answer(
+    fn check_answer(
         &self,
         call: &Call,
         answered: &Answered,
@@ -247,13 +219,7 @@ impl History {
     }
 
     /// Checks that the top of a copy has what the source had at some time since the call, elsewhere.
-    pub(super) fn check_copy(
-        &self,
-        call: &Call,
-        command: &Command,
-        after: Option<&Item>,
-        at: usize,
-    ) -> Result<(), String> {
+    fn check_copy(&self, call: &Call, command: &Command, after: Option<&Item>, at: usize) -> Result<(), String> {
         let Command::Copy { source, parent, .. } = command else { return Ok(()) };
         let own = |item: &Item| -> Vec<(String, AttributeValue)> {
             let own = users_own(item).into_iter().filter(|(name, _)| *name != "parent" || parent.is_none());
@@ -267,7 +233,7 @@ impl History {
 
     /// True if a call whose change was made at this time may answer this item, while the record is in this state. What
     /// another client changes between the read and the write of a patch stays, and the answer has it as it was read.
-    pub(super) fn shows(&self, call: &Call, item: &Item, key: &ItemKey, at: usize, state: &Item) -> bool {
+    fn shows(&self, call: &Call, item: &Item, key: &ItemKey, at: usize, state: &Item) -> bool {
         let leaves = |name: &str| match &call.asking {
             Asking::Api(command) => sequential::leaves(command, name, self.order.as_deref()),
             Asking::Import(_) => false,
@@ -282,7 +248,7 @@ impl History {
     }
 
     /// Checks an answer that something is done, by a call that has changed nothing.
-    pub(super) fn check_unchanged(&self, call: &Call, outcome: &Outcome, until: usize) -> Result<(), String> {
+    fn check_unchanged(&self, call: &Call, outcome: &Outcome, until: usize) -> Result<(), String> {
         let Asking::Api(command) = &call.asking else { return Err("not an import's answer".to_owned()) };
         let Some(key) = sequential::key(command, &self.schema) else { return Err("answered, and not done".to_owned()) };
         let mut states = self.states(&key, self.may_be_read(call, &key), until);
@@ -307,14 +273,14 @@ impl History {
 
     /// The time of the oldest state of a record that a call may have decided on: the beginning of its batch, or the
     /// newest change by an earlier part of it.
-    pub(super) fn may_be_read(&self, call: &Call, key: &ItemKey) -> usize {
+    fn may_be_read(&self, call: &Call, key: &ItemKey) -> usize {
         let is_earlier = |other: &&Call| other.invocation == call.invocation && other.called < call.called;
         let earlier = self.calls().filter(is_earlier).flat_map(|call| &call.effects);
         let changed = earlier.filter(|(of, _)| of == key).map(|(_, at)| *at);
         changed.max().unwrap_or(0).max(call.since)
     }
 
-    pub(super) fn check_import(&self, call: &Call, answer: &Answer, until: usize) -> Result<(), String> {
+    fn check_import(&self, call: &Call, answer: &Answer, until: usize) -> Result<(), String> {
         let Asking::Import(item) = &call.asking else { return Err("an import's answer".to_owned()) };
         let key = ItemKey::new(sequential::text(item, "PK"), sequential::text(item, "SK"));
         let states = self.states(&key, call.called, until);
@@ -342,13 +308,13 @@ impl History {
             && !preconditions.if_none_match.as_ref().is_some_and(is_named)
     }
 
-    pub(super) fn check_preconditions(&self, call: &Call, before: Option<&Item>) -> Result<(), String> {
+    fn check_preconditions(&self, call: &Call, before: Option<&Item>) -> Result<(), String> {
         if self.holds(call, before) { Ok(()) } else { Err("done, and its precondition didn't hold".to_owned()) }
     }
 
     /// Checks what must be so of other records for a change at this time: a new node's parent was there since the call,
     /// and the number of an appended revision followed the newest one.
-    pub(super) fn check_surroundings(&self, call: &Call, command: &Command, at: usize) -> Result<(), String> {
+    fn check_surroundings(&self, call: &Call, command: &Command, at: usize) -> Result<(), String> {
         if let Command::Append { .. } = command {
             let Some((key, _)) = call.effects.first() else { return Ok(()) };
             return self.check_follows(call, key, at);
@@ -364,7 +330,7 @@ impl History {
 
     /// Checks that a call whose change was made at this time has put no node into the trash that wasn't there. A create
     /// reads its parent alone, and says so.
-    pub(super) fn check_out_of_trash(&self, command: &Command, at: usize) -> Result<(), String> {
+    fn check_out_of_trash(&self, command: &Command, at: usize) -> Result<(), String> {
         let node = sequential::node(command);
         let parent_of = |key: &ItemKey, at: usize| {
             let parent = sequential::text(self.state(key, at)?, "parent");
@@ -388,7 +354,7 @@ impl History {
 
     /// Checks that a node that was put under a parent names the life of the parent that was there since the call. A
     /// parent of another client's has one that its rows name alone.
-    pub(super) fn check_life_of_parent(
+    fn check_life_of_parent(
         &self,
         call: &Call,
         node: &NodeRef,
@@ -445,7 +411,7 @@ impl History {
     }
 
     /// True if this is the outcome of an earlier call with the same key.
-    pub(super) fn is_repeat(
+    fn is_repeat(
         &self,
         calls: &[usize],
         effects: &[(&Call, &ItemKey, usize)],

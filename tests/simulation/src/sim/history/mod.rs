@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sapwood_core::fanout::StreamRecord;
-use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::Item;
 use sapwood_engine::write::{Answered, Command, Outcome, Refusal, Request, WriteError};
 
@@ -299,6 +299,34 @@ impl History {
     fn describe(&self, call: usize) -> String {
         let Call { asking, request, called, answer, effects, .. } = &*self.calls[call];
         format!("{asking:?} by {} at {called} was answered {answer:?}, its changes: {effects:?}", request.stamp.token)
+    }
+
+    /// The time of the last change of a transaction of a call, which has made this change.
+    fn end(&self, call: &Call, at: usize) -> usize {
+        let makes = |at: usize| call.effects.iter().any(|(_, made)| *made == at);
+        (at..).take_while(|at| makes(*at)).last().unwrap_or(at)
+    }
+
+    fn state(&self, key: &ItemKey, at: usize) -> Option<&Item> {
+        let changes = self.changes.get(key)?;
+        changes[..changes.partition_point(|change| change.at <= at)].last()?.item.as_ref()
+    }
+
+    /// True if a record isn't there at this time, because another client has deleted it.
+    fn is_traceless(&self, key: &ItemKey, at: usize) -> bool {
+        let changes = self.changes.get(key).map_or(&[][..], Vec::as_slice);
+        changes[..changes.partition_point(|change| change.at <= at)].last().is_some_and(|change| change.is_traceless)
+    }
+
+    /// What a record was from one time to another.
+    fn states(&self, key: &ItemKey, from: usize, until: usize) -> impl Iterator<Item = Option<&Item>> {
+        let changes = self.changes.get(key).map_or(&[][..], Vec::as_slice);
+        let inside = changes.iter().filter(move |change| from < change.at && change.at <= until);
+        std::iter::once(self.state(key, from)).chain(inside.map(|change| change.item.as_ref()))
+    }
+
+    fn node(&self, like: &NodeRef, id: &Id) -> ItemKey {
+        self.schema.node_key(&like.sibling(id.clone()))
     }
 }
 

@@ -6,7 +6,7 @@ use sapwood_core::keys::{Id, ItemKey};
 use sapwood_core::model::{AttributeValue, Item};
 use sapwood_engine::write::{Children, Command, Idempotency, NoWayBack, Refusal, Spot};
 
-use super::sequential::{self, is_marked, is_there, text};
+use super::sequential::{self, is_marked, is_odd, is_there, text};
 use super::{Answer, Asking, Call, History};
 use crate::sim::names::has_name;
 
@@ -202,11 +202,6 @@ fn is_in_its_way(call: &Call, other: &Call, until: usize) -> bool {
     };
     let is_leased = other.request.stamp.seconds + LEASE_SECONDS > call.request.stamp.seconds;
     other.called <= until && !has_ended && is_leased
-}
-
-/// True if a node's record can't be understood.
-pub(super) fn is_odd(item: &Item) -> bool {
-    ["parent", "segment"].iter().any(|name| item.contains_key(*name) && text(item, name).is_empty())
 }
 
 /// True if a lineage shows the place and the life of a node, or there is no such node.

@@ -29,6 +29,11 @@ pub(in crate::sim) fn is_there(state: Option<&Item>) -> bool {
     state.is_some_and(|item| !item.contains_key("_put_back"))
 }
 
+/// True if a node's record can't be understood.
+pub(in crate::sim) fn is_odd(item: &Item) -> bool {
+    ["parent", "segment"].iter().any(|name| item.contains_key(*name) && text(item, name).is_empty())
+}
+
 /// True if the node is being deleted, by this operation if one is named.
 pub(in crate::sim) fn is_marked(item: &Item, operation: Option<&str>) -> bool {
     let Some(AttributeValue::M(mark)) = item.get("_deleting") else { return false };

@@ -16,7 +16,7 @@ use crate::sim::witness::Witness;
 
 impl World<'_> {
     /// The fan-out of an invocation.
-    pub(super) fn fanout_of(&self, invocation: u64) -> Arc<Fanout> {
+    fn fanout_of(&self, invocation: u64) -> Arc<Fanout> {
         let mut fanout = Arc::clone(&self.fanout);
         if self.switches_totals && invocation % 3 < 2 {
             let some = || Totals::of([totals::ATTRIBUTES[0].to_owned()]);
@@ -26,7 +26,7 @@ impl World<'_> {
     }
 
     /// Returns the item whose records are kept in order. If touches are apart, they are those of an item of their own.
-    pub(super) fn item_of(&self, record: &StreamRecord) -> (String, String, bool) {
+    fn item_of(&self, record: &StreamRecord) -> (String, String, bool) {
         let apart = self.profile.touches_apart && is_touch(record.old.as_ref(), record.new.as_ref());
         (record.key.pk.clone(), record.key.sk.clone(), apart)
     }
