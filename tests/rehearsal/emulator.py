@@ -13,7 +13,7 @@ from process import Process, free_port
 from templates import REGION, ROOT, for_here, write, written
 
 AWSCLI = ROOT / ".cache" / "awscli" / "bin"
-MINISTACK = Path(__file__).with_name("ministack_with_records.py")
+MINISTACK = Path(__file__).with_name("patched_ministack.py")
 BUILT = ROOT / ".aws-sam" / "build" / "template.yaml"
 
 
