@@ -1097,12 +1097,13 @@ async fn an_audit_that_stands_still_or_cant_be_true_is_told() {
 /// Counts of the whole table would tell a tenant how much the others have, and how it goes.
 #[tokio::test]
 async fn a_tenant_learns_from_the_audit_no_more_than_its_times() {
+    use sapwood_core::model::number;
     use sapwood_engine::auditor::{Auditor, Clock, Limits};
     use sapwood_table::Client;
     use sapwood_tests::fixture::NoRetries;
 
     let settings = Settings { schema: Schema::new(Names::default(), true).unwrap(), ..Settings::default() };
-    let fixture = Fixture::new(settings, Oracle { tenants: true, ..Oracle::default() });
+    let mut fixture = Fixture::new(settings, Oracle { tenants: true, ..Oracle::default() });
     let schema = fixture.schema().clone();
     let client = Client::new(fixture.table(), &NoRetries, &schema);
     let auditor = Auditor::new(&client, fixture.settings(), Limits::default(), true);
@@ -1111,6 +1112,10 @@ async fn a_tenant_learns_from_the_audit_no_more_than_its_times() {
     assert_eq!(audit.status, StatusCode::OK);
     let names: Vec<&String> = audit.body.as_object().unwrap().keys().collect();
     assert_eq!(names, ["age_seconds", "last_run_at", "right_as_of"]);
+    fixture.update("SAPWOOD", "AUDIT", "right_as_of", Some(number(99_000_000_000)));
+    let audit = send(&fixture, Some("x"), "/health/audit", &[]).await;
+    let names: Vec<&String> = audit.body.as_object().unwrap().keys().collect();
+    assert_eq!(names, ["age_seconds", "last_run_at"]);
 }
 
 /// The new row of a node that moves is put before the old one goes.

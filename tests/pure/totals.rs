@@ -10,7 +10,7 @@ use std::task::{Context, Poll, Waker};
 use sapwood_core::audit::{Difference, Kind, Mended, Redriven, due};
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, NodeRef, Schema};
-use sapwood_core::model::{AttributeValue, Decimal, Epoch, Item, Settings, Totals, text};
+use sapwood_core::model::{AttributeValue, Decimal, Epoch, Item, Settings, Totals, number, text};
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_engine::audit::Audit;
 use sapwood_engine::fanout::{Fanout, Report, Run};
@@ -522,6 +522,27 @@ fn a_restored_copy_with_half_of_a_transaction_is_right_in_a_new_epoch() {
     assert_eq!((world.wrong(), compared(&world)), (Vec::new(), Vec::new()));
     let contents = world.table.table.0.lock().unwrap().contents();
     assert!(!contents.keys().any(|(_, sk)| sk.starts_with("TOTALS#0000")), "parts of the earlier epoch are left");
+}
+
+/// Their keys are reserved, and no handler has written them.
+#[test]
+fn items_of_others_under_the_keys_of_totals_stay() {
+    let world = small(Rules::default());
+    let others = [("TOTALS#2024#01", None), ("TOTALS#0000#00", None), ("TOTALS#0000#01", Some(number(1)))];
+    for (sk, writes) in &others {
+        let mut item =
+            Item::from([("PK".into(), text("ACME")), ("SK".into(), text(*sk)), ("amount".into(), number(5))]);
+        item.extend(writes.clone().map(|writes| ("_writes".to_owned(), writes)));
+        world.write("ACME", sk, Some(item));
+    }
+    for epoch in [0, 2_025] {
+        world.write("SAPWOOD", "EPOCH", Some(Epoch(epoch).item(&Schema::default())));
+        repair(&world);
+        assert_eq!((world.wrong(), compared(&world)), (Vec::new(), Vec::new()), "{epoch}");
+        for (sk, _) in &others {
+            assert!(world.get("ACME", sk).is_some(), "{epoch}: {sk}");
+        }
+    }
 }
 
 #[test]

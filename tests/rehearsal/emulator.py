@@ -25,8 +25,11 @@ def packed(template):
         if resource["Type"] == "AWS::Serverless::Function":
             function, archive = BUILT.parent / id / "bootstrap", BUILT.with_name(f"{id}.zip")
             if not archive.exists() or archive.stat().st_mtime < function.stat().st_mtime:
-                with zipfile.ZipFile(archive, "w") as file:
+                # In one step: half an archive, of a run that was ended, would be newer than the function.
+                whole = archive.with_suffix(".part")
+                with zipfile.ZipFile(whole, "w") as file:
                     file.write(function, function.name)
+                whole.replace(archive)
             resource["Properties"]["CodeUri"] = str(archive)
     return template
 

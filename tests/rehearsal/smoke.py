@@ -1,5 +1,5 @@
-"""infra/smoke as a user runs it, on `sapwood dev`, and whether it notices what is wrong. The suite `deployment` runs it on a deployed stack with the
-defaults."""
+"""infra/smoke as a user runs it, on `sapwood dev`, and whether it notices what is wrong. The suite `deployment` runs it on a deployed stack, which has
+the defaults but for one parameter."""
 
 import importlib.util
 import json
@@ -199,7 +199,7 @@ class Smoke(unittest.TestCase):
 
     def test_rows_that_somebody_changes_are_named(self):
         table, where = self.stack()
-        run = self.start(*where, "--no-api", "--patience", "25")
+        run = self.start(*where, "--no-api", "--patience", "45")
         prefix = re.search("prefix (.*)\n", self.read_to(run, MOVED))[1]
         # Rows of nodes that the run doesn't write any more.
         gone, changed, foreign = (f"NODE#0001#{prefix}{name}" for name in ("t50", "t51", "t99"))
@@ -210,7 +210,7 @@ class Smoke(unittest.TestCase):
         table.client.put_item(TableName=table.name, Item=key | {"SK": {"S": foreign}})
         said = run.communicate(timeout=600)[0]
         self.assertEqual(run.returncode, 1, said)
-        self.assertIn("3 differences after 25 s\n", said)
+        self.assertIn("3 differences after 45 s\n", said)
         self.assertIn(f"missing {prefix}t16 / {gone}\n", said)
         self.assertIn(f'wrong {prefix}t16 / {changed}: name must be {{"S": "smoke test: node 51"}} and is {{"S": "?"}}\n', said)
         self.assertIn(f"left over {prefix}t16 / {foreign}: {{}}\n", said)

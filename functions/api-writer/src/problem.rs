@@ -24,7 +24,7 @@ pub(crate) fn refused(error: WriteError) -> Problem {
         Refusal::ParentMissing(_) | Refusal::ParentUnreadable { .. } => (Kind::ParentMissing, Some("parent")),
         Refusal::Cycle { .. } | Refusal::Circle(_) => (Kind::Cycle, Some("parent")),
         Refusal::TooDeep { .. } => (Kind::TooDeep, Some("parent")),
-        Refusal::TooDeepToPlace => (Kind::TooDeep, Some("place")),
+        Refusal::TooDeepToCheck => (Kind::TooDeep, Some("parent")),
         Refusal::BeingDeleted { operation, .. } => {
             let problem = Problem::new(Kind::Deleting, detail);
             return match operation {

@@ -32,7 +32,7 @@ impl Call<Shared> for Audit {
             age_seconds: state.age(now),
             last_run_at: time(state.saved),
             wrong_per_million: is_whole.then(|| state.wrong_per_million()).flatten(),
-            impossible: impossible.into_iter().map(str::to_owned).collect(),
+            impossible: impossible.into_iter().filter(|_| is_whole).map(str::to_owned).collect(),
             suspects: is_whole.then_some(state.suspects.len() as u64),
             unconfirmed: is_whole.then(|| state.suspects.unconfirmed().count() as u64),
             settle_seconds: is_whole.then(|| state.suspects.settle().as_secs()),

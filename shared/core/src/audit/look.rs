@@ -9,9 +9,9 @@ use super::{Difference, Kind, Subject};
 use crate::fanout::{PlaceInput, PlacePlan, Seen, Settle, ToCount, place};
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    BaseNode, CopyMark, Cursor, CursorError, Deletion, Epoch, Item, NameClaim, PUT_BACK, Placement, Settings, Share,
-    Shortfall, Shown, Stored, Wanted, has_mark, has_unreadable_mark, held_name, holds_name, is_row_key, is_truncated,
-    rows, shown_by,
+    Amounts, BaseNode, CopyMark, Cursor, CursorError, Deletion, Epoch, Item, NameClaim, PUT_BACK, Placement, Settings,
+    Share, Shortfall, Shown, Stored, Wanted, has_mark, has_unreadable_mark, held_name, holds_name, is_row_key,
+    is_truncated, rows, shown_by,
 };
 use crate::plan::{Failure, Io, Need, Read, Rules, Script};
 use crate::request::ReadOptions;
@@ -395,14 +395,15 @@ impl<'a> Look<'a> {
         let schema = self.schema();
         let (item, epoch) = (self.item(key)?, self.item(&schema.epoch_key())?);
         let Some(SortKey::Totals { epoch: of_lane, .. }) = schema.parse_sort_key(&key.sk) else { return Ok(None) };
-        let (Some(_), Ok(Epoch(now))) = (item, Epoch::read(epoch)) else { return Ok(None) };
+        let is_lane = |item: &&Item| Amounts::is_lane(item, schema);
+        let (Some(_), Ok(Epoch(now))) = (item.filter(is_lane), Epoch::read(epoch)) else { return Ok(None) };
         if of_lane < now {
             return Ok(Some(Difference::of(Kind::TotalsLeft, key.clone(), node, &Evidence::new().and(epoch))));
         }
         let record = self.item(&schema.node_key(node))?;
         let mut lanes = BTreeMap::new();
         for (_, key) in lane_keys_beside(key, node, schema) {
-            lanes.extend(self.item(&key)?.map(|lane| (key, lane)));
+            lanes.extend(self.item(&key)?.filter(is_lane).map(|lane| (key, lane)));
         }
         let evidence = lanes.values().fold(Evidence::new(), |evidence, lane| evidence.and(Some(*lane)));
         // All of them are deleted together, so one of them stands for all.

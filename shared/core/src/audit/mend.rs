@@ -10,8 +10,9 @@ use super::{Difference, Kind};
 use crate::fanout::make_equal;
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    BORN, BaseNode, Cursor, CursorError, DELETING, Deletion, Epoch, FORMAT_ATTRIBUTE, Item, Lineage, NameClaim,
-    PUT_BACK, REDRIVEN, REVISION, ROW_ID, Stored, TOUCHED, WRITE, held_name, holds_name, shown_by, text, with_key,
+    Amounts, BORN, BaseNode, Cursor, CursorError, DELETING, Deletion, Epoch, FORMAT_ATTRIBUTE, Item, Lineage,
+    NameClaim, PUT_BACK, REDRIVEN, REVISION, ROW_ID, Stored, TOUCHED, WRITE, held_name, holds_name, shown_by, text,
+    with_key,
 };
 use crate::plan::conditions::{same_claim, same_name};
 use crate::plan::{Context, Failure, Io, Need, Rule, Script, Task, TaskOutcome};
@@ -194,19 +195,20 @@ impl<'m> Mend<'m> {
         self.one(Task::Transact(actions), Mended::Claimed).await
     }
 
-    /// Deletes a part of a total of an earlier epoch. Nobody reads it, and nobody goes back to that epoch.
+    /// Deletes a part of a total of an earlier epoch, while it is as it was read. Nobody reads it, and nobody goes back to
+    /// that epoch.
     async fn delete_lane(&self) -> Result<Mended, Failure> {
         let (schema, key) = (self.schema(), self.difference.key.clone());
-        let read = self.io.read(Need::keys([schema.epoch_key()])).await?;
+        let read = self.io.read(Need::keys([schema.epoch_key(), key.clone()])).await?;
+        let lane = read.item(&key)?.filter(|item| Amounts::is_lane(item, schema));
         let epoch = Epoch::read(read.item(&schema.epoch_key())?);
         let is_left = match schema.parse_sort_key(&key.sk) {
             Some(SortKey::Totals { epoch: of_lane, .. }) => epoch.is_ok_and(|Epoch(now)| of_lane < now),
             _ => false,
         };
-        if !is_left {
-            return Ok(Mended::Gone);
-        }
-        self.write(Action::Delete { key, condition: Condition::Exists }, Mended::Deleted).await
+        let Some(lane) = lane.filter(|_| is_left) else { return Ok(Mended::Gone) };
+        let condition = self.on(Rule::EmptyAsRead, is_as_read(lane, schema));
+        self.write(Action::Delete { key, condition }, Mended::Deleted).await
     }
 
     /// Deletes totals of a node that has gone, if they are nothing, while they are as they were read. Nothing is
@@ -218,7 +220,8 @@ impl<'m> Mend<'m> {
         let read = self.io.read(Need::keys(keys.iter().cloned().chain([schema.node_key(node)]))).await?;
         let mut lanes = Vec::new();
         for key in keys {
-            lanes.extend(read.item(&key)?.map(|lane| (key, lane)));
+            let lane = read.item(&key)?.filter(|item| Amounts::is_lane(item, schema));
+            lanes.extend(lane.map(|lane| (key, lane)));
         }
         let is_there = read.item(&schema.node_key(node))?.is_some();
         if is_there || lanes.is_empty() || !are_nothing(lanes.iter().map(|(_, lane)| *lane)) {

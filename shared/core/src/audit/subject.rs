@@ -2,7 +2,7 @@
 
 use super::State;
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{Announcement, Item, NameClaim, ROW_ID, key_of, shown_by};
+use crate::model::{Amounts, Announcement, Item, NameClaim, ROW_ID, key_of, shown_by};
 
 /// What is looked at: an item of the table, with all that belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -118,7 +118,7 @@ impl Subject {
         };
         match sort_key {
             SortKey::Node | SortKey::Lineage | SortKey::Counted => Some(Self::Node(owner)),
-            SortKey::Totals { .. } => Some(Self::Lane { key, node: owner }),
+            SortKey::Totals { .. } => Amounts::is_lane(item, schema).then_some(Self::Lane { key, node: owner }),
             SortKey::Cascade => Some(Self::Cursor(owner)),
             SortKey::Revision { .. } | SortKey::Latest { .. } => Some(Self::History(owner)),
             SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } => None,

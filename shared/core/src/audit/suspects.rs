@@ -21,7 +21,7 @@ const SETTLES_MAX: u32 = 6;
 /// minutes.
 const REMEMBERS: u32 = 36;
 
-/// How many times the settling time what still changes is waited for.
+/// The auditor gives up on a suspect that still changes after this many settling times.
 const PATIENCE: u32 = 5;
 
 /// How often it is looked at, at least. Looks may be far apart.

@@ -10,7 +10,7 @@ use super::decimal::Decimal;
 use super::format::{self, NewerFormat};
 use super::item::{AttributeValue, Item, text, text_of, texts, texts_of, with_key};
 use super::settings::Settings;
-use crate::keys::{EPOCH_MAX, Id, NodeRef, Schema};
+use crate::keys::{DEPTH_MAX, EPOCH_MAX, Id, NodeRef, Schema};
 use crate::request::Update;
 
 /// The word for the number of nodes, in settings.
@@ -202,6 +202,15 @@ impl Amounts {
         numbers.all(|name| number_of(lane, name).is_some())
     }
 
+    /// True if a handler can have written a lane: it counts the writes, and has no attribute of somebody else's.
+    #[must_use]
+    pub fn is_lane(item: &Item, schema: &Schema) -> bool {
+        let names = schema.names();
+        let own = [names.partition_key.as_str(), &names.sort_key, Self::COUNT, Self::CHILDREN, Self::WRITES];
+        let is_own = |name: &String| own.contains(&name.as_str()) || name.starts_with(Self::SUM);
+        Self::writes_of(item).is_some() && item.keys().all(is_own)
+    }
+
     /// How often a lane was written.
     #[must_use]
     pub fn writes_of(lane: &Item) -> Option<u64> {
@@ -265,7 +274,8 @@ impl Counted {
         item
     }
 
-    /// Reads the item. `None` for an item that no handler has written: nothing is counted by it.
+    /// Reads the item. `None` for an item that no handler has written: nothing is counted by it. One with more ancestors
+    /// or values than a node can have is none: each ancestor's change has all values, which could fill the memory.
     ///
     /// # Errors
     /// [`NewerFormat`] if a newer version has written it.
@@ -282,6 +292,9 @@ impl Counted {
                     _ => None,
                 };
                 let ancestors = texts_of(item, Self::ANCESTORS, |id| Id::new(id).ok())?;
+                if ancestors.len() > DEPTH_MAX || values.len() > TOTALS_ATTRIBUTES_MAX {
+                    return None;
+                }
                 Some(Share::new(ancestors, values.iter().map(value).collect::<Option<_>>()?))
             }
             _ => return None,
@@ -348,6 +361,20 @@ mod tests {
             format!("{id}: {count} {children} {size}")
         });
         shown.collect()
+    }
+
+    #[test]
+    fn what_has_more_than_a_node_can_have_counts_nothing() {
+        let counted = |ancestors: usize, values: usize| {
+            let ancestors = (0..ancestors).map(|number| Id::new(format!("a{number}")).unwrap());
+            let values = (0..values).map(|number| (format!("v{number}"), Decimal::ONE));
+            let share = Some(Share::new(ancestors.collect(), values.collect()));
+            let node = NodeRef::from(Id::new("n").unwrap());
+            let counted = Counted { epoch: 0, version: "one".to_owned(), share };
+            Counted::read(&counted.item(&node, &Settings::default(), 0)).unwrap() == Some(counted)
+        };
+        assert!(counted(DEPTH_MAX, TOTALS_ATTRIBUTES_MAX));
+        assert!(!counted(DEPTH_MAX + 1, 1) && !counted(1, TOTALS_ATTRIBUTES_MAX + 1));
     }
 
     #[test]

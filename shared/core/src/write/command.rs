@@ -26,7 +26,7 @@ pub enum Command {
         /// What the node is to be.
         content: Content,
     },
-    /// Changes what the patch names of a node. Where nothing changes nothing is written.
+    /// Changes what the patch names of a node. A patch that changes nothing writes nothing.
     Patch {
         /// The node.
         node: NodeRef,
@@ -180,9 +180,9 @@ pub enum Spot {
     First,
     /// After all others.
     Last,
-    /// Before this one, which is then the next.
+    /// Directly before this sibling.
     Before(Id),
-    /// After this one, which is then the one before.
+    /// Directly after this sibling.
     After(Id),
 }
 
@@ -204,7 +204,7 @@ pub enum ValueChange {
     Remove,
     /// Another value takes its place.
     Set(AttributeValue),
-    /// The value is a map, of which some values change. What is no map counts as an empty one.
+    /// The value is a map, of which some values change. Any other value counts as an empty map.
     Merge(BTreeMap<String, ValueChange>),
 }
 

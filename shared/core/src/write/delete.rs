@@ -54,7 +54,7 @@ impl Deletion<'_> {
             if let Some(outcome) = attempts.settle(before, self.trace(attempts, &read)?, &read)? {
                 return Ok(outcome);
             }
-            // A record that a repair has put back goes by itself.
+            // The handler deletes a record that a repair has put back.
             let before = before.filter(|item| !item.contains_key(PUT_BACK)).ok_or(Refusal::NotFound)?;
             match self.decide(attempts, before, &read)? {
                 Decided::Write(actions, outcome) => {

@@ -8,7 +8,7 @@ use super::{Command, Context, Outcome, Refusal, Request};
 use crate::keys::Schema;
 use crate::plan::{Facts, Failure, Io, Plan, Rule, Script, Step, Task, TaskOutcome};
 
-/// What a command comes to.
+/// The outcome of a command.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Answered {
     /// The outcome.
@@ -19,8 +19,8 @@ pub struct Answered {
 
 /// Carries out a command. Where its request has an idempotency key, it is carried out once: the key is claimed first,
 /// and completed with the outcome in the transaction that writes. A key that was completed before gives the outcome of
-/// that time. A command that is refused gives its claim back, so that the same request may come again. As one of a
-/// batch it goes by what was read `ahead`.
+/// that time. A command that is refused gives its claim back, so that the same request may come again. A
+/// command of a batch uses the items that the batch has read `ahead`.
 ///
 /// Where the plan fails and its last attempt is [unanswered](Script::is_unanswered), the command may have been carried
 /// out.

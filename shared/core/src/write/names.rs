@@ -8,7 +8,7 @@
 //!    the condition that it is as it was read and that the record still says so. A write of the API that gives the
 //!    other node the name back puts the claim, too, so one of the two fails.
 //!
-//! So nobody has to clean up for it to be right.
+//! So leftover claims do no harm.
 
 use super::attempts::{Attempts, Stop};
 use super::{Context, Refusal};
@@ -19,7 +19,7 @@ use crate::plan::{Io, Need, Rule};
 use crate::request::{Action, Condition};
 
 /// What a write does to the names among siblings: the claim of the name that the node comes to have, and that of the
-/// name that it had. None of both where the node keeps its name and its parent, or has no name before and after.
+/// name that it had. Neither, if the node keeps its name and its parent, or has no name before and after.
 #[derive(Debug, Default)]
 pub(super) struct Naming {
     taken: Option<(ItemKey, String)>,
@@ -75,7 +75,7 @@ impl Naming {
             return Ok(vec![put(on(Rule::ClaimName, unclaimed_or_of(&node.id)))]);
         };
         let take_over = put(on(Rule::ClaimAsRead, same_claim(&found)));
-        // What another client has put there isn't written over.
+        // An item of another client isn't overwritten.
         let id = NameClaim::node_in(&found).ok_or_else(|| Refusal::NameObstructed(key.clone()))?;
         let other = node.sibling(id);
         let other_key = schema.node_key(&other);

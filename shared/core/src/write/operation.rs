@@ -17,7 +17,7 @@ const MODE: &str = "_mode";
 const REVISIONS: &str = "_revisions";
 const SOURCE: &str = "_source";
 
-/// The mode of a copy, among those of deletions.
+/// The value of `_mode` for a copy; all other values are modes of deletions.
 const COPY: &str = "copy";
 
 /// How many rows are looked at to see whether something of a deleted subtree is left.

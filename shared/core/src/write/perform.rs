@@ -9,7 +9,7 @@ use super::trash::put_into_trash;
 use super::{Command, Outcome, Refusal, revision};
 use crate::plan::{Failure, Io, Script};
 
-/// What a command comes to, without its idempotency key.
+/// The outcome of a command, without its idempotency key.
 pub(super) struct Carried {
     pub(super) outcome: Result<Outcome, Refusal>,
     /// True if an attempt without an answer may have been carried out, or may be later.

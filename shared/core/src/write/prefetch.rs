@@ -197,7 +197,7 @@ fn actions(task: &Task) -> &[Action] {
 }
 
 /// True if a command needs the rows below its node as they are when it is its turn: it moves the node, or deletes it if
-/// it has no children. What the operations before it did can just have changed them.
+/// it has no children. An earlier operation of the batch may just have changed them.
 fn reads_rows(command: &Command) -> bool {
     match command {
         Command::Patch { patch, .. } => matches!(patch.parent, Some(Some(_))),

@@ -139,7 +139,7 @@ pub(super) fn patched(
     if patch.parent.is_some() {
         changes.insert(names.parent.clone(), under.map(|under| text(under.parent.as_str())));
         changes.insert(UNDER.to_owned(), under.map(Under::value));
-        // Whatever names the parent says that the node isn't in the trash.
+        // A write that names the parent takes the node out of the trash.
         changes.insert(TRASHED.to_owned(), None);
     }
     if patch.clears {

@@ -10,10 +10,10 @@ use crate::plan::conditions::TooManyAttributes;
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum Refusal {
     /// There is no such node or revision.
-    #[error("it doesn't exist")]
+    #[error("the node or the revision doesn't exist")]
     NotFound,
     /// There is one already.
-    #[error("it exists already")]
+    #[error("a node with this id exists already")]
     Exists,
     /// The parent isn't there.
     #[error("the parent `{0}` doesn't exist; create it first")]
@@ -43,11 +43,11 @@ pub enum Refusal {
         /// How deep at least.
         depth: usize,
     },
-    /// The node would be placed so far down that there is no room in a transaction for all that must hold.
+    /// The transaction has no room for the checks of the paths and for all else that the move writes.
     #[error(
-        "so far down a node can't be moved and placed next to another under an Idempotency-Key; leave the key out, or move first and place then"
+        "the path of the new parent has too many nodes to be checked in one transaction; choose a parent further up, or move the node in a request without `place`, `revision` and Idempotency-Key"
     )]
-    TooDeepToPlace,
+    TooDeepToCheck,
     /// The node's record can't be understood.
     #[error("its record can't be understood: {0}")]
     Unreadable(Unreadable),
@@ -82,7 +82,7 @@ pub enum Refusal {
         id: Id,
     },
     /// An item of another client stands where the claim of the name would.
-    #[error("an item of yours stands at `{}`, `{}`, where Sapwood keeps who has this name; give it another key", .0.pk, .0.sk)]
+    #[error("an item of another client has the key `{}`, `{}`, which Sapwood needs for this name; give that item another key", .0.pk, .0.sk)]
     NameObstructed(ItemKey),
     /// The children of a node in the trash would come to be live roots, or live children.
     #[error("it is in the trash, where only `children=delete` and `restrict` are possible; restore it first")]
@@ -99,10 +99,12 @@ pub enum Refusal {
     #[error("it has children; delete or move them first, or say what becomes of them")]
     HasChildren,
     /// The rows don't show yet where the node is, so they can't show either that it has no children.
-    #[error("its rows aren't up to date yet, so nobody knows whether it has children; try again later")]
+    #[error("the node's rows aren't up to date yet, so they don't show whether it has children; try again later")]
     NotYetPlaced,
     /// The rows don't show yet which siblings there are.
-    #[error("the rows of its siblings aren't up to date yet, so nobody knows which is next to it; try again later")]
+    #[error(
+        "the siblings' rows aren't up to date yet, so they don't show which sibling is next to the node; try again later"
+    )]
     SiblingsNotYetPlaced,
     /// A precondition doesn't hold of what is there.
     #[error(
@@ -121,7 +123,7 @@ pub enum Refusal {
     #[error("`place` writes the attribute `{0}`; give the one or the other")]
     PlacedTwice(String),
     /// The node that another is to be next to isn't its sibling.
-    #[error("`{0}` is no child of that parent (any more); read the children again")]
+    #[error("`{0}` isn't a child of that parent; read the children again")]
     NotASibling(Id),
     /// A sibling has something else than text where its place is.
     #[error(
@@ -196,7 +198,7 @@ pub enum Refusal {
     #[error("this key came with another request before; use a new one")]
     IdempotencyMismatch,
     /// The request was carried out before, and its outcome can't be read any more.
-    #[error("what the request with this key came to can't be read any more; use a new key")]
+    #[error("the stored outcome of this key can't be read; use a new key")]
     OutcomeUnreadable,
 }
 

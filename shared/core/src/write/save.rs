@@ -35,7 +35,7 @@ pub(super) struct CopyTop {
     pub(super) outcome: Outcome,
 }
 
-/// What is asked for.
+/// The requested change of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Wanted<'a> {
     Create {
@@ -229,7 +229,7 @@ struct NodeWrite {
     outcome: Outcome,
     /// The record that this was decided on.
     on: Option<Arc<Item>>,
-    /// What completes the claim.
+    /// The actions that complete the claim of the idempotency key.
     completion: Vec<Action>,
     /// See [`SaveNode::traces`].
     traces: Vec<Action>,
@@ -263,7 +263,7 @@ impl<'a> SaveNode<'_, 'a> {
                 None => Found::default(),
                 // Next to itself it is where it is.
                 Some(spot) if spot.anchor() == Some(&self.node.id) => match (&look.node, self.wanted) {
-                    // In the trash it is next to nobody.
+                    // A node in the trash has no siblings.
                     (None, _) | (_, Wanted::Restore { .. }) => {
                         return Err(Refusal::NotASibling(self.node.id.clone()).into());
                     }
@@ -307,7 +307,7 @@ impl<'a> SaveNode<'_, 'a> {
         if let Some(wanted) = self.wanted.revision() {
             revision::check_topic(&self.topic(wanted), self.attempts.context.settings)?;
         }
-        // The parent of a node that comes beside another is that one's, whatever a copy's source has.
+        // A node that is put next to a sibling gets the sibling's parent, so the named parent doesn't count.
         if self.wanted.parent() == Some(&self.node.id) && !self.wanted.takes_parent() {
             return Err(self.cycle().into());
         }
@@ -591,7 +591,7 @@ impl<'a> SaveNode<'_, 'a> {
         Some(Appended { topic, version: next.version, etag: ETag::of(&next.item, self.schema()) })
     }
 
-    /// What is checked by a create that is tried again.
+    /// The checks that a repeated create adds to its transaction.
     fn traces(&self, read: &Read) -> Result<Vec<Action>, Failure> {
         if !self.attempts.is_unanswered() || !self.attempts.context.rules.keeps(Rule::TracesStay) {
             return Ok(Vec::new());
@@ -605,7 +605,7 @@ impl<'a> SaveNode<'_, 'a> {
         if before.is_none() && matches!(self.wanted, Wanted::Patch(_) | Wanted::Restore { .. }) {
             return Err(Refusal::NotFound);
         }
-        // Those of a copy are about its source.
+        // The preconditions of a copy are about its source.
         if self.wanted.top().is_none() {
             self.attempts.request.preconditions.check_item(before, self.schema())?;
         }
@@ -764,7 +764,7 @@ impl<'a> SaveNode<'_, 'a> {
         let room = TRANSACTION_ACTIONS_MAX.saturating_sub(others);
         let edges = moved.checks(room, self.attempts.context.rules)?;
         if edges.len() > room {
-            return Err(Refusal::TooDeepToPlace);
+            return Err(Refusal::TooDeepToCheck);
         }
         if look.node.is_none() && !look.hangs {
             // The paths were only read to see how deep the node comes to be.
@@ -821,8 +821,8 @@ impl<'a> SaveNode<'_, 'a> {
         self.attempts.send_completed(io, actions, completion, outcome, on).await
     }
 
-    /// Gives siblings values before the node is written. That is no attempt of it: it can be repeated, and claims
-    /// nothing.
+    /// Gives siblings values before the node is written. This doesn't count as an attempt: it can be repeated, and
+    /// completes no claim.
     async fn write_slice(
         &mut self,
         io: &Io,

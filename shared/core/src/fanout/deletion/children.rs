@@ -65,7 +65,7 @@ impl DeletionSlice<'_> {
 
     /// Reads these nodes. Returns the children among them, and those that weren't read, because the items before them
     /// have many bytes.
-    async fn read_children(&self, ids: BTreeSet<Id>) -> Result<(Vec<Child>, BTreeSet<Id>), Failure> {
+    pub(super) async fn read_children(&self, ids: BTreeSet<Id>) -> Result<(Vec<Child>, BTreeSet<Id>), Failure> {
         let keys = ids.iter().map(|id| self.key_of_child(id));
         let read = self.io.read(Need::keys(keys).within(PASS_BYTES_MAX)).await?;
         let (left, ids) = ids.into_iter().partition(|id| read.left.contains(&self.key_of_child(id)));
@@ -77,7 +77,7 @@ impl DeletionSlice<'_> {
     }
 
     /// Returns those of these nodes that are children of this node and aren't being deleted themselves.
-    pub(super) fn children_among(&self, ids: &BTreeSet<Id>, read: &Read) -> Result<Vec<Child>, Failure> {
+    fn children_among(&self, ids: &BTreeSet<Id>, read: &Read) -> Result<Vec<Child>, Failure> {
         let mut children = Vec::new();
         for id in ids {
             let node = self.node.sibling(id.clone());

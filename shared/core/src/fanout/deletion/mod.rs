@@ -184,11 +184,11 @@ impl<'d> DeletionSlice<'d> {
             return Ok(Slice::Done);
         }
         let page = self.page_of(self.context.schema().depth_range(1, 1), keys_alone()).await?;
-        let mut children = children_of(&page, &self.context);
-        if !children.is_empty() {
-            let read = self.io.read(Need::keys(children.iter().map(|id| self.key_of_child(id)))).await?;
-            let present = self.children_among(&children, &read)?;
-            children = present.into_iter().map(|child| child.node.id).collect();
+        let (mut ids, mut children) = (children_of(&page, &self.context), BTreeSet::new());
+        while !ids.is_empty() {
+            let (present, left) = self.read_children(ids).await?;
+            children.extend(present.into_iter().map(|child| child.node.id));
+            ids = left;
         }
         Ok(Slice::Touch { children, next: page.next })
     }

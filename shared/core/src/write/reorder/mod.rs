@@ -81,8 +81,8 @@ enum Phase {
     /// The first siblings without a value, after the last one that got one in a slice: more have none than one
     /// transaction gives values to.
     Unvalued(Walk, Option<Sibling>),
-    /// The last sibling that has a value. It is looked for after those without one: what another request gives a value
-    /// in between leaves the rows of those, and is found here.
+    /// The last sibling that has a value. The walk looks for it after those without one, so it also finds a
+    /// sibling that another request has just given a value.
     LastValued(Walk, Box<Walk>, Option<Sibling>),
 }
 
@@ -371,7 +371,7 @@ impl<'a> FindSpot<'a> {
 
     /// Gives values to the first siblings without one; to the last of them with the node.
     fn decide_on_unvalued(&self, walk: &Walk, last: Option<&Sibling>) -> Result<Decided, Stop> {
-        // What has a value by now, and no row that shows it.
+        // Siblings that got a value meanwhile, and whose rows don't show it yet.
         let valued = walk.nearest().into_iter().filter(|sibling| sibling.has_value());
         let last = valued.chain(last).max_by(|a, b| a.order().cmp(&b.order()));
         let unvalued = self.unvalued(walk);
@@ -420,7 +420,8 @@ impl<'a> FindSpot<'a> {
             })
     }
 
-    /// The text that the values have to sort before. What has no place is no bound, and nothing sorts before a number.
+    /// The text that the values must sort before; `None` if the sibling behind has no value. A value that is no text is
+    /// refused, because numbers sort before all texts.
     fn high<'s>(&self, beyond: Option<&'s Sibling>) -> Result<Option<&'s str>, Refusal> {
         let placed = beyond.filter(|sibling| sibling.has_value());
         Ok(placed.map(|sibling| self.siblings.text_or_none(sibling)).transpose()?.flatten())
@@ -471,7 +472,8 @@ impl<'a> FindSpot<'a> {
         })
     }
 
-    /// So many values after a text, which everything that comes last later comes after.
+    /// Returns `count` values that sort after `text`; nodes that are put last later sort after them. `None` if there is
+    /// no room.
     fn after_all(&self, text: Option<&str>, count: usize, seed: u64) -> Option<Vec<String>> {
         if !self.rules.keeps(Rule::LastByTime) {
             return order_key::spread(text, None, count, seed);
@@ -496,7 +498,7 @@ impl<'a> FindSpot<'a> {
         let value = if self.way == Way::Up { values.remove(0) } else { values.pop().unwrap_or_default() };
         let moves = self.moves(&changed, &values);
         self.check_room(&value, &moves, beyond)?;
-        // What gets a value has the conditions of a check.
+        // The update of an anchor that gets a value has the conditions of its check.
         let stays = if anchor.is_none() { self.stays() } else { None };
         Ok(Found { value: Some(value), changes: self.changes(moves), anchor: stays, slice: None })
     }
@@ -555,7 +557,7 @@ impl<'a> FindSpot<'a> {
         }
     }
 
-    /// That the anchor is where it was.
+    /// The check that the anchor has kept its parent and its value.
     fn stays(&self) -> Option<Action> {
         let anchor = self.anchor.as_ref().filter(|_| self.rules.keeps(Rule::AnchorStays))?;
         Some(Action::Check { key: self.siblings.key(&anchor.id), condition: self.is_as_read(anchor, &[]) })
@@ -576,7 +578,8 @@ fn longest(values: &[String]) -> usize {
     values.iter().map(String::len).max().unwrap_or_default()
 }
 
-/// So many values before a text, which everything that comes first later comes before.
+/// Returns `count` values that sort before `text`; nodes that are put first later sort before them. `None` if there is
+/// no room.
 fn before_all(text: &str, count: usize, turn: &Tiebreak) -> Option<Vec<String>> {
     let greatest = order_key::first(Some(text), turn)?;
     let mut values = order_key::spread(Some(&order_key::floor(&greatest)?), Some(&greatest), count - 1, turn.seed)?;

@@ -37,7 +37,7 @@ const NOISE_DIGITS: u32 = 2;
 /// equal.
 const FINER_DIGITS: usize = 3;
 
-/// A text after all that there are: `above` is the greatest of them.
+/// Returns a text that sorts after all existing ones: `above` is the greatest of them.
 pub(in crate::write) fn last(above: Option<&str>, turn: &Tiebreak) -> String {
     let part = u64::from(turn.part);
     let tail = tail(LAST, turn.micros, turn.seed, part);
@@ -169,7 +169,7 @@ pub(in crate::write) fn right_before(low: &str, high: &str, turn: &Tiebreak) -> 
     }
 }
 
-/// So many texts between two others, in their order. `None` if there is no room.
+/// Returns `count` texts between two others, in their order. `None` if there is no room.
 pub(in crate::write) fn spread(low: Option<&str>, high: Option<&str>, count: usize, seed: u64) -> Option<Vec<String>> {
     let mut texts = Vec::with_capacity(count);
     add_spread(low, high, count, seed, &mut texts)?;

@@ -102,7 +102,7 @@ fn an_operation_sees_what_those_before_it_have_written() {
         put t
         created t
         read r LINEAGE, r, s DELETED, s LINEAGE, s; list s NODE#0001#
-        refused: it exists already
+        refused: a node with this id exists already
         ",
     );
 }

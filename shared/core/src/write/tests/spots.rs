@@ -8,7 +8,8 @@ use super::steps::{id, stamp};
 use crate::fanout::tests::world::{World, node};
 use crate::keys::{Id, SiblingPlace, SortKey, TrashTime};
 use crate::model::{
-    AttributeValue, BaseNode, DeletionMode, Item, Placement, SiblingOrder, TRASHED, Trashed, key_of, rows, text,
+    AttributeValue, BaseNode, DeletionMode, Item, Placement, SiblingOrder, TRASHED, Trashed, UniqueNames, key_of, rows,
+    text,
 };
 use crate::plan::{Facts, Plan, Rule, Rules, Script, Step, TaskOutcome};
 use crate::write::reorder::order_key;
@@ -497,15 +498,27 @@ fn so_far_down_a_node_is_moved_and_placed_without_a_key_only() {
         });
         nodes.collect::<Vec<_>>().join(" ")
     };
-    let mut world = World::drawn(&format!("{} {} a<{PARENT}", drawn('p', 98), drawn('n', 98)));
-    world.settings.order = Some(SiblingOrder::by(ORDER).written_by_hand().unwrap());
+    let deep = || {
+        let mut world = World::drawn(&format!("{} {} a<{PARENT}", drawn('p', 98), drawn('n', 98)));
+        world.settings.order = Some(SiblingOrder::by(ORDER).written_by_hand().unwrap());
+        world
+    };
+    let mut world = deep();
     settle(&mut world);
     let command = bring("n", after("a"));
     let before_it = world.items.clone();
     let refused = carry_out(&mut world, &command, &keyed(at(1), 0), None, |_| {});
-    assert_eq!((refused, world.items.clone()), (Err(Refusal::TooDeepToPlace), before_it));
+    assert_eq!((refused, world.items.clone()), (Err(Refusal::TooDeepToCheck), before_it));
     send(&mut world, &command, 2).unwrap();
     assert_eq!(children(&world), ["a", "n"]);
+    // With names that no two siblings have there are claims to be written, too.
+    let mut world = deep();
+    world.settings.names = UniqueNames::Exact;
+    settle(&mut world);
+    let before_it = world.items.clone();
+    let patch = Patch { parent: Some(Some(id(PARENT))), ..Patch::default() };
+    let refused = send(&mut world, &Command::Patch { node: node("n"), patch }, 3);
+    assert_eq!((refused, world.items.clone()), (Err(Refusal::TooDeepToCheck), before_it));
 }
 
 /// Rows of children that went elsewhere stand until the stream comes to them. Few of them cost a read or two, and many

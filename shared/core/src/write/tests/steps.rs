@@ -324,7 +324,7 @@ fn a_revision_is_amended_and_deleted_where_it_is() {
     check(&mut world, &amend, &request(), "read n v001_T\nput n v001_T\nwritten n T 1");
     let delete = Command::DeleteRevision { topic: topic("n"), version: version(1) };
     check(&mut world, &delete, &request(), "read n v001_T\ndelete n v001_T\ndeleted");
-    check(&mut world, &delete, &request(), "read n v001_T\nrefused: it doesn't exist");
+    check(&mut world, &delete, &request(), "read n v001_T\nrefused: the node or the revision doesn't exist");
 }
 
 #[test]
