@@ -129,7 +129,8 @@ impl<'a, D> Script<'a, D> {
         Self { protocol: Some(Box::pin(protocol(io.clone()))), io, is_unanswered: false }
     }
 
-    /// True if the last task that was to be carried out at most once got no answer.
+    /// True once a task that is to be carried out at most once has got no answer. A later one that was answered doesn't
+    /// say what became of it.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.is_unanswered
@@ -147,7 +148,7 @@ impl<D> Plan for Script<'_, D> {
 
     fn next(&mut self, facts: Facts) -> Result<Step<D>, Failure> {
         if let Facts::Tried(outcome) = &facts {
-            self.is_unanswered = outcome.is_none();
+            self.is_unanswered |= outcome.is_none();
         }
         let Some(protocol) = &mut self.protocol else { return Err(Failure::Again) };
         self.io.slot().facts = Some(facts);
@@ -191,6 +192,8 @@ mod tests {
         assert_eq!(plan.next(Facts::None), Ok(Step::Wait(0)));
         assert_eq!(plan.next(Facts::Tried(None)), Err(Failure::Again));
         assert!(plan.is_unanswered());
+        assert_eq!(plan.next(Facts::Tried(Some(TaskOutcome::Held))), Err(Failure::Again));
+        assert!(plan.is_unanswered(), "a later answer settles nothing");
     }
 
     #[test]

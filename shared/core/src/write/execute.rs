@@ -1,7 +1,7 @@
 //! Executes a command, once.
 
 use super::attempts::{Attempts, Stop, done};
-use super::idempotency::{Begun, begun};
+use super::idempotency::{Begun, begun, given_back};
 use super::perform::{Carried, carry_out, plan};
 use super::prefetch::Prefetched;
 use super::{Command, Context, Outcome, Refusal, Request};
@@ -55,10 +55,7 @@ async fn once(
         None => None,
         Some(key) => match begun(io, context, key, &request.stamp).await? {
             Begun::Claimed(claim) => Some(claim),
-            Begun::Kept(bytes) => {
-                let outcome = Outcome::decode(&bytes, &context.settings.schema).ok_or(Refusal::OutcomeUnreadable)?;
-                return Ok(Answered { outcome, is_repeated: true });
-            }
+            Begun::Kept(bytes) => return Ok(Answered { outcome: kept(&bytes, context)?, is_repeated: true }),
         },
     };
     let begin = || Attempts::new(context, request, claim.clone());
@@ -78,12 +75,23 @@ async fn once(
         None if is_unanswered && context.rules.keeps(Rule::UnknownNotRefused) => Err(Refusal::OutcomeUnknown.into()),
         // The claim is another request's now, or its transaction may still be carried out.
         Some(claim) if !matches!(refusal, Refusal::InProgress | Refusal::OutcomeUnknown) => {
-            // A claim that can't be given back runs out by itself.
-            let _ = io.one(claim.release(context.settings)).await;
-            Err(refusal.into())
+            if !is_unanswered {
+                // A claim that can't be given back runs out by itself.
+                let _ = io.one(claim.release(context.settings)).await;
+                return Err(refusal.into());
+            }
+            match given_back(io, context, &claim).await? {
+                None => Err(refusal.into()),
+                Some(bytes) => Ok(Answered { outcome: kept(&bytes, context)?, is_repeated: false }),
+            }
         }
         _ => Err(refusal.into()),
     }
+}
+
+/// The outcome that a claim was completed with.
+fn kept(bytes: &[u8], context: Context<'_>) -> Result<Outcome, Refusal> {
+    Outcome::decode(bytes, &context.settings.schema).ok_or(Refusal::OutcomeUnreadable)
 }
 
 /// A command that goes by what was read ahead.

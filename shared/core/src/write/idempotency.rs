@@ -128,6 +128,12 @@ impl Claim {
         record.is_some_and(|record| text_of(record, CLAIM) == Some(&self.token))
     }
 
+    /// The first part of what this claim was completed with, and whether it is all of it.
+    pub(super) fn kept<'r>(&self, record: Option<&'r Item>) -> Option<(&'r [u8], bool)> {
+        let record = record.filter(|_| self.is_completed(record))?;
+        Some((bytes(record), number_in(record, PARTS) == 1))
+    }
+
     /// True if this claim is completed.
     pub(super) fn is_completed(&self, record: Option<&Item>) -> bool {
         self.is_held(record) && record.is_some_and(|record| record.contains_key(PARTS))
@@ -185,11 +191,31 @@ pub(super) async fn begun(io: &Io, context: Context<'_>, key: &Idempotency, stam
     Ok(Begun::Claimed(claim))
 }
 
+/// Gives back the claim of a request that is refused, although one of its attempts got no answer. Without its claim no
+/// attempt can be carried out any more. Returns what the claim was completed with, if an attempt was carried out before
+/// that.
+///
+/// # Errors
+/// [`Refusal::OutcomeUnknown`] if the claim still stands.
+pub(super) async fn given_back(io: &Io, context: Context<'_>, claim: &Claim) -> Result<Option<Vec<u8>>, Stop> {
+    let (settings, key) = (context.settings, claim.record_key(context.settings));
+    if io.one(claim.release(settings)).await? == TaskOutcome::Held {
+        return Ok(None);
+    }
+    let read = io.read(Need::keys([key.clone()])).await?;
+    match read.item(&key)? {
+        Some(record) if claim.is_completed(Some(record)) => Ok(Some(parts(io, &claim.key, record, settings).await?)),
+        record if claim.is_held(record) => Err(Refusal::OutcomeUnknown.into()),
+        // It was given back before, and the answer was lost; or another request has it.
+        _ => Ok(None),
+    }
+}
+
 /// What a key was completed with: the bytes of its first record, and of the others.
 async fn parts(io: &Io, key: &Idempotency, first: &Item, settings: &Settings) -> Result<Vec<u8>, Stop> {
     let parts = usize::try_from(number_in(first, PARTS)).unwrap_or_default();
     let keys: Vec<ItemKey> = (1..parts).map(|part| key.key(part, settings)).collect();
-    let mut kept = bytes(first);
+    let mut kept = bytes(first).to_vec();
     if keys.is_empty() {
         return Ok(kept);
     }
@@ -201,9 +227,9 @@ async fn parts(io: &Io, key: &Idempotency, first: &Item, settings: &Settings) ->
     Ok(kept)
 }
 
-fn bytes(item: &Item) -> Vec<u8> {
+fn bytes(item: &Item) -> &[u8] {
     match item.get(OUTCOME) {
-        Some(AttributeValue::B(bytes)) => bytes.clone(),
-        _ => Vec::new(),
+        Some(AttributeValue::B(bytes)) => bytes,
+        _ => &[],
     }
 }

@@ -92,9 +92,12 @@ impl Api {
         let answered = async { self.route(target?, request).await };
         let mut response = match tokio::time::timeout_at(deadline.end() + GRACE, answered).await {
             Ok(answered) => answered.unwrap_or_else(IntoResponse::into_response),
+            Err(_) if method.is_safe() => {
+                Problem::new(Kind::Unavailable, "the request took too long; try again").into_response()
+            }
             Err(_) => Problem::new(
-                Kind::Unavailable,
-                "the request took too long; try again, and note that a write may have been carried out",
+                Kind::OutcomeUnknown,
+                "the request took too long, so it may have been done or not; read what is there before you send it again",
             )
             .into_response(),
         };

@@ -12,7 +12,10 @@ use crate::model::{
 use crate::plan::{Facts, Plan, Rule, Rules, Script, Step, TaskOutcome};
 use crate::request::{Action, Condition};
 use crate::write::attempts::{Attempts, done};
-use crate::write::{Children, Command, Content, Context, Idempotency, Limits, Outcome, Refusal, Request, write_once};
+use crate::write::{
+    Children, Command, Content, Context, Idempotency, Limits, Outcome, Preconditions, Refusal, Request, Tags,
+    write_once,
+};
 
 /// Carries a command out. With `meanwhile`, its first write gets no answer, and `meanwhile` happens before the plan
 /// goes on. `is_sent` is false if that write is lost on its way.
@@ -426,6 +429,74 @@ fn with_a_key_a_write_is_never_unknown_and_never_done_twice() {
     let mut world = World::drawn("n");
     assert_eq!(carried_out(&mut world, &ours, &keyed(), Rules::default(), false, Some(&written)), "written n");
     assert_eq!(attribute(&world, "n", "name").as_deref(), Some("ours"), "the request never came: it is decided anew");
+}
+
+/// Carries a command out whose first write gets no answer, and is carried out just after the first look.
+fn late(world: &mut World, command: &Command, request: &Request) -> String {
+    let settings = world.settings.clone();
+    let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
+    let mut plan = write_once(context, command, request, None);
+    let (mut facts, mut on_its_way, mut is_lost) = (Facts::None, None, false);
+    for _ in 0..100 {
+        facts = match plan.next(facts).unwrap() {
+            Step::Need(need) => {
+                let read = world.read(need);
+                on_its_way.take().iter().for_each(|task| _ = world.carry_out(task));
+                Facts::Read(read)
+            }
+            Step::Do(tasks) => Facts::Done(tasks.iter().map(|task| Ok(world.carry_out(task))).collect()),
+            Step::Try(task) if !is_lost => {
+                (on_its_way, is_lost) = (Some(task), true);
+                Facts::Tried(None)
+            }
+            Step::Try(task) => Facts::Tried(Some(world.carry_out(&task))),
+            Step::Wait(_) => Facts::Waited(true),
+            Step::Write(_) => panic!("a write of the API has conditions"),
+            Step::Done(Ok(answered)) => return print_outcome(&answered.outcome),
+            Step::Done(Err(refusal)) => return format!("refused: {refusal}"),
+        };
+    }
+    panic!("the plan doesn't end")
+}
+
+#[test]
+fn with_a_key_a_write_that_is_carried_out_after_the_look_is_found_done() {
+    let absent = Preconditions { if_none_match: Some(Tags::Any), if_match: None };
+    let keyed_if_absent = Request { preconditions: absent, ..keyed() };
+    for (drawn, command, request, answer) in [
+        ("n", delete("n", Children::With(DeletionMode::Delete)), keyed(), None),
+        ("n", restrict("n"), keyed(), None),
+        ("n", append("n"), keyed(), Some("created n T 1")),
+        // The next look finds the revision, and the precondition doesn't hold of it.
+        ("n", append("n"), keyed_if_absent, Some("created n T 1")),
+        ("p", create("n", false, Some("p")), keyed(), Some("created n")),
+        ("n p", moved("n", "p"), keyed(), Some("written n")),
+    ] {
+        let place_all = |world: &mut World| drawn.split(' ').for_each(|of| place(world, of));
+        let mut quiet = World::drawn(drawn);
+        place_all(&mut quiet);
+        let wanted = carried_out(&mut quiet, &command, &request, Rules::default(), true, None);
+        assert!(answer.is_none_or(|answer| answer == wanted), "{command:?}: {wanted}");
+        let mut world = World::drawn(drawn);
+        place_all(&mut world);
+        assert_eq!(late(&mut world, &command, &request), wanted, "{command:?}");
+        assert_eq!(world.items, quiet.items, "{command:?}");
+        // The same request gets the same answer.
+        assert_eq!(carried_out(&mut world, &command, &request, Rules::default(), true, None), wanted, "{command:?}");
+    }
+}
+
+#[test]
+fn a_deletion_whose_mark_is_seen_before_its_claim_is_not_refused() {
+    for command in [delete("n", Children::With(DeletionMode::Delete)), restrict("n")] {
+        let placed = || {
+            let mut world = World::drawn("n");
+            place(&mut world, "n");
+            world
+        };
+        let answer = run(&mut placed(), &command, &keyed(), Rules::default(), true, Some(&|_| {}), true);
+        assert_eq!(answer, lost(&mut placed(), &command, &|_| {}));
+    }
 }
 
 #[test]
