@@ -531,7 +531,7 @@ fn items_of_others_under_the_keys_of_totals_stay() {
     let others = [("TOTALS#2024#01", None), ("TOTALS#0000#00", None), ("TOTALS#0000#01", Some(number(1)))];
     for (sk, writes) in &others {
         let mut item =
-            Item::from([("PK".into(), text("ACME")), ("SK".into(), text(*sk)), ("amount".into(), number(5))]);
+            Item::from([("PK".into(), text("ACME")), ("SK".into(), text(*sk)), ("amount".into(), text("5"))]);
         item.extend(writes.clone().map(|writes| ("_writes".to_owned(), writes)));
         world.write("ACME", sk, Some(item));
     }

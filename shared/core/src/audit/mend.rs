@@ -195,8 +195,8 @@ impl<'m> Mend<'m> {
         self.one(Task::Transact(actions), Mended::Claimed).await
     }
 
-    /// Deletes a part of a total of an earlier epoch, while it is as it was read. Nobody reads it, and nobody goes back to
-    /// that epoch.
+    /// Deletes a part of a total of an earlier epoch, while it is as it was read. Nobody reads it, and nobody goes back
+    /// to that epoch.
     async fn delete_lane(&self) -> Result<Mended, Failure> {
         let (schema, key) = (self.schema(), self.difference.key.clone());
         let read = self.io.read(Need::keys([schema.epoch_key(), key.clone()])).await?;

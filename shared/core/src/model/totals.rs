@@ -202,13 +202,13 @@ impl Amounts {
         numbers.all(|name| number_of(lane, name).is_some())
     }
 
-    /// True if a handler can have written a lane: it counts the writes, and has no attribute of somebody else's.
+    /// True if an item with a lane's key can be one: it has attributes beside its key, and none of somebody else's.
     #[must_use]
     pub fn is_lane(item: &Item, schema: &Schema) -> bool {
         let names = schema.names();
-        let own = [names.partition_key.as_str(), &names.sort_key, Self::COUNT, Self::CHILDREN, Self::WRITES];
-        let is_own = |name: &String| own.contains(&name.as_str()) || name.starts_with(Self::SUM);
-        Self::writes_of(item).is_some() && item.keys().all(is_own)
+        let mut others =
+            item.keys().filter(|name| **name != names.partition_key && **name != names.sort_key).peekable();
+        others.peek().is_some() && others.all(|name| name.starts_with('_'))
     }
 
     /// How often a lane was written.
@@ -274,8 +274,9 @@ impl Counted {
         item
     }
 
-    /// Reads the item. `None` for an item that no handler has written: nothing is counted by it. One with more ancestors
-    /// or values than a node can have is none: each ancestor's change has all values, which could fill the memory.
+    /// Reads the item. `None` for an item that no handler has written: nothing is counted by it. One with more
+    /// ancestors or values than a node can have is none: each ancestor's change has all values, which could fill the
+    /// memory.
     ///
     /// # Errors
     /// [`NewerFormat`] if a newer version has written it.

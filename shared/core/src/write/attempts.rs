@@ -4,9 +4,9 @@
 //! An attempt without an answer may have been carried out. It is settled by the next look:
 //!
 //! 1. It is found done: its record has its name, or what was written with it or after it shows that it was carried out.
-//! 2. It wasn't carried out yet, because an item that only it writes isn't there: the record of its operation, or what
-//!    completes the claim of its idempotency key. The write doesn't end before that claim is completed or given back, so
-//!    it is carried out once at most.
+//! 2. It wasn't carried out yet, because an item that only it writes isn't there: the record of its operation, or
+//!    what completes the claim of its idempotency key. The write doesn't end before that claim is completed or given
+//!    back, so it is carried out once at most.
 //! 3. Its record stands as the attempt was decided on, so it wasn't carried out. The next attempt has the same
 //!    condition on the record.
 //! 4. Anything else doesn't tell: [`Refusal::OutcomeUnknown`]. Deciding anew could do the write a second time, over
@@ -213,8 +213,8 @@ impl<'a> Attempts<'a> {
             return Ok(None);
         }
         if let (Some(claim), Some(key)) = (&self.claim, self.claim_key()) {
-            // The transaction that completes the claim is carried out once at most. It may have been an earlier attempt,
-            // with another outcome.
+            // The transaction that completes the claim is carried out once at most. It may have been an earlier
+            // attempt, with another outcome.
             let record = read.item(&key)?;
             self.claim_is_lost = !claim.is_held(record);
             if let Some((first, is_all)) = claim.kept(record) {
@@ -222,8 +222,8 @@ impl<'a> Attempts<'a> {
                 let outcome = if tried.encode().starts_with(first) { Some(tried.clone()) } else { decoded() };
                 return outcome.map(Some).ok_or(Refusal::OutcomeUnknown.into());
             }
-            // It may still be carried out, or just have been. Then another attempt fails on the claim, and so does giving
-            // it back.
+            // It may still be carried out, or just have been. Then another attempt fails on the claim, and so does
+            // giving it back.
             return Ok(None);
         }
         let stands = || is_same(self.decided_on.as_deref(), now.map(Arc::as_ref));
