@@ -19,11 +19,11 @@ pub struct Answered {
 
 /// Carries out a command. Where its request has an idempotency key, it is carried out once: the key is claimed first,
 /// and completed with the outcome in the transaction that writes. A key that was completed before gives the outcome of
-/// that time. A command that is refused gives its claim back, so that the same request may come again. A
-/// command of a batch uses the items that the batch has read `ahead`.
+/// that time. A command that is refused gives its claim back, so that the same request may come again. A command of a
+/// batch uses the items that the batch has read `ahead`.
 ///
-/// Where the plan fails and its last attempt is [unanswered](Script::is_unanswered), the command may have been carried
-/// out.
+/// Where the plan fails and one of its attempts is [unanswered](Script::is_unanswered), the command may have been
+/// carried out.
 ///
 /// # Errors
 /// [`Refusal`].
