@@ -18,6 +18,7 @@ use crate::exit::{Exit, Failure};
 use crate::explorer::{Explorer, PATH, Place, Rights, gate, new_token, open_browser};
 use crate::recognised::{Unrecognised, check_keys};
 use crate::say::say;
+use crate::stop_signal;
 
 /// The claim that has the tenant. Nobody else sends claims here.
 const TENANT: &str = "tenant";
@@ -139,6 +140,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
     let options = Options { authority, ..Options::default() };
     let served = tokio::spawn(serve_local(listener, router, options, claims, front, async { drop(stopped.await) }));
     let page = format!("http://{address}{PATH}#token={token}");
+    let stopped = stop_signal::catch(false)?;
     match (json, write) {
         (true, _) => say!("{}", json!({"event": "listening", "explorer": page, "writes": write})),
         (false, true) => say!("The explorer reads and writes:\n\n  {page}\n\nCtrl-C ends it."),
@@ -147,7 +149,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
     if open {
         open_browser(&page);
     }
-    let _ = tokio::signal::ctrl_c().await;
+    stopped.await;
     let _ = stop.send(());
     let _ = served.await;
     Ok(())

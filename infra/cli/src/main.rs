@@ -23,6 +23,7 @@ mod say;
 mod sdk;
 mod settled;
 mod shell;
+mod stop_signal;
 mod stream;
 #[cfg(test)]
 mod tests;

@@ -12,8 +12,10 @@ mod output;
 mod settled;
 
 use std::collections::BTreeMap;
+use std::future::pending;
 use std::net::SocketAddr;
 use std::path::PathBuf;
+use std::pin::pin;
 use std::sync::Arc;
 
 use clap::{ArgGroup, Args};
@@ -25,12 +27,12 @@ use sapwood_local::mapping::{Mapping, Settings};
 use sapwood_local::template::Template;
 use sapwood_table::DynamoTable;
 use stream_handler::{Config, Handler};
-use tokio::sync::oneshot;
 
 use crate::TEMPLATE;
 use crate::arguments::parameter;
 use crate::connect::LOCAL_CALL_TIME_MAX;
 use crate::explorer::{self, Explorer, Feed, Place, Rights, Trials};
+use crate::stop_signal;
 use audit::Audit;
 use error::DevError;
 use example::Example;
@@ -150,14 +152,15 @@ impl Arguments {
 /// Runs until Ctrl-C, or until the demo ends.
 pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
     let output = Arc::new(Output::new(&arguments));
-    let stack = Stack::start(&arguments, &output).await?;
-    let ended = if let (true, Some(mapping)) = (arguments.demo, &stack.mapping) {
-        // Ctrl-C also ends a demo.
-        tokio::select! {
-            ended = demo::run(&stack.table, mapping, stack.auditor.as_ref()) => ended,
-            stopped = stop_signal(arguments.end_with_input) => stopped,
+    let mut stopped = pin!(stop_signal::catch(arguments.end_with_input).map_err(DevError::Signal)?);
+    let stack = tokio::select! {
+        started = Stack::start(&arguments, &output) => started?,
+        () = &mut stopped => return Ok(()),
+    };
+    let run = async {
+        if let (true, Some(mapping)) = (arguments.demo, &stack.mapping) {
+            return demo::run(&stack.table, mapping, stack.auditor.as_ref()).await;
         }
-    } else {
         output.listening(&stack, &arguments);
         if let Some(example) = arguments.example {
             example.fill(&stack.table, arguments.tenant(&stack.schema).as_ref()).await?;
@@ -166,7 +169,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
         if let Some(page) = stack.page().filter(|_| arguments.open) {
             explorer::open_browser(&page);
         }
-        stop_signal(arguments.end_with_input).await
+        pending().await
+    };
+    let ended = tokio::select! {
+        ended = run => ended,
+        () = stopped => Ok(()),
     };
     stack.stop().await?;
     ended
@@ -322,37 +329,4 @@ impl Stack {
         }
         Ok(())
     }
-}
-
-/// Resolves on Ctrl-C or SIGTERM, and at the end of the standard input if that is to end the process.
-async fn stop_signal(end_with_input: bool) -> Result<(), DevError> {
-    #[cfg(unix)]
-    {
-        use tokio::signal::unix::{SignalKind, signal};
-        let mut terminated = signal(SignalKind::terminate()).map_err(DevError::Signal)?;
-        tokio::select! {
-            interrupted = tokio::signal::ctrl_c() => interrupted.map_err(DevError::Signal),
-            _ = terminated.recv() => Ok(()),
-            () = input_end(end_with_input) => Ok(()),
-        }
-    }
-    #[cfg(not(unix))]
-    tokio::select! {
-        interrupted = tokio::signal::ctrl_c() => interrupted.map_err(DevError::Signal),
-        () = input_end(end_with_input) => Ok(()),
-    }
-}
-
-/// Resolves at the end of the standard input, or never.
-async fn input_end(is_awaited: bool) {
-    if !is_awaited {
-        return std::future::pending().await;
-    }
-    let (end, ended) = oneshot::channel::<()>();
-    // A thread of its own: the runtime would wait at its end for a read that it runs itself.
-    std::thread::spawn(move || {
-        let _ = std::io::copy(&mut std::io::stdin().lock(), &mut std::io::sink());
-        drop(end);
-    });
-    let _ = ended.await;
 }

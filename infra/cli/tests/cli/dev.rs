@@ -337,6 +337,22 @@ fn greeting(arguments: &[&str], last: &str) -> String {
 }
 
 #[test]
+fn who_reads_that_it_listens_may_end_it_at_once() {
+    use std::io::{BufRead, BufReader};
+    // The example is still being written then.
+    let mut process = Command::new(env!("CARGO_BIN_EXE_sapwood"))
+        .args(["dev", "--json", "--dynamodb", "127.0.0.1:0", "--http", "127.0.0.1:0", "--example", "folders"])
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut line = String::new();
+    BufReader::new(process.stdout.take().unwrap()).read_line(&mut line).unwrap();
+    assert!(line.contains("listening"), "{line}");
+    assert!(Command::new("kill").arg(process.id().to_string()).status().unwrap().success());
+    assert_eq!(process.wait().unwrap().code(), Some(0));
+}
+
+#[test]
 fn the_first_record_is_the_tenants_where_there_are_tenants() {
     let end = "--expression-attribute-values";
     let plain = greeting(&[], end);

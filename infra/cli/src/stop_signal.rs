@@ -1,0 +1,40 @@
+//! The signals that end a process which serves something.
+
+use std::io;
+
+use tokio::sync::oneshot;
+
+/// Catches Ctrl-C and SIGTERM from now on. What it returns resolves at the first of them, however early it came, and at
+/// the end of the standard input if that is to end the process, too.
+///
+/// Call it before the process says that it serves: whoever reads that may end it at once.
+///
+/// # Errors
+/// Signals can't be caught.
+pub(crate) fn catch(end_with_input: bool) -> io::Result<impl Future<Output = ()>> {
+    #[cfg(unix)]
+    let (mut interrupted, mut terminated) = {
+        use tokio::signal::unix::{SignalKind, signal};
+        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+    };
+    #[cfg(windows)]
+    let (mut interrupted, mut terminated) = (tokio::signal::windows::ctrl_c()?, tokio::signal::windows::ctrl_close()?);
+    Ok(async move {
+        tokio::select! {
+            _ = interrupted.recv() => (),
+            _ = terminated.recv() => (),
+            () = input_end(), if end_with_input => (),
+        }
+    })
+}
+
+/// Resolves at the end of the standard input.
+async fn input_end() {
+    let (end, ended) = oneshot::channel::<()>();
+    // A thread of its own: the runtime would wait at its end for a read that it runs itself.
+    std::thread::spawn(move || {
+        let _ = io::copy(&mut io::stdin().lock(), &mut io::sink());
+        drop(end);
+    });
+    let _ = ended.await;
+}
