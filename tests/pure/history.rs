@@ -487,7 +487,7 @@ fn an_import_that_answers_what_never_was_there_is_wrong() {
     let imported = |there: Option<&Item>, own: bool, answer: Answer| {
         let mut story = Story::new();
         story.others("n", there.cloned());
-        let call = story.ask(Asking::Import(item.clone()), Request::new(stamp(0)));
+        let call = story.ask(Asking::Import(0, item.clone()), Request::new(stamp(0)));
         if own {
             story.done(call, "n", Some(item.clone()));
         }

@@ -28,14 +28,18 @@ pub enum WriteError {
 /// Puts a record of an import.
 ///
 /// # Errors
-/// [`TableError`] where the table fails; of kind [`ErrorKind::Refuse`](sapwood_table::ErrorKind::Refuse) where it
-/// refuses the record.
+/// [`TableError`] where the table fails, and no write was left without an answer; of kind
+/// [`ErrorKind::Refuse`](sapwood_table::ErrorKind::Refuse) where it refuses the record.
 pub async fn import<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,
     record: ImportedRecord<'_>,
 ) -> Result<Imported, TableError> {
-    run(client, import_record(settings, record)).await
+    let mut plan = import_record(settings, record);
+    match run_to_end(client, &mut plan).await {
+        Err(_) if plan.is_unanswered() => Ok(Imported::OutOfTime),
+        done => done,
+    }
 }
 
 /// Writes base records of one table.

@@ -31,6 +31,12 @@ pub(crate) enum TransferError {
     /// A request failed for good.
     #[error("the table can't be read or written: {0}. The same command goes on from here")]
     Table(#[from] TableError),
+    /// A person has stopped it.
+    #[error("stopped. The same command goes on from here")]
+    Stopped,
+    /// The process can't wait for signals.
+    #[error("can't wait for Ctrl-C: {0}")]
+    Signal(io::Error),
     /// An option's value is wrong.
     #[error("{0}")]
     Option(String),
@@ -78,6 +84,7 @@ impl Failure for TransferError {
         match self {
             Self::Absent { .. } => Exit::Wrong,
             Self::Option(_) => Exit::Usage,
+            Self::Stopped => Exit::Unfinished,
             _ => Exit::Failed,
         }
     }

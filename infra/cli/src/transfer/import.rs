@@ -2,6 +2,7 @@
 
 use std::io::{BufWriter, Write};
 use std::path::{Path, PathBuf};
+use std::pin::pin;
 
 use clap::{Args, ValueEnum};
 use comfy_table::presets::NOTHING;
@@ -23,6 +24,7 @@ use crate::printable::shown;
 use crate::rate_limit::RateLimit;
 use crate::replace::Replacement;
 use crate::say::{bar, count, say};
+use crate::stop_signal;
 
 /// Requests under way at a time.
 const IN_FLIGHT_MAX: usize = 32;
@@ -207,7 +209,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, TransferError> {
         as_is: arguments.as_is,
     };
     writer.bar.set_position(summary.written + summary.refused);
-    writer.all(&mut work).await?;
+    let stopped = stop_signal::catch(false).map_err(TransferError::Signal)?;
+    writer.all(&mut work, pin!(stopped)).await?;
     writer.bar.finish_and_clear();
     ended(&arguments, work, &input)
 }

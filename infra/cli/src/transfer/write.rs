@@ -5,6 +5,7 @@
 //! below a node that is being deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::pin::Pin;
 
 use indicatif::ProgressBar;
 use sapwood_core::keys::NodeRef;
@@ -41,11 +42,17 @@ pub(super) struct Writer<'a> {
 enum Written {
     Yes,
     Refused(String),
+    /// It may have been written, and this is why it isn't sent again.
+    Unknown(&'static str),
 }
 
 impl Writer<'_> {
-    /// Writes all records that wait, the levels one after another.
-    pub(super) async fn all(&self, work: &mut Work) -> Result<(), TransferError> {
+    /// Writes all records that wait, the levels one after another. Once it is `stopped` it ends with what it has sent.
+    pub(super) async fn all(
+        &self,
+        work: &mut Work,
+        mut stopped: Pin<&mut impl Future<Output = ()>>,
+    ) -> Result<(), TransferError> {
         for level in work.levels()? {
             let units = level.units as f64 / level.records.max(1) as f64;
             let mut after = None;
@@ -53,26 +60,52 @@ impl Writer<'_> {
                 let chunk = work.next(level.level, after, CHUNK_RECORDS_MAX)?;
                 let Some(last) = chunk.last() else { break };
                 after = Some(last.number);
-                let absent = self.wait_for_parents(&chunk).await?;
-                let outcomes = self.client.all(chunk.iter().map(|one| self.write(one, &absent)).collect()).await;
-                let mut written = Vec::new();
-                let mut failed = None;
-                for (one, outcome) in chunk.iter().zip(outcomes) {
-                    match outcome {
-                        Ok(Written::Yes) => written.push(one.number),
-                        Ok(Written::Refused(reason)) => work.refuse(one.number, &format!("{}: {reason}", one.place))?,
-                        Err(error) => failed = Some(error),
-                    }
+                let absent = tokio::select! {
+                    biased;
+                    () = &mut stopped => return Err(TransferError::Stopped),
+                    absent = self.wait_for_parents(&chunk) => absent?,
+                };
+                self.chunk(work, &chunk, &absent).await?;
+                tokio::select! {
+                    () = &mut stopped => return Err(TransferError::Stopped),
+                    () = tokio::time::sleep(self.pace.take(units * chunk.len() as f64)) => {}
                 }
-                work.mark_written(&written)?;
-                self.bar.inc(chunk.len() as u64);
-                if let Some(error) = failed {
-                    return Err(error);
-                }
-                tokio::time::sleep(self.pace.take(units * chunk.len() as f64)).await;
             }
         }
         Ok(())
+    }
+
+    /// Writes these records, and remembers what became of them.
+    async fn chunk(&self, work: &mut Work, chunk: &[Waiting], absent: &BTreeSet<NodeRef>) -> Result<(), TransferError> {
+        let now = seconds();
+        work.mark_sent(&chunk.iter().map(|one| one.number).collect::<Vec<_>>(), now)?;
+        let outcomes = self.client.all(chunk.iter().map(|one| self.write(one, absent, now)).collect()).await;
+        let (mut written, mut unsent) = (Vec::new(), Vec::new());
+        let mut failed = None;
+        for (one, outcome) in chunk.iter().zip(outcomes) {
+            let reason = match outcome {
+                Ok(Written::Yes) => {
+                    written.push(one.number);
+                    continue;
+                }
+                Ok(Written::Refused(reason)) => {
+                    unsent.push(one.number);
+                    reason
+                }
+                Ok(Written::Unknown(reason)) => reason.to_owned(),
+                Err(error) => {
+                    let is_unknown = matches!(&error, TransferError::Table(error) if error.is_unanswered());
+                    unsent.extend((one.sent.is_none() && !is_unknown).then_some(one.number));
+                    failed = Some(error);
+                    continue;
+                }
+            };
+            work.refuse(one.number, &format!("{}: {reason}", one.place))?;
+        }
+        work.mark_written(&written)?;
+        work.mark_unsent(&unsent)?;
+        self.bar.inc(chunk.len() as u64);
+        failed.map_or(Ok(()), Err)
     }
 
     /// Waits until the parents of these nodes are placed, and until what is being deleted is gone. Returns the parents
@@ -119,7 +152,7 @@ impl Writer<'_> {
 
     /// Writes a record, unless there is another of its key. An equal one was written before this process began, or by
     /// somebody else.
-    async fn write(&self, waiting: &Waiting, absent: &BTreeSet<NodeRef>) -> Result<Written, TransferError> {
+    async fn write(&self, waiting: &Waiting, absent: &BTreeSet<NodeRef>, now: u64) -> Result<Written, TransferError> {
         if above(waiting).is_some_and(|parent| absent.contains(&parent)) {
             return Ok(Written::Refused("its parent isn't in the table".to_owned()));
         }
@@ -129,28 +162,28 @@ impl Writer<'_> {
             (Err(error), _) | (_, Err(error)) => return Ok(Written::Refused(error.to_string())),
         };
         let node = waiting.record.node();
-        let record = ImportedRecord { node, key, item, since: seconds(), looks_max: LOOKS_MAX };
-        let reason = match import(self.client, self.settings, record).await {
-            Ok(Imported::Written) => return Ok(Written::Yes),
+        let (since, may_be_written) = (waiting.sent.unwrap_or(now), waiting.sent.is_some());
+        let record = ImportedRecord { node, key, item, since, may_be_written, looks_max: LOOKS_MAX };
+        Ok(match import(self.client, self.settings, record).await {
+            Ok(Imported::Written) => Written::Yes,
             Ok(Imported::OutOfTime) => return Err(TableError::unanswered("no answer for a record").into()),
-            Ok(Imported::Another) => "the table has another record of this key",
+            Ok(Imported::Another) => Written::Refused("the table has another record of this key".to_owned()),
             Ok(Imported::BeingDeleted) => {
                 let (place, id) = (waiting.place.clone(), waiting.record.node().id.clone());
                 return Err(TransferError::BeingDeleted { place, id });
             }
-            Ok(Imported::Unknown(Unknown::Another)) => {
-                "no answer came for this record, and the table has another of this key: it may have been written and changed since"
-            }
-            Ok(Imported::Unknown(Unknown::Deleted)) => {
-                "no answer came for this node, and it was deleted at about that time"
-            }
-            Ok(Imported::Unknown(Unknown::NoRevision)) => {
-                "no answer came for this revision, and it isn't there: it may have been written and deleted since"
-            }
-            Err(error) if error.kind == ErrorKind::Refuse => return Ok(Written::Refused(error.to_string())),
+            Ok(Imported::Unknown(unknown)) => Written::Unknown(match unknown {
+                Unknown::Another => {
+                    "no answer came for this record, and the table has another of this key: it may have been written and changed since"
+                }
+                Unknown::Deleted => "no answer came for this node, and it was deleted at about that time",
+                Unknown::NoRevision => {
+                    "no answer came for this revision, and it isn't there: it may have been written and deleted since"
+                }
+            }),
+            Err(error) if error.kind == ErrorKind::Refuse => Written::Refused(error.to_string()),
             Err(error) => return Err(error.into()),
-        };
-        Ok(Written::Refused(reason.to_owned()))
+        })
     }
 }
 

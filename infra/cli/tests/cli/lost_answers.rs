@@ -11,7 +11,7 @@ use sapwood_tests::faults::{Fault, Proxy};
 use sapwood_tests::oracle::Contents;
 use sapwood_tests::running::{Running, TABLE};
 
-use crate::stack::{assert_right, command, ends_with, records, words};
+use crate::stack::{assert_right, command, ends_with, records, sapwood, words};
 
 /// How long the requests are held back of a command that has got no answer: time enough for others to write.
 const HELD_BACK: Duration = Duration::from_secs(3);
@@ -143,4 +143,69 @@ async fn what_others_write_after_a_command_without_an_answer_stays() {
     assert!(words(&unknown).contains("may have been done"), "{}", words(&unknown));
     assert_eq!(attribute(&running, "n", "name").await, text("third"));
     running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_a_killed_import_may_have_written_does_not_come_back() {
+    let running = Running::start(&[]).await;
+    let proxy = running.another_proxy().await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("tree.jsonl");
+    std::fs::write(&file, "{\"id\": \"a\"}\n{\"id\": \"b\"}\n{\"id\": \"c\"}\n").unwrap();
+    let import = ["import", file.to_str().unwrap()];
+    // Each record is written, and none is answered before the process is killed.
+    proxy.follow(|call| (call.operation == "PutItem").then_some(Fault::CutAfter));
+    let mut killed = command(&proxy.url(), &import).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
+    while running.contents().await.keys().filter(|(_, sort_key)| sort_key == "NODE").count() < 3 {
+        assert!(killed.try_wait().unwrap().is_none(), "it ended before it was killed");
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    killed.kill().unwrap();
+    killed.wait().unwrap();
+    running.settle().await;
+    ends_with(0, &running.url(), &["rm", "a", "--yes", "--wait"]);
+    running.settle().await;
+    // However often the import is run again.
+    for _ in 0..2 {
+        let output = sapwood(&running.url(), &import);
+        ended(1, &output);
+        assert!(words(&output).contains("it was deleted at about that time"), "{}", words(&output));
+    }
+    let left = std::fs::read_to_string(directory.path().join("tree.jsonl.refused.jsonl")).unwrap();
+    assert_eq!(left.trim(), r#"{"id":"a"}"#);
+    let nodes: Vec<String> = what_is_left(&running).await.into_keys().map(|(id, _)| id).collect();
+    assert_eq!(nodes, ["b", "c"]);
+    assert_right(&running).await;
+    // Its line in a file of its own is another import.
+    let refused = directory.path().join("tree.jsonl.refused.jsonl");
+    ends_with(0, &running.url(), &["import", refused.to_str().unwrap()]);
+}
+
+#[cfg(unix)]
+#[tokio::test(flavor = "multi_thread")]
+async fn an_import_that_is_stopped_knows_what_it_has_written() {
+    let running = Running::start(&[]).await;
+    let proxy = running.another_proxy().await;
+    let directory = tempfile::tempdir().unwrap();
+    let file = directory.path().join("audit.jsonl");
+    let revision = |version: u32| format!("{{\"node\": \"V\", \"topic\": \"Audit\", \"version\": {version}}}\n");
+    let lines = std::iter::once("{\"id\": \"V\"}\n".to_owned()).chain((1..=200).map(revision));
+    std::fs::write(&file, lines.collect::<String>()).unwrap();
+    let import = ["import", file.to_str().unwrap()];
+    proxy.follow(|call| (call.operation == "PutItem").then_some(Fault::Late(Duration::from_millis(200))));
+    let run = command(&proxy.url(), &import).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    while proxy.count("PutItem") < 20 {
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(std::process::Command::new("kill").arg(run.id().to_string()).status().unwrap().success());
+    let output = tokio::task::block_in_place(|| run.wait_with_output().unwrap());
+    ended(3, &output);
+    assert!(words(&output).contains("goes on"), "{}", words(&output));
+    let revisions =
+        async || running.contents().await.keys().filter(|(_, sk)| sk.starts_with("v0") && sk.len() > 8).count();
+    let written = revisions().await;
+    assert!((1..200).contains(&written), "{written}");
+    // None is refused because nobody knew whether it was written.
+    ends_with(0, &running.url(), &import);
+    assert_eq!(revisions().await, 200);
 }

@@ -320,6 +320,37 @@ fn what_was_refused_waits_again_and_a_file_without_writes_goes() {
 }
 
 #[test]
+fn what_was_sent_and_not_answered_is_known_to_the_next_process() {
+    let directory = Directory::new();
+    let file = directory.write("a.jsonl", "{\"id\":\"a\"}\n{\"id\":\"b\"}\n{\"id\":\"c\"}\n{\"id\":\"d\"}\n");
+    let open = |as_is: bool| {
+        let options = Options { as_is, ..Options::default() };
+        let mut source = Source::open(&file, &options).unwrap();
+        let mut work = Work::open(&directory.path("work"), &source, &options)?;
+        while work.load_some(&mut source)? || work.check_some(&mut Nowhere)? {}
+        Ok::<Work, WorkError>(work)
+    };
+    let sent = |work: &Work| -> Vec<Option<u64>> { waiting(work).iter().map(|record| record.sent).collect() };
+    let mut work = open(false).unwrap();
+    let all: Vec<_> = waiting(&work).iter().map(|record| record.number).collect();
+    assert_eq!(sent(&work), [None; 4]);
+    work.mark_sent(&all[..3], 1_000).unwrap();
+    work.mark_unsent(&all[..1]).unwrap();
+    work.refuse(all[1], "nobody knows").unwrap();
+    // It is no use to forget what may have been written, nor to begin anew with other options.
+    work.forget().unwrap();
+    assert!(matches!(open(true), Err(WorkError::OtherOptions { written: 2, .. })));
+    let mut work = open(false).unwrap();
+    assert_eq!(sent(&work), [None, Some(1_000), Some(1_000), None], "what was refused may have been written, too");
+    work.mark_sent(&all, 2_000).unwrap();
+    assert_eq!(sent(&work), [2_000, 1_000, 1_000, 2_000].map(Some), "the first time counts");
+    work.mark_written(&all[..2]).unwrap();
+    work.mark_unsent(&all[2..]).unwrap();
+    drop(work);
+    assert_eq!(sent(&open(false).unwrap()), [None; 2]);
+}
+
+#[test]
 fn what_came_through_a_pipe_is_the_same_if_its_bytes_are() {
     let directory = Directory::new();
     let written = |content: &str| {

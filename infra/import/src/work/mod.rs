@@ -6,8 +6,8 @@
 //! 1. [`Work::load_some`] takes a few thousand records in. What was taken in already is read again and skipped.
 //! 2. [`Work::check_some`] runs one step of the checks over all records: duplicates, missing parents, cycles, depths,
 //!    costs.
-//! 3. [`Work::next`] hands records out, a level at a time, and [`Work::mark_written`] and [`Work::refuse`] say what
-//!    became of them.
+//! 3. [`Work::next`] hands records out, a level at a time. [`Work::mark_sent`] says that they may be written from now
+//!    on, and [`Work::mark_written`], [`Work::mark_unsent`] and [`Work::refuse`] what became of them.
 //!
 //! Memory is bounded by SQLite's cache ([`CACHE_BYTES`]) and its sorter, whatever the number of records. What is sorted
 //! goes through temporary files.
@@ -79,7 +79,7 @@ impl Work {
         Ok(work)
     }
 
-    /// Deletes the working file if nothing was written: it remembers nothing that a person would miss.
+    /// Deletes the working file if nothing was written, and nothing may have been: it remembers nothing that a person would miss.
     ///
     /// # Errors
     /// [`WorkError::Sqlite`].

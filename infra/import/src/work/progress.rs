@@ -41,6 +41,8 @@ pub struct Waiting {
     pub bytes: usize,
     /// The file and the line that it is from, for example `places.csv:17`.
     pub place: String,
+    /// Since when it may have been written, in seconds since 1970. `None` if it was never sent.
+    pub sent: Option<u64>,
 }
 
 /// What a level has, and what became of it.
@@ -104,9 +106,9 @@ impl Work {
     pub fn next(&self, level: Level, after: Option<Number>, limit: usize) -> Result<Vec<Waiting>, WorkError> {
         self.check_ready()?;
         let mut next = self.connection.prepare_cached(
-            "SELECT w.seq, b.line, r.base, f.name, r.line
+            "SELECT w.seq, b.line, r.base, f.name, r.line, s.since
              FROM waiting w CROSS JOIN body b USING (seq) CROSS JOIN record r USING (seq) CROSS JOIN file f ON f.number = r.file
-             WHERE w.level = ? AND w.seq > ? ORDER BY w.seq LIMIT ?",
+             LEFT JOIN sent s USING (seq) WHERE w.level = ? AND w.seq > ? ORDER BY w.seq LIMIT ?",
         )?;
         let after = after.filter(|number| number.level == level).map_or(0, |number| number.seq);
         let limit = i64::try_from(limit).unwrap_or(i64::MAX);
@@ -124,9 +126,28 @@ impl Work {
                 record,
                 bytes: usize::try_from(base).unwrap_or_default(),
                 place: format!("{}:{}", file.display(), row.get::<_, i64>(4)?),
+                sent: row.get::<_, Option<i64>>(5)?.map(i64::unsigned_abs),
             });
         }
         Ok(records)
+    }
+
+    /// Remembers, before they are sent, that records may be written from this time on, in seconds since 1970. What was
+    /// sent before keeps its time. A process that is killed leaves it so.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`]. Then none of them may be sent.
+    pub fn mark_sent(&mut self, numbers: &[Number], now: u64) -> Result<(), WorkError> {
+        let now = i64::try_from(now).unwrap_or(i64::MAX);
+        Ok(each(&mut self.connection, "INSERT OR IGNORE INTO sent VALUES (?, ?)", numbers, Some(now))?)
+    }
+
+    /// Forgets that records were sent: the table has answered that they weren't written.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`].
+    pub fn mark_unsent(&mut self, numbers: &[Number]) -> Result<(), WorkError> {
+        Ok(each(&mut self.connection, "DELETE FROM sent WHERE seq = ?", numbers, None)?)
     }
 
     /// Remembers that records were written. Numbers that don't wait are ignored.
@@ -137,7 +158,7 @@ impl Work {
         Ok(mark_written(&mut self.connection, numbers)?)
     }
 
-    /// Remembers that the table refuses a record. A number that doesn't wait is ignored.
+    /// Remembers that the table refuses a record, which was sent or not. A number that doesn't wait is ignored.
     ///
     /// # Errors
     /// [`WorkError::Sqlite`].
@@ -196,9 +217,9 @@ impl Work {
         Ok(summary)
     }
 
-    /// Returns how many records were written.
+    /// Returns how many records were written, or may have been.
     pub(super) fn written(&self) -> Result<u64, WorkError> {
-        let query = "SELECT coalesce(sum(written), 0) FROM level";
+        let query = "SELECT (SELECT coalesce(sum(written), 0) FROM level) + (SELECT count(*) FROM sent)";
         Ok(self.connection.query_row(query, [], |row| row.get::<_, i64>(0))?.unsigned_abs())
     }
 
@@ -232,12 +253,23 @@ pub(crate) fn levels(connection: &Connection) -> rusqlite::Result<Vec<LevelProgr
     levels.collect()
 }
 
+/// Executes a statement for each of these records, with a value after its number if there is one.
+fn each(connection: &mut Connection, statement: &str, numbers: &[Number], value: Option<i64>) -> rusqlite::Result<()> {
+    let transaction = connection.transaction()?;
+    for number in numbers {
+        let parameters = std::iter::once(number.seq).chain(value);
+        transaction.prepare_cached(statement)?.execute(rusqlite::params_from_iter(parameters))?;
+    }
+    transaction.commit()
+}
+
 pub(crate) fn mark_written(connection: &mut Connection, numbers: &[Number]) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     for number in numbers {
         if take(&transaction, *number)? {
             let mut written = transaction.prepare_cached("UPDATE level SET written = written + 1 WHERE level = ?")?;
             written.execute([number.level.number()])?;
+            transaction.prepare_cached("DELETE FROM sent WHERE seq = ?")?.execute([number.seq])?;
         }
     }
     transaction.commit()

@@ -19,7 +19,7 @@ pub(crate) enum Purpose {
 }
 
 /// The version of the tables. A file of another version is refused.
-const VERSION: i64 = 3;
+const VERSION: i64 = 4;
 
 /// The records of an import that are written together, before the next level.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -55,6 +55,8 @@ impl Level {
 /// `faulty` has the nodes that were refused: their children have no fault of their own. `orphan` has the nodes without
 /// a parent that can be written. The columns of `place` after `seq` are those of [`Above`](crate::cost::Above).
 ///
+/// `sent` has the records that may have been written, and since when.
+///
 /// A backlog has its nodes in `record`, without a body, and what is no node in `other`. `moved` has those
 /// whose lineages change. `scanned` has how far the parts of the table are read.
 pub(super) const CREATE: &str = "
@@ -78,6 +80,7 @@ pub(super) const CREATE: &str = "
         PRIMARY KEY (depth, seq)
     ) WITHOUT ROWID;
     CREATE TABLE waiting (level INTEGER, seq INTEGER, PRIMARY KEY (level, seq)) WITHOUT ROWID;
+    CREATE TABLE sent (seq INTEGER PRIMARY KEY, since INTEGER NOT NULL);
     CREATE TABLE refused (seq INTEGER PRIMARY KEY, level INTEGER NOT NULL, reason TEXT NOT NULL);
     CREATE TABLE level (
         level INTEGER PRIMARY KEY, records INTEGER, bytes INTEGER, units INTEGER, written INTEGER, refused INTEGER
@@ -104,10 +107,11 @@ pub(crate) fn open(path: &Path, purpose: Purpose) -> Result<Connection, WorkErro
 fn open_or_make(path: &Path, purpose: Purpose) -> rusqlite::Result<Option<Connection>> {
     let connection = Connection::open(path)?;
     connection.busy_timeout(std::time::Duration::ZERO)?;
-    // What SIGKILL leaves is whole: a write-ahead log is replayed. What a power cut takes was only written twice.
+    // What SIGKILL leaves is whole: a write-ahead log is replayed. What a power cut takes is written again, which an
+    // import must know.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
-    connection.pragma_update(None, "synchronous", "NORMAL")?;
+    connection.pragma_update(None, "synchronous", if purpose == Purpose::Import { "FULL" } else { "NORMAL" })?;
     connection.pragma_update(None, "temp_store", "FILE")?;
     connection.pragma_update(None, "cache_size", -(CACHE_BYTES as i64 / 1_024))?;
     let transaction = connection.unchecked_transaction()?;

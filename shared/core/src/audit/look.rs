@@ -9,9 +9,9 @@ use super::{Difference, Kind, Subject};
 use crate::fanout::{PlaceInput, PlacePlan, Seen, Settle, ToCount, place};
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    Amounts, BaseNode, CopyMark, Cursor, CursorError, Deletion, Epoch, Item, NameClaim, PUT_BACK, Placement, Settings,
-    Share, Shortfall, Shown, Stored, Wanted, has_mark, has_unreadable_mark, held_name, holds_name, is_row_key,
-    is_truncated, rows, shown_by,
+    Amounts, BaseNode, CopyMark, Cursor, CursorError, Deletion, Epoch, Item, NameClaim, PUT_BACK, Placement, Row,
+    Settings, Share, Shortfall, Shown, Stored, Wanted, has_mark, has_unreadable_mark, held_name, holds_name,
+    is_row_key, is_truncated, rows, shown_by,
 };
 use crate::plan::{Failure, Io, Need, Read, Rules, Script};
 use crate::request::ReadOptions;
@@ -27,7 +27,7 @@ pub fn look<'a>(
     known: &'a BTreeMap<ItemKey, Item>,
     strong: bool,
 ) -> Script<'a, Vec<Difference>> {
-    let look = Look { settings, subjects, strong, known, read: Read::default(), found: Vec::new() };
+    let look = Look { settings, subjects, strong, known, read: Read::default(), found: Vec::new(), placed: Vec::new() };
     Script::new(|io| look.carry_out(io))
 }
 
@@ -39,10 +39,22 @@ struct Look<'a> {
     known: &'a BTreeMap<ItemKey, Item>,
     read: Read,
     found: Vec<Found>,
+    /// The nodes that stand where they belong, so that their rows are compared.
+    placed: Vec<(NodeRef, Standing)>,
 }
+
+/// About how many bytes of rows are read at a time, as answers have them. A row of many numbers has forty times as many
+/// as in the table, and a node up to 196 rows.
+const ROWS_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// A difference, and the node whose lineage decides whether it is one.
 type Found = (Difference, Option<NodeRef>);
+
+/// Where a node stands, and what its rows are to show.
+struct Standing {
+    placement: Placement,
+    shown: Shown,
+}
 
 /// What a node's items say.
 struct Facets<'r> {
@@ -66,6 +78,7 @@ impl<'a> Look<'a> {
         self.read(&io, self.named_keys()?).await?;
         self.read(&io, self.claimants()?).await?;
         self.found = self.judge()?;
+        self.look_at_rows(&io).await?;
         let deciding = self.deciding();
         if !deciding.is_empty() {
             // What seems wrong may be so only because another node stands wrong: that node is judged first.
@@ -125,8 +138,6 @@ impl<'a> Look<'a> {
             let facets = self.facets(node)?;
             let Some(base) = &facets.base else { continue };
             keys.extend(parent_of(node, base).map(|parent| schema.lineage_key(&parent)));
-            let placement = facets.stored.lineage().map(|lineage| &lineage.placement);
-            keys.extend(placement.into_iter().flat_map(|placement| rows(placement, node, schema)).map(|row| row.key));
             keys.extend(base.deleting.is_some().then(|| schema.cascade_key(node)));
             keys.extend(held_name(node, facets.base_item, self.settings).map(|(claim, _)| claim));
         }
@@ -191,13 +202,14 @@ impl<'a> Look<'a> {
         Ok(Facets { base_item, stored_item, base, stored: Stored::read(stored_item, schema) })
     }
 
-    fn judge(&self) -> Result<Vec<Found>, Failure> {
+    fn judge(&mut self) -> Result<Vec<Found>, Failure> {
+        let mut placed = Vec::new();
         let mut found = Vec::new();
         for subject in &self.subjects {
             match subject {
                 Subject::Node(node) => {
                     let mut of_node = Vec::new();
-                    self.judge_node(node, &mut of_node)?;
+                    placed.extend(self.judge_node(node, &mut of_node)?.map(|standing| (node.clone(), standing)));
                     if self.settings.names.is_on() {
                         of_node.extend(self.judge_name(node)?);
                     }
@@ -235,7 +247,34 @@ impl<'a> Look<'a> {
                 Subject::Claim { .. } | Subject::Lane { .. } | Subject::Totals(_) | Subject::History(_) => {}
             }
         }
+        self.placed = placed;
         Ok(found)
+    }
+
+    /// Reads the rows of the nodes that stand where they belong, a few at a time, and compares them.
+    async fn look_at_rows(&mut self, io: &Io) -> Result<(), Failure> {
+        let placed = std::mem::take(&mut self.placed);
+        let of_node = |(node, standing): &'_ (NodeRef, Standing)| rows(&standing.placement, node, self.schema());
+        let mut left: BTreeMap<ItemKey, (usize, Row)> = BTreeMap::new();
+        for (position, one) in placed.iter().enumerate() {
+            left.extend(of_node(one).into_iter().map(|row| (row.key.clone(), (position, row))));
+        }
+        while !left.is_empty() {
+            let options = ReadOptions { strong: self.strong, attributes: None };
+            let keys = left.keys().filter(|key| !self.known.contains_key(*key)).cloned().collect();
+            let mut read = io.read(Need { keys, options, ..Need::default() }.within(ROWS_BYTES_MAX)).await?;
+            let next = std::mem::take(&mut read.left);
+            let (later, now): (BTreeMap<_, _>, BTreeMap<_, _>) =
+                left.into_iter().partition(|(key, _)| next.contains(key));
+            left = later;
+            for (key, (position, row)) in now {
+                let there = self.known.get(&key).map_or_else(|| read.item(&key), |item| Ok(Some(item)))?;
+                let (node, Standing { shown, .. }) = &placed[position];
+                let found = self.judge_row_of(node, &row, shown, there)?;
+                self.found.extend(found.map(|one| (one, None)));
+            }
+        }
+        Ok(())
     }
 
     /// The parent that a node's record names.
@@ -281,7 +320,8 @@ impl<'a> Look<'a> {
         Ok(unreported.into_iter().chain(found.into_iter().map(|(difference, _)| difference)).collect())
     }
 
-    fn judge_node(&self, node: &NodeRef, found: &mut Vec<Difference>) -> Result<(), Failure> {
+    /// Judges all of a node but its rows. Returns where it stands, if they are to be compared.
+    fn judge_node(&self, node: &NodeRef, found: &mut Vec<Difference>) -> Result<Option<Standing>, Failure> {
         let schema = self.schema();
         let facets = self.facets(node)?;
         let (node_key, lineage_key) = (schema.node_key(node), schema.lineage_key(node));
@@ -291,7 +331,7 @@ impl<'a> Look<'a> {
         }
         if facets.stored.check_format().is_err() {
             found.push(Difference::of(Kind::NewerFormat, lineage_key, node, &evidence));
-            return Ok(());
+            return Ok(None);
         }
         if facets.stored.lineage().is_some_and(|lineage| lineage.names_others(node, schema)) {
             let evidence = Evidence::new().and(facets.stored_item);
@@ -303,7 +343,7 @@ impl<'a> Look<'a> {
         if facets.base_item.is_some_and(|item| item.contains_key(PUT_BACK)) {
             // Nothing else of the node counts, because the record goes.
             found.push(Difference::of(Kind::RecordPutBack, node_key, node, &evidence));
-            return Ok(());
+            return Ok(None);
         }
         let parent = match facets.base.as_ref().and_then(|base| parent_of(node, base)) {
             Some(parent) => self.item(&schema.lineage_key(&parent))?,
@@ -313,7 +353,7 @@ impl<'a> Look<'a> {
         if above.check_format().is_err() {
             // This version can't say where the parent stands, and so where the node should.
             found.push(Difference::of(Kind::NotCompared, lineage_key, node, &evidence));
-            return Ok(());
+            return Ok(None);
         }
         let evidence = evidence.and(parent);
         let above = above.lineage().map(|lineage| lineage.placement.clone());
@@ -324,11 +364,11 @@ impl<'a> Look<'a> {
             } else {
                 found.push(Difference::of(Kind::LineageSurplus, lineage_key, node, &evidence));
             }
-            return Ok(());
+            return Ok(None);
         };
         if let (Some(deletion), Some(_)) = (Deletion::of(node, base), facets.stored.lineage()) {
             found.extend(self.judge_deletion(node, &facets, &deletion, evidence)?);
-            return Ok(());
+            return Ok(None);
         }
         if CopyMark::read(&base.item).is_some() {
             // The mark moves with each step, so it is stuck where the record stays as it is.
@@ -356,10 +396,16 @@ impl<'a> Look<'a> {
             let kind = if stands { Kind::LineageRows } else { Kind::LineageWrong };
             found.push(Difference::of(kind, lineage_key, node, &evidence));
         } else if let Some(placed) = &plan.placed {
-            self.judge_rows(node, base, facets.base_item, placed, found)?;
+            let shown = Shown::of(node, base, self.settings);
+            let mut wanted = rows(placed, node, schema).into_iter().map(|row| row.item_of(&shown, schema));
+            if wanted.any(|wanted| is_truncated(&wanted)) {
+                let evidence = Evidence::new().and(facets.base_item);
+                found.push(Difference::of(Kind::NoRoomForCopies, node_key, node, &evidence));
+            }
             found.extend(self.judge_count(node, Some((base, placed)), evidence)?);
+            return Ok(plan.placed.map(|placement| Standing { placement, shown }));
         }
-        Ok(())
+        Ok(None)
     }
 
     /// What a node that stands where it belongs is counted as in the totals of its ancestors, or one that has gone. An
@@ -428,33 +474,22 @@ impl<'a> Look<'a> {
         place(&input, self.settings, Rules::default())
     }
 
-    fn judge_rows(
+    /// A row that is missing, or that shows something else.
+    fn judge_row_of(
         &self,
         node: &NodeRef,
-        base: &BaseNode,
-        base_item: Option<&Item>,
-        placed: &Placement,
-        found: &mut Vec<Difference>,
-    ) -> Result<(), Failure> {
-        let (mut has_room, shown) = (true, Shown::of(node, base, self.settings));
-        for row in rows(placed, node, self.schema()) {
-            let wanted = row.item_of(&shown, self.schema());
-            has_room &= !is_truncated(&wanted);
-            let there = self.item(&row.key)?;
-            if there == Some(&wanted) {
-                continue;
-            }
-            let kind = if there.is_none() { Kind::RowMissing } else { Kind::RowWrong };
-            // Where the node and its parent stand may change all the time. The row has to be what the record says all
-            // the same.
-            let judged_from = Evidence::new().and(base_item).and(there);
-            found.push(Difference::of(kind, row.key, node, &judged_from));
+        row: &Row,
+        shown: &Shown,
+        there: Option<&Item>,
+    ) -> Result<Option<Difference>, Failure> {
+        if there == Some(&row.item_of(shown, self.schema())) {
+            return Ok(None);
         }
-        if !has_room {
-            let key = self.schema().node_key(node);
-            found.push(Difference::of(Kind::NoRoomForCopies, key, node, &Evidence::new().and(base_item)));
-        }
-        Ok(())
+        let kind = if there.is_none() { Kind::RowMissing } else { Kind::RowWrong };
+        // Where the node and its parent stand may change all the time. The row has to be what the record says all the
+        // same.
+        let judged_from = Evidence::new().and(self.item(&self.schema().node_key(node))?).and(there);
+        Ok(Some(Difference::of(kind, row.key.clone(), node, &judged_from)))
     }
 
     /// A node that is being deleted keeps its rows as they are. It is deleted as soon as its children and revisions are

@@ -75,7 +75,7 @@ async fn once(
         None if is_unanswered && context.rules.keeps(Rule::UnknownNotRefused) => Err(Refusal::OutcomeUnknown.into()),
         // The claim is another request's now, or its transaction may still be carried out.
         Some(claim) if !matches!(refusal, Refusal::InProgress | Refusal::OutcomeUnknown) => {
-            if !is_unanswered {
+            if !(is_unanswered && context.rules.keeps(Rule::UnknownNotRefused)) {
                 // A claim that can't be given back runs out by itself.
                 let _ = io.one(claim.release(context.settings)).await;
                 return Err(refusal.into());

@@ -51,19 +51,25 @@ pub struct ImportedRecord<'a> {
     pub item: Item,
     /// The time at which the import of this record began, in seconds since 1970.
     pub since: u64,
+    /// True if it may have been sent since then already, by a process that got no answer.
+    pub may_be_written: bool,
     /// Most looks at a record that is being deleted ([`LOOKS_MAX`]).
     pub looks_max: u32,
 }
 
-/// Puts one record. It takes one request where there is no record of its key.
+/// Puts one record. It takes one request where there is no record of its key, and it can't have been written before.
 #[must_use]
 pub fn import_record<'a>(settings: &'a Settings, record: ImportedRecord<'a>) -> Script<'a, Imported> {
     Script::new(move |io| async move { put(&io, settings, record).await })
 }
 
 async fn put(io: &Io, settings: &Settings, record: ImportedRecord<'_>) -> Result<Imported, Failure> {
-    let (mut looks, mut failed, mut is_unanswered) = (0, 0, false);
-    let mut found = Found::Gone(Condition::Absent, Vec::new());
+    let (mut looks, mut failed, mut is_unanswered) = (0, 0, record.may_be_written);
+    let mut found = if is_unanswered {
+        record.look(io, is_unanswered, settings).await?
+    } else {
+        Found::Gone(Condition::Absent, Vec::new())
+    };
     loop {
         let step = match found {
             Found::Settled(imported) => return Ok(imported),
@@ -85,8 +91,7 @@ async fn put(io: &Io, settings: &Settings, record: ImportedRecord<'_>) -> Result
         if !io.wait(step).await? {
             return Ok(Imported::OutOfTime);
         }
-        let read = io.read(record.needed(is_unanswered, settings)).await?;
-        found = record.found(is_unanswered, &read, settings)?;
+        found = record.look(io, is_unanswered, settings).await?;
     }
 }
 
@@ -102,6 +107,11 @@ enum Found {
 impl ImportedRecord<'_> {
     fn is_node(&self, settings: &Settings) -> bool {
         settings.schema.parse_sort_key(&self.key.sk) == Some(SortKey::Node)
+    }
+
+    async fn look(&self, io: &Io, is_unanswered: bool, settings: &Settings) -> Result<Found, Failure> {
+        let read = io.read(self.needed(is_unanswered, settings)).await?;
+        self.found(is_unanswered, &read, settings)
     }
 
     fn needed(&self, is_unanswered: bool, settings: &Settings) -> Need {

@@ -20,8 +20,11 @@ const SOURCE: &str = "_source";
 /// The value of `_mode` for a copy; all other values are modes of deletions.
 const COPY: &str = "copy";
 
-/// How many rows are looked at to see whether something of a deleted subtree is left.
+/// How many rows are looked at, at a time, to see whether something of a deleted subtree is left.
 const ROWS_LOOKED_AT: usize = 25;
+
+/// Most such looks. All but the first follow rows of nodes that others have put there since.
+const LOOKS_MAX: usize = 40;
 
 /// How long the record of an operation is kept.
 pub(super) const OPERATION_SECONDS: u64 = 7 * 24 * 60 * 60;
@@ -130,6 +133,9 @@ fn parse(item: &Item) -> Option<Operation> {
 /// Reads an operation, and how far it is. A deletion runs while its node is being deleted, and while the node has rows
 /// of nodes that the operation deletes or has deleted; a copy while the node at its top has its mark. `None` where
 /// there is none of this id, or it was forgotten.
+///
+/// The first 1,000 rows are looked at. If others have put so many nodes below the deleted one, what comes after them
+/// isn't seen.
 #[must_use]
 pub fn read_operation<'a>(
     settings: &'a Settings,
@@ -170,7 +176,7 @@ async fn is_running(
     if mode != DeletionMode::Delete {
         return Ok(false);
     }
-    let query = Query {
+    let mut query = Query {
         pk: schema.partition(node),
         range: schema.depth_range(1, DEPTH_MAX),
         after: None,
@@ -178,21 +184,26 @@ async fn is_running(
         descending: false,
         reading: ReadOptions { strong: true, attributes: Some([].into()) },
     };
-    let page = io.page(query).await?;
     let of_row = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk)? {
         SortKey::Ancestor { id, .. } => Some(node.sibling(id)),
         _ => None,
     };
-    // A node has two rows while it is moved.
-    let nodes: BTreeSet<NodeRef> = page.items.iter().filter_map(of_row).collect();
-    if nodes.is_empty() {
-        return Ok(false);
-    }
-    let read = io.read(Need::keys(nodes.iter().map(|node| schema.node_key(node)))).await?;
-    for node in &nodes {
-        // Rows of a node that isn't there any more are still to be deleted.
-        if is_deleting(node, &read)?.unwrap_or(true) {
-            return Ok(true);
+    for _ in 0..LOOKS_MAX {
+        let page = io.page(query.clone()).await?;
+        // A node has two rows while it is moved.
+        let nodes: BTreeSet<NodeRef> = page.items.iter().filter_map(of_row).collect();
+        if !nodes.is_empty() {
+            let read = io.read(Need::keys(nodes.iter().map(|node| schema.node_key(node)))).await?;
+            for node in &nodes {
+                // Rows of a node that isn't there any more are still to be deleted.
+                if is_deleting(node, &read)?.unwrap_or(true) {
+                    return Ok(true);
+                }
+            }
+        }
+        query.after = page.next;
+        if query.after.is_none() {
+            break;
         }
     }
     Ok(false)

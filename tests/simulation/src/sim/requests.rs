@@ -16,7 +16,7 @@ use sapwood_engine::write::{
 use sapwood_table::Client;
 
 use super::calls::{Shared, SimRetryPolicy, SimTable};
-use super::history::{Answer, Asking};
+use super::history::{Answer, Asking, Before};
 use crate::own;
 
 /// One request.
@@ -277,7 +277,7 @@ pub(super) fn request(
             let answer = writer.write_once(command, request, ahead).await;
             calls.lock().unwrap().history.answered(invocation, answer);
         };
-        let since = calls.lock().unwrap().history.now();
+        let since = calls.lock().unwrap().seen_since();
         match &asked {
             Asked::Batch(operations) => {
                 let commands: Vec<Command> = (0..)
@@ -295,13 +295,13 @@ pub(super) fn request(
             Asked::Import(nodes) => {
                 for (id, parent) in nodes {
                     let item = imported(id, parent.as_deref(), values.attributes(number), &settings);
-                    calls.lock().unwrap().history.called(
-                        invocation,
-                        Asking::Import(item.clone()),
-                        Request::new(stamp.clone()),
-                        since,
-                    );
-                    let answer = import(&session, &node(id), &item, stamp.seconds, &settings).await;
+                    let before = calls.lock().unwrap().history.import_before(number, &item);
+                    if before == Before::Written {
+                        continue;
+                    }
+                    let asking = Asking::Import(number, item.clone());
+                    calls.lock().unwrap().history.called(invocation, asking, Request::new(stamp.clone()), since);
+                    let answer = import(&session, &node(id), &item, before, stamp.seconds, &settings).await;
                     calls.lock().unwrap().history.answered(invocation, answer);
                 }
             }
@@ -318,7 +318,7 @@ pub(super) fn request(
                     let token = format!("{} again", stamp.token);
                     let (seconds, since) = {
                         let calls = calls.lock().unwrap();
-                        (calls.now, calls.history.now())
+                        (calls.now, calls.seen_since())
                     };
                     let again = Request { stamp: Stamp { token, seconds, ..stamp }, ..request };
                     answer(&command, &again, since, None).await;
@@ -357,11 +357,13 @@ async fn import(
     client: &Client<'_, SimTable, SimRetryPolicy>,
     node: &NodeRef,
     item: &Item,
-    begun: u64,
+    before: Before,
+    now: u64,
     settings: &Settings,
 ) -> Answer {
     let key = settings.schema.node_key(node);
-    let record = ImportedRecord { node, key, item: item.clone(), since: begun, looks_max: LOOKS_MAX };
+    let (since, may_be_written) = if let Before::Sent(since) = before { (since, true) } else { (now, false) };
+    let record = ImportedRecord { node, key, item: item.clone(), since, may_be_written, looks_max: LOOKS_MAX };
     match sapwood_engine::write::import(client, settings, record).await {
         Ok(Imported::Written) => Answer::Imported,
         Ok(Imported::Another) => Answer::Another,

@@ -2,7 +2,7 @@
 
 use super::steps::named_record;
 use crate::fanout::tests::world::{World, mark, node};
-use crate::keys::{Id, TrashTime};
+use crate::keys::{Id, ItemKey, TrashTime};
 use crate::model::{
     DELETING, Deletion, DeletionMode, Item, Lineage, PUT_BACK, Placement, Stored, TRASHED, Tombstone, Trashed, text,
 };
@@ -20,7 +20,14 @@ fn imported_as(world: &mut World, item: Item, is_lost: bool, at_wait: impl Fn(&m
     let (settings, of) = (world.settings.clone(), node("n"));
     let mut plan = import_record(
         &settings,
-        ImportedRecord { node: &of, key: settings.schema.node_key(&of), item, since: 1_000, looks_max: 5 },
+        ImportedRecord {
+            node: &of,
+            key: settings.schema.node_key(&of),
+            item,
+            since: 1_000,
+            may_be_written: false,
+            looks_max: 5,
+        },
     );
     let (mut facts, mut waits, mut loses) = (Facts::None, 0, is_lost);
     for _ in 0..100 {
@@ -40,6 +47,28 @@ fn imported_as(world: &mut World, item: Item, is_lost: bool, at_wait: impl Fn(&m
         };
     }
     panic!("the plan doesn't end")
+}
+
+/// Imports a record of `n` that a process before may have written since 100,000 s. Returns what became of it, and
+/// how many writes there were.
+fn imported_again(world: &mut World, sk: &str) -> (Imported, usize) {
+    let (settings, of) = (world.settings.clone(), node("n"));
+    let key = ItemKey::new(settings.schema.node_key(&of).pk, sk);
+    let (item, since) = (imported_item(), 100_000);
+    let record = ImportedRecord { node: &of, key, item, since, may_be_written: true, looks_max: 5 };
+    let mut plan = import_record(&settings, record);
+    let (mut facts, mut writes) = (Facts::None, 0);
+    loop {
+        facts = match plan.next(facts).unwrap() {
+            Step::Need(need) => Facts::Read(world.read(need)),
+            Step::Try(task) => {
+                writes += 1;
+                Facts::Tried(Some(world.carry_out(&task)))
+            }
+            Step::Done(done) => return (done, writes),
+            step => panic!("{step:?}"),
+        };
+    }
 }
 
 /// The record of `n`, without what Sapwood keeps in it.
@@ -123,7 +152,14 @@ fn a_record_that_a_repair_has_put_back_is_written_over_if_it_still_is() {
     let key = settings.schema.node_key(&of);
     let mut plan = import_record(
         &settings,
-        ImportedRecord { node: &of, key, item: imported_item(), since: 1_000, looks_max: LOOKS_MAX },
+        ImportedRecord {
+            node: &of,
+            key,
+            item: imported_item(),
+            since: 1_000,
+            may_be_written: false,
+            looks_max: LOOKS_MAX,
+        },
     );
     assert!(matches!(plan.next(Facts::None), Ok(Step::Try(_))));
     let failed = TaskOutcome::Failed(vec![0]);
@@ -159,6 +195,24 @@ fn what_was_written_without_an_answer_and_deleted_since_does_not_come_back() {
 }
 
 #[test]
+fn what_a_process_before_may_have_written_is_looked_for_first() {
+    let deleted = |at: u64| {
+        let mut world = World::drawn("");
+        let deletion = Deletion { mark: mark(DeletionMode::Delete, false), heir: None };
+        world.put(Tombstone { deletion, born: None, deleted: at }.item(&node("n"), &world.settings.clone()));
+        world
+    };
+    assert_eq!(imported_again(&mut deleted(100_002), "NODE"), (Imported::Unknown(Unknown::Deleted), 0));
+    assert_eq!(imported_again(&mut deleted(500), "NODE"), (Imported::Written, 1), "it was deleted long before");
+    let mut world = World::drawn("");
+    assert_eq!(imported_again(&mut world, "NODE"), (Imported::Written, 1), "there is no trace of it");
+    assert_eq!(imported_again(&mut world, "NODE"), (Imported::Written, 0), "it stands");
+    assert_eq!(imported_again(&mut world, "v003_Audit"), (Imported::Unknown(Unknown::NoRevision), 0));
+    world.put(named_record("another"));
+    assert_eq!(imported_again(&mut world, "NODE"), (Imported::Unknown(Unknown::Another), 0));
+}
+
+#[test]
 fn a_record_that_is_written_and_deleted_while_it_is_looked_for_does_not_come_back() {
     // A look at several items isn't one moment: the record is read after its deletion, and what tells of that before.
     let mut world = World::drawn("");
@@ -166,7 +220,14 @@ fn a_record_that_is_written_and_deleted_while_it_is_looked_for_does_not_come_bac
     let key = settings.schema.node_key(&of);
     let mut plan = import_record(
         &settings,
-        ImportedRecord { node: &of, key: key.clone(), item: imported_item(), since: 1_000, looks_max: LOOKS_MAX },
+        ImportedRecord {
+            node: &of,
+            key: key.clone(),
+            item: imported_item(),
+            since: 1_000,
+            may_be_written: false,
+            looks_max: LOOKS_MAX,
+        },
     );
     assert!(matches!(plan.next(Facts::None), Ok(Step::Try(_))));
     assert!(matches!(plan.next(Facts::Tried(None)), Ok(Step::Wait(0))));

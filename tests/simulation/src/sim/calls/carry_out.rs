@@ -7,7 +7,7 @@ use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{Item, text};
 use sapwood_table::{Action, Condition, ErrorKind, Scanned, TableError, Transacted, Update, Write};
 
-use super::{Answer, Ask, Call, Calls, injected};
+use super::{Answer, Ask, Call, Calls, Unseen, injected};
 use crate::memory::{Memory, default_key};
 
 impl Calls {
@@ -120,7 +120,8 @@ impl Calls {
                 if is_torn && transacted == Transacted::Done {
                     for (key, item) in before {
                         if self.coin() {
-                            self.unseen.insert(key, (*invocation, item));
+                            let since = self.history.now();
+                            self.unseen.insert(key, Unseen { invocation: *invocation, since, item });
                         }
                     }
                     if !fails {

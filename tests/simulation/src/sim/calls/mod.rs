@@ -101,6 +101,16 @@ impl Answer {
     }
 }
 
+/// An item as it was before a transaction that is being carried out.
+#[derive(Clone)]
+struct Unseen {
+    /// Whose transaction it is.
+    invocation: u64,
+    /// How many changes there were before it.
+    since: usize,
+    item: Option<Item>,
+}
+
 #[derive(Clone)]
 struct Call {
     invocation: u64,
@@ -152,8 +162,8 @@ pub(super) struct Calls {
     pub(super) history: History,
     /// The time, in seconds since 1970.
     pub(super) now: u64,
-    /// Items that a transaction has written, as reads still see them, each with the invocation that it is of.
-    unseen: BTreeMap<ItemKey, (u64, Option<Item>)>,
+    /// Items that a transaction has written, as reads still see them.
+    unseen: BTreeMap<ItemKey, Unseen>,
     /// Requests without an answer that may still be carried out, each with its invocation and what it is for.
     limbo: Vec<(u64, Option<usize>, Ask)>,
     waiting: BTreeMap<u64, Call>,
@@ -212,7 +222,7 @@ impl Calls {
     /// Carries out what an invocation has left without an answer. That is the latest moment for it: its records are
     /// delivered again.
     pub(super) fn end_limbo(&mut self, invocation: u64) {
-        self.unseen.retain(|_, (of, _)| *of != invocation);
+        self.unseen.retain(|_, unseen| unseen.invocation != invocation);
         while let Some(position) = self.limbo.iter().position(|(of, ..)| *of == invocation) {
             self.land(position);
         }
@@ -230,7 +240,12 @@ impl Calls {
 
     /// An item as reads see it.
     fn seen_item(&self, key: &ItemKey) -> Option<&Item> {
-        self.unseen.get(key).map_or_else(|| self.memory.get(key), |(_, item)| item.as_ref())
+        self.unseen.get(key).map_or_else(|| self.memory.get(key), |unseen| unseen.item.as_ref())
+    }
+
+    /// After how many changes the table was as reads may still see it.
+    pub(super) fn seen_since(&self) -> usize {
+        self.unseen.values().map(|unseen| unseen.since).min().unwrap_or_else(|| self.history.now())
     }
 
     /// The table as reads see it.
@@ -239,7 +254,7 @@ impl Calls {
             return Cow::Borrowed(&self.memory);
         }
         let mut seen = self.memory.clone();
-        self.unseen.iter().for_each(|(key, (_, item))| seen.write(key, item.clone()));
+        self.unseen.iter().for_each(|(key, unseen)| seen.write(key, unseen.item.clone()));
         Cow::Owned(seen)
     }
 
@@ -262,16 +277,24 @@ impl Calls {
 
     /// Settles what an invocation of the API has left without an answer, before it looks again: it is carried out now,
     /// or never. DynamoDB ends a request within the time in which the API waits for its answer ("What isn't promised"
-    /// in docs/protocol.md).
+    /// in docs/protocol.md). What completes the claim of a key may be carried out at any later time: between two reads
+    /// of a look, after it, or once the request has been answered.
     fn settle_limbo(&mut self, invocation: u64) {
-        self.unseen.retain(|_, (of, _)| *of != invocation);
+        let mut left = Vec::new();
         while let Some(position) = self.limbo.iter().position(|(of, asked, _)| *of == invocation && asked.is_some()) {
-            if self.coin() {
+            let (_, asked, _) = &self.limbo[position];
+            if asked.is_some_and(|asked| self.history.has_key(asked)) && self.rng.random_ratio(3, 4) {
+                left.push(self.limbo.remove(position));
+            } else if self.coin() {
                 self.land(position);
             } else {
                 self.limbo.remove(position);
             }
         }
+        if left.is_empty() {
+            self.unseen.retain(|_, unseen| unseen.invocation != invocation);
+        }
+        self.limbo.extend(left);
     }
 
     fn land(&mut self, position: usize) {

@@ -25,8 +25,8 @@ impl History {
                     }
                     self.check_surroundings(call, command, at)?;
                 }
-                Asking::Import(item) if !is_there(before) && after == Some(item) => {}
-                Asking::Import(_) => return Err("another record was imported".to_owned()),
+                Asking::Import(_, item) if !is_there(before) && after == Some(item) => {}
+                Asking::Import(..) => return Err("another record was imported".to_owned()),
             }
         }
         let Some((until, answer)) = &call.answer else { return Ok(()) };
@@ -34,7 +34,7 @@ impl History {
         match (answer, effect) {
             (Answer::Failed, None) => Ok(()),
             // A read of an import that fails ends the command, whatever has become of the write.
-            (Answer::Unknown, _) if call.is_lost || matches!(call.asking, Asking::Import(_)) => Ok(()),
+            (Answer::Unknown, _) if call.is_lost || matches!(call.asking, Asking::Import(..)) => Ok(()),
             (Answer::Unknown, _) => Err("unknown, and every write was answered".to_owned()),
             (Answer::Refused(_) | Answer::Failed | Answer::Another | Answer::BeingDeleted, Some(_)) => {
                 Err("done, and refused".to_owned())
@@ -117,7 +117,16 @@ impl History {
             let versions = versions.filter_map(|other| sequential::version(&other.sk));
             versions.filter(|(_, of)| *of == topic).map(|(number, _)| number).max().unwrap_or(0)
         };
-        let follows = (call.since..at).any(|at| newest(at) + 1 == number);
+        // Reads that see a part of a transaction can show each revision at another time.
+        let was = |of: u32, is_there: bool| {
+            let of_topic = |other: &&ItemKey| other.pk == key.pk && sequential::version(&other.sk) == Some((of, topic));
+            let versions = self.changes.keys().filter(of_topic);
+            versions
+                .fold(!is_there, |_, other| self.states(other, call.since, at - 1).any(|it| it.is_some() == is_there))
+        };
+        let later = || self.changes.keys().filter_map(|other| sequential::version(&other.sk)).map(|(of, _)| of);
+        let each_was = || (number == 1 || was(number - 1, true)) && later().all(|of| of < number || was(of, false));
+        let follows = (call.since..at).any(|at| newest(at) + 1 == number) || self.is_torn && each_was();
         if follows { Ok(()) } else { Err("not the next version".to_owned()) }
     }
 
@@ -236,7 +245,7 @@ impl History {
     fn shows(&self, call: &Call, item: &Item, key: &ItemKey, at: usize, state: &Item) -> bool {
         let leaves = |name: &str| match &call.asking {
             Asking::Api(command) => sequential::leaves(command, name, self.order.as_deref()),
-            Asking::Import(_) => false,
+            Asking::Import(..) => false,
         };
         let was_read = |name: &str| {
             let mut before = self.states(key, call.since, at).flatten();
@@ -281,7 +290,7 @@ impl History {
     }
 
     fn check_import(&self, call: &Call, answer: &Answer, until: usize) -> Result<(), String> {
-        let Asking::Import(item) = &call.asking else { return Err("an import's answer".to_owned()) };
+        let Asking::Import(_, item) = &call.asking else { return Err("an import's answer".to_owned()) };
         let key = ItemKey::new(sequential::text(item, "PK"), sequential::text(item, "SK"));
         let states = self.states(&key, call.called, until);
         // One that goes, or that only a repair has put back, is no record that an import may count as its own.
@@ -397,7 +406,7 @@ impl History {
             }
             for (number, call) in calls.iter().map(|call| (*call, &self.calls[*call])) {
                 if let Some((_, Answer::Refused(refusal))) = &call.answer
-                    && effects.iter().any(|(_, _, at)| *at <= call.called)
+                    && effects.iter().any(|(_, _, at)| *at <= call.since)
                 {
                     wrong.push(format!("done, and its repetition was refused ({refusal}): {}", self.describe(number)));
                 }
@@ -405,6 +414,23 @@ impl History {
                 if answered.is_repeated && !self.is_repeat(calls, &effects, &answered.outcome, *until) {
                     wrong.push(format!("repeated what wasn't answered: {}", self.describe(number)));
                 }
+            }
+        }
+        wrong
+    }
+
+    /// Checks the imports that were run again: each has written a record once, unless another client has deleted it
+    /// without a trace.
+    pub(super) fn imported_twice(&self) -> Vec<String> {
+        let mut first = BTreeMap::new();
+        let mut wrong = Vec::new();
+        for (number, call) in self.calls().enumerate() {
+            let (Asking::Import(import, _), Ok(Some((key, at)))) = (&call.asking, self.effect(call)) else { continue };
+            match first.insert((import, key), at) {
+                Some(before) if !self.is_traceless(key, before.max(at) - 1) => {
+                    wrong.push(format!("imported twice: {}", self.describe(number)));
+                }
+                _ => {}
             }
         }
         wrong

@@ -32,8 +32,8 @@ use super::footprint::is_claim;
 pub enum Asking {
     /// A request to the API.
     Api(Box<Command>),
-    /// An import puts this record if there is none of its key.
-    Import(Item),
+    /// The import of this number puts this record if there is none of its key. It may have begun to in a run before.
+    Import(u64, Item),
 }
 
 /// What was answered.
@@ -96,6 +96,16 @@ struct Call {
     is_lost: bool,
     /// True if the rows of its node didn't show the node's place and life at some time since the call.
     was_unplaced: bool,
+}
+
+/// What became of a record of an import in the runs before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Before {
+    /// It was never sent, or wasn't written.
+    Unsent,
+    /// It may have been written, since this time.
+    Sent(u64),
+    Written,
 }
 
 /// A change of a record: when it happened, and what the record is since.
@@ -200,6 +210,22 @@ impl History {
         self.newest.get(&invocation).copied()
     }
 
+    /// What an import's working file says of a record that the import of this number wrote, or began to write.
+    pub(super) fn import_before(&self, number: u64, item: &Item) -> Before {
+        let is_of = |call: &&Call| matches!(&call.asking, Asking::Import(of, other) if *of == number && other == item);
+        let of_it = || self.calls().filter(is_of);
+        if of_it().any(|call| matches!(call.answer, Some((_, Answer::Imported)))) {
+            return Before::Written;
+        }
+        let is_unknown = |call: &&Call| matches!(call.answer, None | Some((_, Answer::Unknown)));
+        of_it().find(is_unknown).map_or(Before::Unsent, |call| Before::Sent(call.request.stamp.seconds))
+    }
+
+    /// True if the request of this call has an idempotency key.
+    pub(super) fn has_key(&self, call: usize) -> bool {
+        self.calls[call].request.idempotency.is_some()
+    }
+
     /// A write of this call gets no answer.
     ///
     /// # Panics
@@ -280,7 +306,7 @@ impl History {
             let what = self.judge(&self.calls[call]).err()?;
             Some(format!("{what}: {}", self.describe(call)))
         });
-        wrong.chain(self.repeated()).collect()
+        wrong.chain(self.repeated()).chain(self.imported_twice()).collect()
     }
 
     /// A cycle among the nodes, if there is one now.

@@ -101,7 +101,7 @@ pub(super) fn key(command: &Command, schema: &Schema) -> Option<ItemKey> {
 /// True if this is the key of the record that was asked for.
 pub(super) fn own_key(asking: &Asking, at: &ItemKey, schema: &Schema) -> bool {
     match asking {
-        Asking::Import(item) => text(item, "PK") == at.pk && text(item, "SK") == at.sk,
+        Asking::Import(_, item) => text(item, "PK") == at.pk && text(item, "SK") == at.sk,
         Asking::Api(command) => match &**command {
             Command::Append { topic, .. } => {
                 schema.partition(&topic.node) == at.pk && version(&at.sk).is_some_and(|(_, of)| of == topic.topic)

@@ -500,7 +500,7 @@ impl World<'_> {
         loop {
             *steps += 1;
             if *steps > self.profile.steps_max {
-                return Err(vec!["the run doesn't come to rest".to_owned()]);
+                return Err(vec![self.unrest()]);
             }
             // A reader can see something new only after a change.
             let is_new = self.take_records()?;
@@ -547,6 +547,18 @@ impl World<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// What keeps a run from its end.
+    fn unrest(&self) -> String {
+        let (records, again) = (self.queue.len(), self.again.len());
+        let handlers: Vec<&u64> = self.running.keys().collect();
+        let requests: Vec<_> = self.requests.keys().map(|id| (id, self.asked.get(id))).collect();
+        let waiting = self.calls.lock().unwrap().waiting_calls();
+        format!(
+            "the run doesn't come to rest: {records} records, {again} requests to send again, \
+             invocations {handlers:?}, requests {requests:?}, calls {waiting:?}"
+        )
     }
 
     /// Lets the one with the highest priority go on.
