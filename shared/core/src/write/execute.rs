@@ -133,6 +133,11 @@ impl<'w> Guided<'w> {
                         Facts::None
                     }
                     Step::Done(carried) => return Ok(carried),
+                    Step::Need(need) => {
+                        let read = io.read(need.clone()).await?;
+                        self.ahead.read_again(&need, &read);
+                        Facts::Read(read)
+                    }
                     step => io.ask(step.and_then(|_| Err(Failure::Again))?).await,
                 },
             };

@@ -22,7 +22,7 @@ use super::{Children, Command, Context, Request, Stamp};
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{BaseNode, Item, Settings, item_bytes, text};
 use crate::plan::{Facts, Need, Plan, Read, Step, Task};
-use crate::request::{Action, Page, Query};
+use crate::request::{Action, Page, Query, ReadOptions};
 
 /// Most bytes of items that are kept from operations whose turn is over.
 const KEPT_BYTES_MAX: usize = 8 * 1_024 * 1_024;
@@ -156,6 +156,24 @@ impl Prefetched {
             read.page.as_ref()?;
         }
         Some(read)
+    }
+
+    /// Takes what a plan has read for itself in the place of what was read of it ahead. Otherwise the plan would see the
+    /// one and the other in turn, and never come to an end.
+    pub(super) fn read_again(&mut self, need: &Need, read: &Read) {
+        if need.options != ReadOptions::default() {
+            return;
+        }
+        for key in need.keys.iter().filter(|key| self.items.contains_key(*key)).cloned().collect::<Vec<_>>() {
+            if read.unread.contains(&key) || read.left.contains(&key) {
+                self.items.remove(&key);
+            } else {
+                self.items.insert(key.clone(), read.items.get(&key).cloned());
+            }
+        }
+        if let Some(query) = &need.query {
+            self.pages.remove(&query.pk);
+        }
     }
 
     /// Forgets what these tasks are about: it isn't known before they are answered.

@@ -2,9 +2,9 @@
 
 use super::steps::{append, create, delete, id, moved, named_record, print_outcome, set, stamp};
 use crate::fanout::tests::world::{World, node, print_key};
-use crate::model::DeletionMode;
+use crate::model::{DeletionMode, SiblingOrder};
 use crate::plan::{Facts, Need, Plan, Rules, Step};
-use crate::write::{Children, Command, Content, Context, Limits, Prefetched, Request, Wanted, write_once};
+use crate::write::{Children, Command, Content, Context, Limits, Patch, Prefetched, Request, Spot, Wanted, write_once};
 
 /// Reads ahead for commands, lets another client do something, and carries the commands out. Returns the steps.
 fn steps(world: &mut World, commands: &[Command], meanwhile: impl FnOnce(&mut World)) -> Vec<String> {
@@ -79,6 +79,19 @@ fn operations_write_without_reading() {
         created p T 1
         ",
     );
+}
+
+#[test]
+fn what_an_operation_has_read_itself_takes_the_place_of_what_was_read_ahead() {
+    let mut world = World::drawn("p n<p k<n");
+    (world.settings.order, world.settings.root_rows) =
+        (Some(SiblingOrder::by("place").written_by_hand().unwrap()), true);
+    let patch = Patch { spot: Some(Spot::Before(id("n"))), ..Patch::default() };
+    let beside = Command::Patch { node: node("k"), patch };
+    // Its sibling has become a root since it was read ahead.
+    let goes = |world: &mut World| world.put(world.base("n", None));
+    let steps = steps(&mut world, &[beside, set("n", "name", "x")], goes);
+    assert!(steps.iter().any(|line| line == "written k"), "{steps:#?}");
 }
 
 #[test]
