@@ -151,6 +151,8 @@ fn writes_that_come_late_leave_nothing_wrong() {
     schedules(&Profile { limbo: true, ..Profile::new(Writers::MixedDeletions) }, 375);
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Revisions) }, 375);
     schedules(&Profile { limbo: true, ..Profile::new(Writers::Copies) }, 200);
+    schedules(&Profile { limbo: true, ..Profile::new(Writers::Answers) }, 375);
+    schedules(&Profile { limbo: true, torn: true, ..Profile::new(Writers::Answers).with_races() }, 200);
 }
 
 #[test]

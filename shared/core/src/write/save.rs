@@ -552,13 +552,21 @@ impl<'a> SaveNode<'_, 'a> {
 
     fn prepare(&self, look: &Look, found: Found) -> Result<Prepared, Stop> {
         let Found { value, anchor, changes, slice } = found;
+        let is_kept = value.is_none() && self.by_hand().is_some_and(|attribute| !self.wanted.names(attribute));
         let stays = value.is_none() && anchor.is_some();
         let Some(mut draft) = self.draft(look, value)? else { return Ok(Prepared::Same(anchor)) };
         check_links(self.node, look.node.as_deref(), &draft.item, self.attempts.context.settings)
             .map_err(Refusal::from)?;
         let on = look.node.clone();
-        if let (true, Some(attribute), Action::Update { condition, .. }) = (stays, self.by_hand(), &mut draft.action) {
-            // The node is in its place already, and that isn't written again.
+        // The node stays in its place: by an update, which doesn't write its value again, or by a put, which writes the
+        // value that was read.
+        let keeps = match &draft.action {
+            Action::Update { .. } => stays,
+            _ => is_kept && look.node.is_some(),
+        };
+        if let (true, Some(attribute), Action::Update { condition, .. } | Action::Put { condition, .. }) =
+            (keeps, self.by_hand(), &mut draft.action)
+        {
             let value = look.node.as_ref().and_then(|item| item.get(attribute)).cloned();
             let as_read = std::mem::replace(condition, Condition::Exists);
             *condition = Condition::All(vec![as_read, Condition::is(attribute, value)]);

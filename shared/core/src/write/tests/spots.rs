@@ -212,6 +212,23 @@ fn a_node_that_is_in_its_place_is_not_written() {
 }
 
 #[test]
+fn a_put_keeps_the_place_that_the_node_has_when_it_is_written() {
+    let world = lettered("bdf");
+    let key = world.schema().node_key(&node("d"));
+    // Another client, which leaves no stamps, has placed it since it was read.
+    let mut theirs = world.items[&key].clone();
+    theirs.insert(ORDER.to_owned(), text("z"));
+    let mut world = world.meanwhile_at(2, key.clone(), Some(theirs));
+    let content = Content { parent: Some(id(PARENT)), ..Content::default() };
+    let (put, request, settings) =
+        (Command::Replace { node: node("d"), content }, Request::new(at(1)), world.settings.clone());
+    let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
+    let (lines, done) = world.run(&mut write_once(context, &put, &request, None));
+    done.unwrap().unwrap();
+    assert_eq!(world.items[&key].get(ORDER), Some(&text("z")), "{lines:#?}");
+}
+
+#[test]
 fn roots_are_ordered_too() {
     let mut world = lettered("");
     for (number, root) in ["b", "a", "c"].into_iter().enumerate() {
