@@ -1,4 +1,4 @@
-//! The signals that end a process which serves something.
+//! The signals that end a process which serves or writes something.
 
 use std::io;
 

@@ -65,6 +65,8 @@ pub enum Rule {
     LatestCondition,
     /// The revision that was copied is read again after the copy is put.
     LatestSecondLook,
+    /// Where a record of the batch shows that a revision was deleted, the newest is looked for, even if it is back.
+    LatestDeleted,
     /// A write that may be carried out once more, later, leaves its record undone.
     LateWrites,
     /// Nodes are written in the order of their records, not of their ids.

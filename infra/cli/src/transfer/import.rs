@@ -45,8 +45,8 @@ A line of JSON Lines is a node, {\"id\": \"d\", \"parent\": \"V\", \"segment\": 
 A node that is being deleted is waited for, and then written; below a parent that is being deleted nothing is written. The working file
 belongs to this file and this table. What was refused is tried again by the next run.
 
-It ends with 0 if everything is written, 1 if the file has faults or records were refused, 2 for wrong arguments, and 4 if it can't go
-on.")]
+It ends with 0 if everything is written, 1 if the file has faults or records were refused, 2 for wrong arguments, 3 if Ctrl-C has stopped
+it while it wrote, and 4 if it can't go on.")]
 pub(crate) struct Arguments {
     /// The file: JSON Lines, CSV, treebeard's dump_bulk JSON, or an export of DynamoDB; .gz as well. `-` is the
     /// standard input; it and pipes are copied into a temporary file first.

@@ -5,7 +5,8 @@
 //! below a node that is being deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::pin::Pin;
+use std::pin::{Pin, pin};
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use indicatif::ProgressBar;
 use sapwood_core::keys::NodeRef;
@@ -14,7 +15,7 @@ use sapwood_engine::write::{
     ABOVE_ATTRIBUTES, Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import,
 };
 use sapwood_import::Record;
-use sapwood_import::work::{Waiting, Work};
+use sapwood_import::work::{Outcomes, Waiting, Work};
 use sapwood_table::{Client, DynamoTable, ErrorKind, ReadOptions, TableError};
 
 use super::TransferError;
@@ -22,6 +23,7 @@ use crate::clock::seconds;
 use crate::connect::Patient;
 use crate::placed::{FOR_PARENTS, placed};
 use crate::rate_limit::RateLimit;
+use crate::stop_signal;
 
 /// Records that are written in one go. Their parents are read before, in one request.
 const CHUNK_RECORDS_MAX: usize = 100;
@@ -44,66 +46,101 @@ enum Written {
     Refused(String),
     /// It may have been written, and this is why it isn't sent again.
     Unknown(&'static str),
+    /// Nobody has sent it: the import ends.
+    NotSent,
 }
 
 impl Writer<'_> {
-    /// Writes all records that wait, the levels one after another. Once it is `stopped` it ends with what it has sent.
+    /// Writes all records that wait, the levels one after another. Once it is `stopped` it sends nothing more, and ends
+    /// when what it has sent is answered, or at the next signal.
     pub(super) async fn all(
         &self,
         work: &mut Work,
         mut stopped: Pin<&mut impl Future<Output = ()>>,
     ) -> Result<(), TransferError> {
+        let is_over = AtomicBool::new(false);
         for level in work.levels()? {
             let units = level.units as f64 / level.records.max(1) as f64;
             let mut after = None;
             loop {
                 let chunk = work.next(level.level, after, CHUNK_RECORDS_MAX)?;
                 let Some(last) = chunk.last() else { break };
+                if is_over.load(Ordering::Relaxed) {
+                    return Err(TransferError::Stopped);
+                }
                 after = Some(last.number);
                 let absent = tokio::select! {
                     biased;
                     () = &mut stopped => return Err(TransferError::Stopped),
                     absent = self.wait_for_parents(&chunk) => absent?,
                 };
-                self.chunk(work, &chunk, &absent).await?;
+                let mut sending = pin!(self.chunk(work, &chunk, &absent, &is_over));
                 tokio::select! {
-                    () = &mut stopped => return Err(TransferError::Stopped),
-                    () = tokio::time::sleep(self.pace.take(units * chunk.len() as f64)) => {}
+                    biased;
+                    done = &mut sending => done?,
+                    () = &mut stopped => {
+                        is_over.store(true, Ordering::Relaxed);
+                        let again = stop_signal::catch(false).map_err(TransferError::Signal)?;
+                        tokio::select! {
+                            done = sending => done?,
+                            () = again => return Err(TransferError::Stopped),
+                        }
+                        continue;
+                    }
+                }
+                let pause = tokio::time::sleep(self.pace.take(units * chunk.len() as f64));
+                tokio::select! {
+                    () = pause => {}
+                    () = &mut stopped => is_over.store(true, Ordering::Relaxed),
                 }
             }
         }
         Ok(())
     }
 
-    /// Writes these records, and remembers what became of them.
-    async fn chunk(&self, work: &mut Work, chunk: &[Waiting], absent: &BTreeSet<NodeRef>) -> Result<(), TransferError> {
+    /// Writes these records, and remembers what became of them. Once one has failed, or the import is over, no more of
+    /// them are sent.
+    async fn chunk(
+        &self,
+        work: &mut Work,
+        chunk: &[Waiting],
+        absent: &BTreeSet<NodeRef>,
+        is_over: &AtomicBool,
+    ) -> Result<(), TransferError> {
         let now = seconds();
         work.mark_sent(&chunk.iter().map(|one| one.number).collect::<Vec<_>>(), now)?;
-        let outcomes = self.client.all(chunk.iter().map(|one| self.write(one, absent, now)).collect()).await;
-        let (mut written, mut unsent) = (Vec::new(), Vec::new());
-        let mut failed = None;
-        for (one, outcome) in chunk.iter().zip(outcomes) {
-            let reason = match outcome {
-                Ok(Written::Yes) => {
-                    written.push(one.number);
-                    continue;
+        let has_failed = AtomicBool::new(false);
+        let has_failed = &has_failed;
+        let write = |one| async move {
+            if is_over.load(Ordering::Relaxed) || has_failed.load(Ordering::Relaxed) {
+                return Ok(Written::NotSent);
+            }
+            let written = self.write(one, absent, now).await;
+            has_failed.fetch_or(written.is_err(), Ordering::Relaxed);
+            written
+        };
+        let answers = self.client.all(chunk.iter().map(write).collect()).await;
+        let (mut outcomes, mut failed) = (Outcomes::default(), None);
+        for (one, answer) in chunk.iter().zip(answers) {
+            // What an earlier process has sent without an answer isn't settled by what this one is told.
+            let unsent = one.sent.is_none().then_some(one.number);
+            let reason = |reason: &str| format!("{}: {reason}", one.place);
+            match answer {
+                Ok(Written::Yes) => outcomes.written.push(one.number),
+                Ok(Written::Unknown(why)) => outcomes.refused.push((one.number, reason(why))),
+                Ok(Written::Refused(why)) => {
+                    outcomes.refused.push((one.number, reason(&why)));
+                    outcomes.unsent.extend(unsent);
                 }
-                Ok(Written::Refused(reason)) => {
-                    unsent.push(one.number);
-                    reason
-                }
-                Ok(Written::Unknown(reason)) => reason.to_owned(),
+                Ok(Written::NotSent) => outcomes.unsent.extend(unsent),
                 Err(error) => {
                     let is_unknown = matches!(&error, TransferError::Table(error) if error.is_unanswered());
-                    unsent.extend((one.sent.is_none() && !is_unknown).then_some(one.number));
+                    outcomes.unsent.extend(unsent.filter(|_| !is_unknown));
                     failed = Some(error);
-                    continue;
                 }
-            };
-            work.refuse(one.number, &format!("{}: {reason}", one.place))?;
+            }
         }
-        work.mark_written(&written)?;
-        work.mark_unsent(&unsent)?;
+        work.settle(&outcomes)?;
         self.bar.inc(chunk.len() as u64);
         failed.map_or(Ok(()), Err)
     }
@@ -163,7 +200,7 @@ impl Writer<'_> {
         };
         let node = waiting.record.node();
         let (since, may_be_written) = (waiting.sent.unwrap_or(now), waiting.sent.is_some());
-        let record = ImportedRecord { node, key, item, since, may_be_written, looks_max: LOOKS_MAX };
+        let record = ImportedRecord { node, key, item, since, may_be_written, now, looks_max: LOOKS_MAX };
         Ok(match import(self.client, self.settings, record).await {
             Ok(Imported::Written) => Written::Yes,
             Ok(Imported::OutOfTime) => return Err(TableError::unanswered("no answer for a record").into()),
@@ -177,8 +214,8 @@ impl Writer<'_> {
                     "no answer came for this record, and the table has another of this key: it may have been written and changed since"
                 }
                 Unknown::Deleted => "no answer came for this node, and it was deleted at about that time",
-                Unknown::NoRevision => {
-                    "no answer came for this revision, and it isn't there: it may have been written and deleted since"
+                Unknown::NoTrace => {
+                    "no answer came for this record, and it isn't there: it may have been written and deleted since. If it is to be there, import the file of refused records"
                 }
             }),
             Err(error) if error.kind == ErrorKind::Refuse => Written::Refused(error.to_string()),

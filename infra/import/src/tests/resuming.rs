@@ -1,6 +1,6 @@
 use super::fixture::{Checked, Directory, lines, waiting};
 use crate::sources::Source;
-use crate::work::{Level, NEXT_BYTES_MAX, Nowhere, Work, WorkError};
+use crate::work::{Level, NEXT_BYTES_MAX, Nowhere, Outcomes, Work, WorkError};
 use crate::{CsvOptions, Options};
 
 /// 12,000 nodes in an order that isn't that of their levels.
@@ -335,8 +335,8 @@ fn what_was_sent_and_not_answered_is_known_to_the_next_process() {
     let all: Vec<_> = waiting(&work).iter().map(|record| record.number).collect();
     assert_eq!(sent(&work), [None; 4]);
     work.mark_sent(&all[..3], 1_000).unwrap();
-    work.mark_unsent(&all[..1]).unwrap();
-    work.refuse(all[1], "nobody knows").unwrap();
+    let refused = vec![(all[1], "nobody knows".to_owned())];
+    work.settle(&Outcomes { refused, unsent: vec![all[0]], ..Outcomes::default() }).unwrap();
     // It is no use to forget what may have been written, nor to begin anew with other options.
     work.forget().unwrap();
     assert!(matches!(open(true), Err(WorkError::OtherOptions { written: 2, .. })));
@@ -344,8 +344,8 @@ fn what_was_sent_and_not_answered_is_known_to_the_next_process() {
     assert_eq!(sent(&work), [None, Some(1_000), Some(1_000), None], "what was refused may have been written, too");
     work.mark_sent(&all, 2_000).unwrap();
     assert_eq!(sent(&work), [2_000, 1_000, 1_000, 2_000].map(Some), "the first time counts");
-    work.mark_written(&all[..2]).unwrap();
-    work.mark_unsent(&all[2..]).unwrap();
+    let (written, unsent) = (all[..2].to_vec(), all[2..].to_vec());
+    work.settle(&Outcomes { written, unsent, ..Outcomes::default() }).unwrap();
     drop(work);
     assert_eq!(sent(&open(false).unwrap()), [None; 2]);
 }

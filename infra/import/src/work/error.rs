@@ -12,12 +12,12 @@ use super::LookupError;
 pub enum WorkError {
     /// The source isn't the one that the import began with.
     #[error(
-        "{path} belongs to an import of another file, or {file} has changed since; {written} records were written. Go on with the file as it was, or delete {path} to begin anew"
+        "{path} belongs to an import of another file, or {file} has changed since; {written} records were written, or may have been. Go on with the file as it was, or delete {path} to begin anew"
     )]
     OtherSource { path: PathBuf, file: PathBuf, written: u64 },
     /// The table isn't the one that the import began with.
     #[error(
-        "{path} belongs to an import into another table: at another endpoint or in another account, or one that was deleted and made anew since; {written} records were written there. Name another file with --work, or delete {path} to begin anew"
+        "{path} belongs to an import into another table: at another endpoint or in another account, or one that was deleted and made anew since; {written} records were written, or may have been there. Name another file with --work, or delete {path} to begin anew"
     )]
     OtherTable { path: PathBuf, written: u64 },
     /// A backfill of something else has begun.
@@ -27,7 +27,7 @@ pub enum WorkError {
     OtherBacklog { path: PathBuf, written: u64 },
     /// The options aren't those that the import began with.
     #[error(
-        "{path} belongs to an import with other options; {written} records were written. Go on with the same options, or delete {path} to begin anew"
+        "{path} belongs to an import with other options; {written} records were written, or may have been. Go on with the same options, or delete {path} to begin anew"
     )]
     OtherOptions { path: PathBuf, written: u64 },
     /// Another process has the file open.

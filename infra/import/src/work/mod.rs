@@ -7,7 +7,7 @@
 //! 2. [`Work::check_some`] runs one step of the checks over all records: duplicates, missing parents, cycles, depths,
 //!    costs.
 //! 3. [`Work::next`] hands records out, a level at a time. [`Work::mark_sent`] says that they may be written from now
-//!    on, and [`Work::mark_written`], [`Work::mark_unsent`] and [`Work::refuse`] what became of them.
+//!    on, and [`Work::settle`] what became of them.
 //!
 //! Memory is bounded by SQLite's cache ([`CACHE_BYTES`]) and its sorter, whatever the number of records. What is sorted
 //! goes through temporary files.
@@ -34,7 +34,7 @@ use crate::sources::Source;
 pub use error::WorkError;
 pub use faults::{FAULTS_KEPT_MAX, Faults, LocatedFault};
 pub use lookup::{Lookup, LookupError, Nowhere};
-pub use progress::{LevelProgress, NEXT_BYTES_MAX, Number, Summary, Waiting};
+pub use progress::{LevelProgress, NEXT_BYTES_MAX, Number, Outcomes, Summary, Waiting};
 use stage::Stage;
 pub use tables::{CACHE_BYTES, Level};
 

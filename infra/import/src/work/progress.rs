@@ -45,6 +45,17 @@ pub struct Waiting {
     pub sent: Option<u64>,
 }
 
+/// What became of records that were sent.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Outcomes {
+    /// The records that were written.
+    pub written: Vec<Number>,
+    /// The records that the table refuses, or that may have been written and aren't sent again, each with the reason.
+    pub refused: Vec<(Number, String)>,
+    /// The records that weren't written for certain, and hadn't been sent by a process before.
+    pub unsent: Vec<Number>,
+}
+
 /// What a level has, and what became of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelProgress {
@@ -139,15 +150,29 @@ impl Work {
     /// [`WorkError::Sqlite`]. Then none of them may be sent.
     pub fn mark_sent(&mut self, numbers: &[Number], now: u64) -> Result<(), WorkError> {
         let now = i64::try_from(now).unwrap_or(i64::MAX);
-        Ok(each(&mut self.connection, "INSERT OR IGNORE INTO sent VALUES (?, ?)", numbers, Some(now))?)
+        let transaction = self.connection.transaction()?;
+        for number in numbers {
+            transaction.prepare_cached("INSERT OR IGNORE INTO sent VALUES (?, ?)")?.execute([number.seq, now])?;
+        }
+        Ok(transaction.commit()?)
     }
 
-    /// Forgets that records were sent: the table has answered that they weren't written.
+    /// Remembers what became of records that were sent, all at once. Numbers that don't wait are ignored.
     ///
     /// # Errors
-    /// [`WorkError::Sqlite`].
-    pub fn mark_unsent(&mut self, numbers: &[Number]) -> Result<(), WorkError> {
-        Ok(each(&mut self.connection, "DELETE FROM sent WHERE seq = ?", numbers, None)?)
+    /// [`WorkError::Sqlite`]. Then all of them may have been written.
+    pub fn settle(&mut self, outcomes: &Outcomes) -> Result<(), WorkError> {
+        let transaction = self.connection.transaction()?;
+        for number in &outcomes.written {
+            written(&transaction, *number)?;
+        }
+        for (number, reason) in &outcomes.refused {
+            refused(&transaction, *number, reason)?;
+        }
+        for number in &outcomes.unsent {
+            transaction.prepare_cached("DELETE FROM sent WHERE seq = ?")?.execute([number.seq])?;
+        }
+        Ok(transaction.commit()?)
     }
 
     /// Remembers that records were written. Numbers that don't wait are ignored.
@@ -253,37 +278,37 @@ pub(crate) fn levels(connection: &Connection) -> rusqlite::Result<Vec<LevelProgr
     levels.collect()
 }
 
-/// Executes a statement for each of these records, with a value after its number if there is one.
-fn each(connection: &mut Connection, statement: &str, numbers: &[Number], value: Option<i64>) -> rusqlite::Result<()> {
-    let transaction = connection.transaction()?;
-    for number in numbers {
-        let parameters = std::iter::once(number.seq).chain(value);
-        transaction.prepare_cached(statement)?.execute(rusqlite::params_from_iter(parameters))?;
-    }
-    transaction.commit()
-}
-
 pub(crate) fn mark_written(connection: &mut Connection, numbers: &[Number]) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
     for number in numbers {
-        if take(&transaction, *number)? {
-            let mut written = transaction.prepare_cached("UPDATE level SET written = written + 1 WHERE level = ?")?;
-            written.execute([number.level.number()])?;
-            transaction.prepare_cached("DELETE FROM sent WHERE seq = ?")?.execute([number.seq])?;
-        }
+        written(&transaction, *number)?;
     }
     transaction.commit()
 }
 
 pub(crate) fn refuse(connection: &mut Connection, number: Number, reason: &str) -> rusqlite::Result<()> {
     let transaction = connection.transaction()?;
-    if take(&transaction, number)? {
-        let level = number.level.number();
-        transaction.execute("UPDATE level SET refused = refused + 1 WHERE level = ?", [level])?;
-        let refused = "INSERT INTO refused (seq, level, reason) VALUES (?, ?, ?)";
-        transaction.execute(refused, params![number.seq, level, reason])?;
-    }
+    refused(&transaction, number, reason)?;
     transaction.commit()
+}
+
+fn written(connection: &Connection, number: Number) -> rusqlite::Result<()> {
+    if take(connection, number)? {
+        let mut written = connection.prepare_cached("UPDATE level SET written = written + 1 WHERE level = ?")?;
+        written.execute([number.level.number()])?;
+        connection.prepare_cached("DELETE FROM sent WHERE seq = ?")?.execute([number.seq])?;
+    }
+    Ok(())
+}
+
+fn refused(connection: &Connection, number: Number, reason: &str) -> rusqlite::Result<()> {
+    if take(connection, number)? {
+        let level = number.level.number();
+        connection.execute("UPDATE level SET refused = refused + 1 WHERE level = ?", [level])?;
+        let refused = "INSERT INTO refused (seq, level, reason) VALUES (?, ?, ?)";
+        connection.execute(refused, params![number.seq, level, reason])?;
+    }
+    Ok(())
 }
 
 /// Has all records wait again that were refused.

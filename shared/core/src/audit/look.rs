@@ -27,7 +27,7 @@ pub fn look<'a>(
     known: &'a BTreeMap<ItemKey, Item>,
     strong: bool,
 ) -> Script<'a, Vec<Difference>> {
-    let look = Look { settings, subjects, strong, known, read: Read::default(), found: Vec::new(), placed: Vec::new() };
+    let look = Look { settings, subjects, strong, known, read: Read::default(), found: Vec::new() };
     Script::new(|io| look.carry_out(io))
 }
 
@@ -39,12 +39,10 @@ struct Look<'a> {
     known: &'a BTreeMap<ItemKey, Item>,
     read: Read,
     found: Vec<Found>,
-    /// The nodes that stand where they belong, so that their rows are compared.
-    placed: Vec<(NodeRef, Standing)>,
 }
 
-/// About how many bytes of rows are read at a time, as answers have them. A row of many numbers has forty times as many
-/// as in the table, and a node up to 196 rows.
+/// About how many bytes of rows are read at a time, as answers have them, where they should have more together. A row
+/// of many numbers has forty times as many as in the table, and a node some 200 rows.
 const ROWS_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// A difference, and the node whose lineage decides whether it is one.
@@ -52,6 +50,7 @@ type Found = (Difference, Option<NodeRef>);
 
 /// Where a node stands, and what its rows are to show.
 struct Standing {
+    node: NodeRef,
     placement: Placement,
     shown: Shown,
 }
@@ -77,8 +76,9 @@ impl<'a> Look<'a> {
         self.read(&io, self.own_keys()).await?;
         self.read(&io, self.named_keys()?).await?;
         self.read(&io, self.claimants()?).await?;
-        self.found = self.judge()?;
-        self.look_at_rows(&io).await?;
+        let (found, placed) = self.judge()?;
+        self.found = found;
+        self.look_at_rows(&io, placed).await?;
         let deciding = self.deciding();
         if !deciding.is_empty() {
             // What seems wrong may be so only because another node stands wrong: that node is judged first.
@@ -202,14 +202,14 @@ impl<'a> Look<'a> {
         Ok(Facets { base_item, stored_item, base, stored: Stored::read(stored_item, schema) })
     }
 
-    fn judge(&mut self) -> Result<Vec<Found>, Failure> {
-        let mut placed = Vec::new();
-        let mut found = Vec::new();
+    /// Judges all but rows. Returns what is wrong, and the nodes that stand where they belong.
+    fn judge(&self) -> Result<(Vec<Found>, Vec<Standing>), Failure> {
+        let (mut found, mut placed) = (Vec::new(), Vec::new());
         for subject in &self.subjects {
             match subject {
                 Subject::Node(node) => {
                     let mut of_node = Vec::new();
-                    placed.extend(self.judge_node(node, &mut of_node)?.map(|standing| (node.clone(), standing)));
+                    placed.extend(self.judge_node(node, &mut of_node)?);
                     if self.settings.names.is_on() {
                         of_node.extend(self.judge_name(node)?);
                     }
@@ -247,33 +247,37 @@ impl<'a> Look<'a> {
                 Subject::Claim { .. } | Subject::Lane { .. } | Subject::Totals(_) | Subject::History(_) => {}
             }
         }
-        self.placed = placed;
-        Ok(found)
+        Ok((found, placed))
     }
 
-    /// Reads the rows of the nodes that stand where they belong, a few at a time, and compares them.
-    async fn look_at_rows(&mut self, io: &Io) -> Result<(), Failure> {
-        let placed = std::mem::take(&mut self.placed);
-        let of_node = |(node, standing): &'_ (NodeRef, Standing)| rows(&standing.placement, node, self.schema());
-        let mut left: BTreeMap<ItemKey, (usize, Row)> = BTreeMap::new();
-        for (position, one) in placed.iter().enumerate() {
-            left.extend(of_node(one).into_iter().map(|row| (row.key.clone(), (position, row))));
+    /// Reads the rows of these nodes, and compares them: all at once, or a few at a time where they are large.
+    async fn look_at_rows(&mut self, io: &Io, placed: Vec<Standing>) -> Result<(), Failure> {
+        let (mut left, mut bytes) = (BTreeMap::new(), 0);
+        for (position, Standing { node, placement, shown }) in placed.iter().enumerate() {
+            for row in rows(placement, node, self.schema()) {
+                bytes += row.sent_bytes(shown);
+                left.insert(row.key.clone(), (position, row));
+            }
         }
+        let options = ReadOptions { strong: self.strong, attributes: None };
         while !left.is_empty() {
-            let options = ReadOptions { strong: self.strong, attributes: None };
-            let keys = left.keys().filter(|key| !self.known.contains_key(*key)).cloned().collect();
-            let mut read = io.read(Need { keys, options, ..Need::default() }.within(ROWS_BYTES_MAX)).await?;
+            let is_known = |key: &ItemKey| self.known.contains_key(key) || self.read.items.contains_key(key);
+            let keys = left.keys().filter(|key| !is_known(key)).cloned().collect();
+            let bytes_max = (bytes > ROWS_BYTES_MAX).then_some(ROWS_BYTES_MAX);
+            let mut read = io.read(Need { keys, options: options.clone(), bytes_max, query: None }).await?;
             let next = std::mem::take(&mut read.left);
             let (later, now): (BTreeMap<_, _>, BTreeMap<_, _>) =
                 left.into_iter().partition(|(key, _)| next.contains(key));
             left = later;
             for (key, (position, row)) in now {
-                let there = self.known.get(&key).map_or_else(|| read.item(&key), |item| Ok(Some(item)))?;
-                let (node, Standing { shown, .. }) = &placed[position];
+                let there = if is_known(&key) { self.item(&key)? } else { read.item(&key)? };
+                let Standing { node, shown, .. } = &placed[position];
                 let found = self.judge_row_of(node, &row, shown, there)?;
                 self.found.extend(found.map(|one| (one, None)));
             }
         }
+        // One write mends all of a node. That for rows counts the node as well, and the other way round it doesn't.
+        self.found.sort_by_key(|(one, _)| one.kind == Kind::CountWrong);
         Ok(())
     }
 
@@ -403,7 +407,7 @@ impl<'a> Look<'a> {
                 found.push(Difference::of(Kind::NoRoomForCopies, node_key, node, &evidence));
             }
             found.extend(self.judge_count(node, Some((base, placed)), evidence)?);
-            return Ok(plan.placed.map(|placement| Standing { placement, shown }));
+            return Ok(plan.placed.map(|placement| Standing { node: node.clone(), placement, shown }));
         }
         Ok(None)
     }

@@ -3,7 +3,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::keys::{Id, ItemKey, NodeRef, SortKey, Version};
+use super::latest::TopicChanges;
+use crate::keys::{Id, ItemKey, NodeRef, SortKey};
 use crate::model::{
     AttributeValue, BORN, BaseNode, DeletionMark, Item, Latest, LifeUnder, Placement, PutBy, Settings, Stored, TOUCHED,
     UNDER, has_mark, is_touch, is_undelete, padded, shows_no_mark, times_written,
@@ -191,8 +192,8 @@ pub struct Batch {
     pub cascades: BTreeMap<NodeRef, LineageChange>,
     /// The nodes whose cursors are continued.
     pub cursors: BTreeSet<NodeRef>,
-    /// The topics whose copies may be wrong, each with the revisions that the records are about.
-    pub latests: BTreeMap<Latest, BTreeSet<Version>>,
+    /// The topics whose copies may be wrong, each with what the records say of it.
+    pub latests: BTreeMap<Latest, TopicChanges>,
     /// Faults of items that the records are about.
     pub problems: Vec<Problem>,
 }
@@ -228,7 +229,9 @@ impl Batch {
                     }
                 }
                 SortKey::Revision { version, topic } => {
-                    batch.latests.entry(Latest { node, topic }).or_default().insert(version);
+                    let changes = batch.latests.entry(Latest { node, topic }).or_default();
+                    changes.versions.insert(version);
+                    changes.any_deleted |= record.event == Event::Remove;
                 }
                 // Rows, and what is the API's: the event source's filter keeps them back.
                 _ => {}

@@ -3,11 +3,20 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use crate::keys::{ItemKey, Version};
-use crate::model::{Latest, VERSION, key_of, number};
+use crate::model::{Item, Latest, VERSION, key_of, number};
 use crate::plan::newest::newest_on;
 use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome};
 use crate::plan::{Context, Io, Rule, Script};
 use crate::request::{Action, Condition, Query, ReadOptions};
+
+/// What the records of a batch say of a topic.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TopicChanges {
+    /// The revisions that they are about.
+    pub versions: BTreeSet<Version>,
+    /// True if one of them was deleted, whatever is there by now.
+    pub any_deleted: bool,
+}
 
 /// What is left to do for a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -21,83 +30,106 @@ pub enum Copied {
 }
 
 /// The plan for a first look at all topics of a batch, each with the revisions that the batch is about. It copies the
-/// highest revision of the batch that exists, unless the copy is of a newer one, and reads that revision again. It
-/// returns what is left to do for each topic, in their order.
-pub fn copy_highest<'a>(
-    context: Context<'a>,
-    topics: &'a BTreeMap<Latest, BTreeSet<Version>>,
-) -> Script<'a, Vec<Copied>> {
+/// highest revision of the batch that exists, unless the copy is of a newer one, and reads that revision again. One that
+/// was amended meanwhile is copied again. It returns what is left to do for each topic, in their order.
+pub fn copy_highest<'a>(context: Context<'a>, topics: &'a BTreeMap<Latest, TopicChanges>) -> Script<'a, Vec<Copied>> {
     Script::new(|io| async move {
-        let keys = topics.iter().flat_map(|(latest, versions)| {
-            versions.iter().filter_map(|version| latest.revision_key(*version, context.settings).ok())
+        let keys = topics.iter().flat_map(|(latest, changes)| {
+            changes.versions.iter().filter_map(|version| latest.revision_key(*version, context.settings).ok())
         });
         let first = io.read(Need::keys(keys)).await?;
         let mut topics: Vec<Topic> =
-            topics.iter().map(|(latest, versions)| Topic::read(latest, versions, &first, &context)).collect();
-        let puts = topics.iter().filter_map(|topic| topic.put.clone()).collect();
-        let mut outcomes = io.all(puts).await?.into_iter();
-        for topic in &mut topics {
-            let outcome = topic.put.as_ref().and_then(|_| outcomes.next());
-            match outcome {
-                Some(Ok(TaskOutcome::Held)) => io.report(|report| report.tally.copies += 1),
-                Some(Err(Failure::Again)) => topic.failed = true,
-                Some(Ok(TaskOutcome::Failed(_)) | Err(Failure::Refused)) | None => {}
+            topics.iter().map(|(latest, changes)| Topic::read(latest, changes, &first, &context)).collect();
+        for _ in 0..context.limits.rounds_max {
+            let puts: Vec<Task> = topics.iter().filter_map(|topic| topic.put(&context)).collect();
+            if puts.is_empty() {
+                break;
             }
-            if outcome != Some(Ok(TaskOutcome::Held)) {
-                topic.revision = None;
+            let mut outcomes = io.all(puts).await?.into_iter();
+            for topic in topics.iter_mut().filter(|topic| topic.highest.is_some() && !topic.failed) {
+                match outcomes.next() {
+                    Some(Ok(TaskOutcome::Held)) => io.report(|report| report.tally.copies += 1),
+                    Some(Err(Failure::Again)) => topic.failed = true,
+                    Some(Ok(TaskOutcome::Failed(_)) | Err(Failure::Refused)) | None => topic.highest = None,
+                }
             }
+            let copied = topics.iter().filter(|topic| !topic.failed).filter_map(|topic| topic.highest.as_ref());
+            let copied: Vec<ItemKey> = copied.map(|highest| highest.key.clone()).collect();
+            if copied.is_empty() || !context.rules.keeps(Rule::LatestSecondLook) {
+                topics.iter_mut().for_each(|topic| topic.highest = None);
+                break;
+            }
+            let again = io.read(Need::keys(copied)).await?;
+            topics.iter_mut().for_each(|topic| topic.look_again(&again));
         }
-        let second = if context.rules.keeps(Rule::LatestSecondLook) {
-            io.read(Need::keys(topics.iter().filter_map(|topic| topic.revision.clone()))).await?
-        } else {
-            first.clone()
-        };
-        Ok(topics.iter().map(|topic| topic.left(&first, &second)).collect())
+        Ok(topics.iter().map(Topic::left).collect())
     })
 }
 
 /// A topic of a batch.
 #[derive(Default)]
 struct Topic {
-    /// The put of the copy; `None` if there is nothing to copy.
-    put: Option<Task>,
-    /// The key of the revision that is copied: the highest that exists, because the lower ones can't be newer.
-    revision: Option<ItemKey>,
-    /// True if one of the revisions was deleted. Then the newest has to be looked for.
+    /// What is to be copied; `None` if there is nothing, or no more.
+    highest: Option<Highest>,
+    /// True if one of the revisions was deleted, even if it is back by now. Then the newest has to be looked for: an
+    /// attempt of the delivery before may have set the copy back just now, although it was of a newer revision.
     deleted: bool,
     failed: bool,
 }
 
+/// The highest revision of a batch that exists: the lower ones can't be the newest.
+struct Highest {
+    version: Version,
+    key: ItemKey,
+    item: Item,
+    copy: ItemKey,
+}
+
 impl Topic {
-    fn read(latest: &Latest, versions: &BTreeSet<Version>, first: &Read, context: &Context<'_>) -> Self {
-        let mut topic = Self::default();
-        let Ok(key) = latest.key(context.settings) else { return topic };
-        let mut highest = None;
-        for &version in versions {
-            let Ok(revision) = latest.revision_key(version, context.settings) else { continue };
-            match first.item(&revision) {
+    fn read(latest: &Latest, changes: &TopicChanges, first: &Read, context: &Context<'_>) -> Self {
+        let deleted = changes.any_deleted && context.rules.keeps(Rule::LatestDeleted);
+        let mut topic = Self { deleted, ..Self::default() };
+        let Ok(copy) = latest.key(context.settings) else { return Self::default() };
+        for &version in &changes.versions {
+            let Ok(key) = latest.revision_key(version, context.settings) else { continue };
+            match first.item(&key) {
                 Ok(None) => topic.deleted = true,
-                Ok(Some(item)) => highest = Some((version, revision, item)),
-                Err(_) => return Self { failed: true, ..topic },
+                Ok(Some(item)) => {
+                    topic.highest = Some(Highest { version, key, item: item.clone(), copy: copy.clone() });
+                }
+                Err(_) => return Self { failed: true, ..Self::default() },
             }
         }
-        let Some((version, revision, item)) = highest else { return topic };
+        topic
+    }
+
+    fn put(&self, context: &Context<'_>) -> Option<Task> {
+        let Highest { version, item, copy, .. } = self.highest.as_ref().filter(|_| !self.failed)?;
         let condition = if context.rules.keeps(Rule::LatestCondition) {
             Condition::AtMost { name: VERSION.into(), value: number(version.number() as usize) }
         } else {
             Condition::Always
         };
-        let item = Latest::copy(&key, version, item, context.settings);
-        Self { put: Some(Task::Write(Action::Put { key, item, condition })), revision: Some(revision), ..topic }
+        let item = Latest::copy(copy, *version, item, context.settings);
+        Some(Task::Write(Action::Put { key: copy.clone(), item, condition }))
     }
 
-    fn left(&self, first: &Read, second: &Read) -> Copied {
-        let changed = |key: &ItemKey| Ok::<_, Failure>(first.item(key)? != second.item(key)?);
-        match self.revision.as_ref().map_or(Ok(false), changed) {
-            _ if self.failed => Copied::Failed,
-            Err(_) => Copied::Failed,
-            Ok(changed) if changed || self.deleted => Copied::LookForNewest,
-            Ok(_) => Copied::Done,
+    /// Takes the revision that was copied as it is now.
+    fn look_again(&mut self, again: &Read) {
+        let Some(highest) = self.highest.as_mut().filter(|_| !self.failed) else { return };
+        match again.item(&highest.key) {
+            Ok(Some(item)) if *item != highest.item => highest.item = item.clone(),
+            Ok(Some(_)) => self.highest = None,
+            Ok(None) => (self.highest, self.deleted) = (None, true),
+            Err(_) => self.failed = true,
+        }
+    }
+
+    fn left(&self) -> Copied {
+        match self {
+            Self { failed: true, .. } | Self { highest: Some(_), .. } => Copied::Failed,
+            Self { deleted: true, .. } => Copied::LookForNewest,
+            _ => Copied::Done,
         }
     }
 }

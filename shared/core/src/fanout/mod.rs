@@ -41,7 +41,7 @@ pub use count::{ToCount, count_nodes};
 pub use early::{Awaited, Early, await_parents};
 pub use late_child::LateChild;
 pub(crate) use latest::make_equal;
-pub use latest::{Copied, copy_highest, copy_newest};
+pub use latest::{Copied, TopicChanges, copy_highest, copy_newest};
 pub use orphans::{Orphans, touch_orphans};
 pub use place::{PlaceInput, PlacePlan, Settle, place, placement};
 pub use round::{RoundEnd, place_nodes};

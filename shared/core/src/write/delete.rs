@@ -222,6 +222,11 @@ pub fn deleted_since(since: u64, deleted: Option<&Item>, stored: &Stored, settin
     is_of_stream || deleted.is_some_and(|item| number_in(item, settings.expires()) >= since + DELETED_SECONDS)
 }
 
+/// True if what tells of a deletion since then may have expired by now.
+pub(super) fn traces_may_be_gone(since: u64, now: u64) -> bool {
+    now.saturating_sub(since) + CLOCKS_DIFFER_SECONDS_MAX >= DELETED_SECONDS
+}
+
 /// What is checked by a write that is tried again, and is decided on the node's absence: that the items which would
 /// tell of an attempt without an answer are as they were read. The record was read at another moment, and the attempt
 /// may be carried out even now. If its node is deleted then, the record is absent as before.

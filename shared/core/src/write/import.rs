@@ -1,7 +1,7 @@
 //! A record of an import: it is put if there is none of its key. One that is there already counts as written if it is
 //! equal.
 
-use super::delete::{deleted_since, traces_stay};
+use super::delete::{deleted_since, traces_may_be_gone, traces_stay};
 use crate::keys::{ItemKey, NodeRef, SortKey};
 use crate::model::{AttributeValue, DELETING, DeletionMark, Item, PUT_BACK, Settings, Stored, Trashed, has_mark};
 use crate::plan::conditions::still_gone;
@@ -36,8 +36,9 @@ pub enum Unknown {
     Another,
     /// Nothing, and a node of this id was deleted at about that time, or is being deleted.
     Deleted,
-    /// Nothing, and a deleted revision leaves no trace.
-    NoRevision,
+    /// Nothing, and nothing would tell of a deletion: that of a revision leaves no trace, and that of a node is
+    /// remembered for 14 days.
+    NoTrace,
 }
 
 /// A record to import: that of a node, or a revision of it.
@@ -53,6 +54,8 @@ pub struct ImportedRecord<'a> {
     pub since: u64,
     /// True if it may have been sent since then already, by a process that got no answer.
     pub may_be_written: bool,
+    /// The time now, in seconds since 1970.
+    pub now: u64,
     /// Most looks at a record that is being deleted ([`LOOKS_MAX`]).
     pub looks_max: u32,
 }
@@ -151,8 +154,8 @@ impl ImportedRecord<'_> {
     }
 
     fn deleted_meanwhile(&self, read: &Read, settings: &Settings) -> Result<Option<Unknown>, Failure> {
-        if !self.is_node(settings) {
-            return Ok(Some(Unknown::NoRevision));
+        if !self.is_node(settings) || traces_may_be_gone(self.since, self.now) {
+            return Ok(Some(Unknown::NoTrace));
         }
         let schema = &settings.schema;
         let deleted = read.item(&schema.deleted_key(self.node))?;

@@ -134,8 +134,8 @@ fn parse(item: &Item) -> Option<Operation> {
 /// of nodes that the operation deletes or has deleted; a copy while the node at its top has its mark. `None` where
 /// there is none of this id, or it was forgotten.
 ///
-/// The first 1,000 rows are looked at. If others have put so many nodes below the deleted one, what comes after them
-/// isn't seen.
+/// The deepest 1,000 rows are looked at. If others have put so many nodes there, what is above them isn't
+/// seen.
 #[must_use]
 pub fn read_operation<'a>(
     settings: &'a Settings,
@@ -181,7 +181,8 @@ async fn is_running(
         range: schema.depth_range(1, DEPTH_MAX),
         after: None,
         limit: ROWS_LOOKED_AT,
-        descending: false,
+        // A deletion goes down, so the deepest are left.
+        descending: true,
         reading: ReadOptions { strong: true, attributes: Some([].into()) },
     };
     let of_row = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk)? {

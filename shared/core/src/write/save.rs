@@ -791,7 +791,9 @@ impl<'a> SaveNode<'_, 'a> {
     async fn fits(&mut self, io: &Io, node_write: &NodeWrite) -> Result<bool, Failure> {
         let Some(TooHeavy { fitting, largest }) = too_heavy(io, &node_write.changes).await? else { return Ok(true) };
         let room = if node_write.slice.is_some() { &mut self.room.in_slice } else { &mut self.room.with_node };
-        *room = fitting;
+        // The sibling that the node comes next to isn't counted where siblings are chosen, so as many may be one too
+        // many. Less room each time comes to an end.
+        *room = fitting.min(room.saturating_sub(1));
         self.bulky = largest;
         Ok(false)
     }

@@ -6,10 +6,11 @@ mod executor;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::fanout::{
-    Awaited, Batch, Copied, Early, HandDown, LineageChange, Orphans, Placing, StreamRecord, ToCount, await_parents,
-    continue_copy, continue_cursor, copy_highest, copy_newest, count_nodes, hand_down, place_nodes, touch_orphans,
+    Awaited, Batch, Copied, Early, HandDown, LineageChange, Orphans, Placing, StreamRecord, ToCount, TopicChanges,
+    await_parents, continue_copy, continue_cursor, copy_highest, copy_newest, count_nodes, hand_down, place_nodes,
+    touch_orphans,
 };
-use sapwood_core::keys::{ItemKey, NodeRef, Version};
+use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Latest, Settings};
 use sapwood_core::plan::{Context, Plan, Problem, Rule, Rules, Script, Tally};
 pub use sapwood_core::plan::{Limits, Run};
@@ -245,10 +246,14 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
 
     /// Makes each topic's copy equal to its newest revision. Returns the revisions whose records have to be delivered
     /// again.
-    async fn copy(&self, topics: BTreeMap<Latest, BTreeSet<Version>>) -> Vec<ItemKey> {
+    async fn copy(&self, topics: BTreeMap<Latest, TopicChanges>) -> Vec<ItemKey> {
         let settings = self.context.settings;
-        let revisions = |(latest, versions): (&Latest, &BTreeSet<Version>)| {
-            versions.iter().filter_map(|version| latest.revision_key(*version, settings).ok()).collect::<Vec<_>>()
+        let revisions = |(latest, changes): (&Latest, &TopicChanges)| {
+            changes
+                .versions
+                .iter()
+                .filter_map(|version| latest.revision_key(*version, settings).ok())
+                .collect::<Vec<_>>()
         };
         let copied = self.executor.run(copy_highest(self.context, &topics)).await;
         let copied = copied.unwrap_or_else(|_| vec![Copied::Failed; topics.len()]);

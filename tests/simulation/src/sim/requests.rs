@@ -363,7 +363,7 @@ async fn import(
 ) -> Answer {
     let key = settings.schema.node_key(node);
     let (since, may_be_written) = if let Before::Sent(since) = before { (since, true) } else { (now, false) };
-    let record = ImportedRecord { node, key, item: item.clone(), since, may_be_written, looks_max: LOOKS_MAX };
+    let record = ImportedRecord { node, key, item: item.clone(), since, may_be_written, now, looks_max: LOOKS_MAX };
     match sapwood_engine::write::import(client, settings, record).await {
         Ok(Imported::Written) => Answer::Imported,
         Ok(Imported::Another) => Answer::Another,

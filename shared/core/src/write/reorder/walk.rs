@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::keys::{Id, ItemKey, NodeRef, OrderedList, SiblingPlace, SortKey};
 use crate::model::{
-    AttributeValue, BaseNode, CREATED_AT, DELETING, Item, PUT_BACK, REVISION, Settings, SiblingOrder, key_of,
+    AttributeValue, BaseNode, CREATED_AT, DELETING, Item, PUT_BACK, REVISION, Settings, SiblingOrder, TRASHED, key_of,
 };
 use crate::plan::{Io, Need};
 use crate::request::{Query, ReadOptions};
@@ -262,8 +262,8 @@ impl<'a> Siblings<'a> {
     /// What is needed of siblings' base records.
     fn records(&self, ids: &[Id]) -> Need {
         let names = self.settings.schema.names();
-        let attributes = [&*names.parent, &*names.segment, self.order.attribute(), DELETING, PUT_BACK, REVISION];
-        let attributes = attributes.into_iter().chain([CREATED_AT]).map(str::to_owned).collect();
+        let attributes = [&*names.parent, &*names.segment, self.order.attribute(), DELETING, PUT_BACK, TRASHED];
+        let attributes = attributes.into_iter().chain([REVISION, CREATED_AT]).map(str::to_owned).collect();
         let options = ReadOptions { strong: true, attributes: Some(attributes) };
         Need { options, ..Need::keys(ids.iter().map(|id| self.key(id))) }
     }

@@ -26,6 +26,7 @@ fn imported_as(world: &mut World, item: Item, is_lost: bool, at_wait: impl Fn(&m
             item,
             since: 1_000,
             may_be_written: false,
+            now: 1_000,
             looks_max: 5,
         },
     );
@@ -51,11 +52,11 @@ fn imported_as(world: &mut World, item: Item, is_lost: bool, at_wait: impl Fn(&m
 
 /// Imports a record of `n` that a process before may have written since 100,000 s. Returns what became of it, and
 /// how many writes there were.
-fn imported_again(world: &mut World, sk: &str) -> (Imported, usize) {
+fn imported_again(world: &mut World, sk: &str, now: u64) -> (Imported, usize) {
     let (settings, of) = (world.settings.clone(), node("n"));
     let key = ItemKey::new(settings.schema.node_key(&of).pk, sk);
     let (item, since) = (imported_item(), 100_000);
-    let record = ImportedRecord { node: &of, key, item, since, may_be_written: true, looks_max: 5 };
+    let record = ImportedRecord { node: &of, key, item, since, may_be_written: true, now, looks_max: 5 };
     let mut plan = import_record(&settings, record);
     let (mut facts, mut writes) = (Facts::None, 0);
     loop {
@@ -158,6 +159,7 @@ fn a_record_that_a_repair_has_put_back_is_written_over_if_it_still_is() {
             item: imported_item(),
             since: 1_000,
             may_be_written: false,
+            now: 1_000,
             looks_max: LOOKS_MAX,
         },
     );
@@ -202,14 +204,20 @@ fn what_a_process_before_may_have_written_is_looked_for_first() {
         world.put(Tombstone { deletion, born: None, deleted: at }.item(&node("n"), &world.settings.clone()));
         world
     };
-    assert_eq!(imported_again(&mut deleted(100_002), "NODE"), (Imported::Unknown(Unknown::Deleted), 0));
-    assert_eq!(imported_again(&mut deleted(500), "NODE"), (Imported::Written, 1), "it was deleted long before");
+    assert_eq!(imported_again(&mut deleted(100_002), "NODE", 100_009), (Imported::Unknown(Unknown::Deleted), 0));
+    assert_eq!(
+        imported_again(&mut deleted(500), "NODE", 100_009),
+        (Imported::Written, 1),
+        "it was deleted long before"
+    );
     let mut world = World::drawn("");
-    assert_eq!(imported_again(&mut world, "NODE"), (Imported::Written, 1), "there is no trace of it");
-    assert_eq!(imported_again(&mut world, "NODE"), (Imported::Written, 0), "it stands");
-    assert_eq!(imported_again(&mut world, "v003_Audit"), (Imported::Unknown(Unknown::NoRevision), 0));
+    let weeks_later = imported_again(&mut world, "NODE", 100_000 + 14 * 86_400);
+    assert_eq!(weeks_later, (Imported::Unknown(Unknown::NoTrace), 0), "what would tell of it has expired");
+    assert_eq!(imported_again(&mut world, "NODE", 100_009), (Imported::Written, 1), "there is no trace of it");
+    assert_eq!(imported_again(&mut world, "NODE", 100_009), (Imported::Written, 0), "it stands");
+    assert_eq!(imported_again(&mut world, "v003_Audit", 100_009), (Imported::Unknown(Unknown::NoTrace), 0));
     world.put(named_record("another"));
-    assert_eq!(imported_again(&mut world, "NODE"), (Imported::Unknown(Unknown::Another), 0));
+    assert_eq!(imported_again(&mut world, "NODE", 100_009), (Imported::Unknown(Unknown::Another), 0));
 }
 
 #[test]
@@ -226,6 +234,7 @@ fn a_record_that_is_written_and_deleted_while_it_is_looked_for_does_not_come_bac
             item: imported_item(),
             since: 1_000,
             may_be_written: false,
+            now: 1_000,
             looks_max: LOOKS_MAX,
         },
     );
