@@ -177,6 +177,7 @@ mutants! {
     a_link_that_stands_shows_the_ancestors_of_before: moves(Rule::SameContents), seed 1;
     touches_in_an_item_of_their_own_end_wrong: Profile { touches_apart: true, ..Profile::new(Writers::Moves) }, seed 696;
     a_copy_put_without_condition_can_be_older: revisions(Rule::LatestCondition), seed 2;
+    a_copy_that_is_not_looked_for_after_a_deletion_can_be_older: Profile { limbo: true, ..Profile::new(Writers::Answers).with_races() }.without(Rule::LatestDeleted), seed 50041882;
     a_copy_without_a_second_look_can_be_stale: drill(Drill::NewestTwo, Rule::LatestSecondLook), seed 90;
     touches_judged_by_the_last_record_lose_a_rename: any(Rule::AllTouches), seed 345;
     touching_with_the_first_sequence_number_can_change_nothing: drill(Drill::Twice, Rule::NewestSequence), seed 712;
@@ -213,8 +214,8 @@ mutants! {
     a_cursor_of_another_kind_ends_the_deletion: Profile { outages_max: 3, ..mixed(Rule::CursorAnyKind) }, seed 3;
     a_redrive_that_leaves_a_cursor_half_way_forgets_children: Profile { outages_max: 3, ..drill(Drill::Twice, Rule::RedriveAnew) }, seed 14;
     a_redrive_of_a_record_that_is_back_leaves_its_deletion: Profile { outages_max: 3, ..returns(Rule::RedriveReturned) }, seed 54033401;
-    a_repair_of_a_node_that_is_gone_makes_one: mixed(Rule::RepairExists).with_repairs(), seed 54;
-    a_repair_that_takes_away_whatever_is_there_deletes_a_node: mixed(Rule::RepairTakesOwn).with_repairs(), seed 6795;
+    a_repair_of_a_node_that_is_gone_makes_one: mixed(Rule::RepairExists).with_repairs(), seed 122;
+    a_repair_that_takes_away_whatever_is_there_deletes_a_node: mixed(Rule::RepairTakesOwn).with_repairs(), seed 10158;
     a_node_that_another_client_moves_back_is_taken_for_a_late_child: drill(Drill::AwayAndBack, Rule::UnderOfOthers), seed 1;
     a_subtree_that_is_put_back_is_taken_for_late_children: drill(Drill::SubtreeBack, Rule::PutBack), seed 0;
     a_leaf_that_is_put_back_is_taken_for_a_late_child: drill(Drill::LeafBack, Rule::PutBackAfterRestrict), seed 8;

@@ -17,7 +17,7 @@ pub enum WorkError {
     OtherSource { path: PathBuf, file: PathBuf, written: u64 },
     /// The table isn't the one that the import began with.
     #[error(
-        "{path} belongs to an import into another table: at another endpoint or in another account, or one that was deleted and made anew since; {written} records were written, or may have been there. Name another file with --work, or delete {path} to begin anew"
+        "{path} belongs to an import into another table: at another endpoint or in another account, or one that was deleted and made anew since; {written} records were written there, or may have been. Name another file with --work, or delete {path} to begin anew"
     )]
     OtherTable { path: PathBuf, written: u64 },
     /// A backfill of something else has begun.

@@ -79,7 +79,8 @@ impl Work {
         Ok(work)
     }
 
-    /// Deletes the working file if nothing was written, and nothing may have been: it remembers nothing that a person would miss.
+    /// Deletes the working file if nothing was written, and nothing may have been: it remembers nothing that a person
+    /// would miss.
     ///
     /// # Errors
     /// [`WorkError::Sqlite`].

@@ -30,8 +30,8 @@ pub enum Copied {
 }
 
 /// The plan for a first look at all topics of a batch, each with the revisions that the batch is about. It copies the
-/// highest revision of the batch that exists, unless the copy is of a newer one, and reads that revision again. One that
-/// was amended meanwhile is copied again. It returns what is left to do for each topic, in their order.
+/// highest revision of the batch that exists, unless the copy is of a newer one, and reads that revision again. One
+/// that was amended meanwhile is copied again. It returns what is left to do for each topic, in their order.
 pub fn copy_highest<'a>(context: Context<'a>, topics: &'a BTreeMap<Latest, TopicChanges>) -> Script<'a, Vec<Copied>> {
     Script::new(|io| async move {
         let keys = topics.iter().flat_map(|(latest, changes)| {

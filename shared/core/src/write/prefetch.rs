@@ -158,8 +158,8 @@ impl Prefetched {
         Some(read)
     }
 
-    /// Takes what a plan has read for itself in the place of what was read of it ahead. Otherwise the plan would see the
-    /// one and the other in turn, and never come to an end.
+    /// Takes what a plan has read for itself in the place of what was read of it ahead. Otherwise the plan would see
+    /// the one and the other in turn, and never come to an end.
     pub(super) fn read_again(&mut self, need: &Need, read: &Read) {
         if need.options != ReadOptions::default() {
             return;
