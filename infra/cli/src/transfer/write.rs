@@ -98,8 +98,8 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes these records, and remembers what became of them. Once one has failed, or the import is over, no more of
-    /// them are sent.
+    /// Writes these records, and remembers what became of them. Once the import `is_over`, as after an error, no more
+    /// of them are sent.
     async fn chunk(
         &self,
         work: &mut Work,
@@ -109,14 +109,12 @@ impl Writer<'_> {
     ) -> Result<(), TransferError> {
         let now = seconds();
         work.mark_sent(&chunk.iter().map(|one| one.number).collect::<Vec<_>>(), now)?;
-        let has_failed = AtomicBool::new(false);
-        let has_failed = &has_failed;
         let write = |one| async move {
-            if is_over.load(Ordering::Relaxed) || has_failed.load(Ordering::Relaxed) {
+            if is_over.load(Ordering::Relaxed) {
                 return Ok(Written::NotSent);
             }
             let written = self.write(one, absent, now).await;
-            has_failed.fetch_or(written.is_err(), Ordering::Relaxed);
+            is_over.fetch_or(written.is_err(), Ordering::Relaxed);
             written
         };
         let answers = self.client.all(chunk.iter().map(write).collect()).await;

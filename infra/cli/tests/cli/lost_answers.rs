@@ -12,6 +12,7 @@ use sapwood_tests::oracle::Contents;
 use sapwood_tests::running::{Running, TABLE};
 
 use crate::stack::{assert_right, command, ends_with, records, sapwood, words};
+use crate::transfer::write;
 
 /// How long the requests are held back of a command that has got no answer: time enough for others to write.
 const HELD_BACK: Duration = Duration::from_secs(3);
@@ -150,9 +151,9 @@ async fn what_a_killed_import_may_have_written_does_not_come_back() {
     let running = Running::start(&[]).await;
     let proxy = running.another_proxy().await;
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("tree.jsonl");
-    std::fs::write(&file, "{\"id\": \"a\"}\n{\"id\": \"b\"}\n{\"id\": \"c\"}\n").unwrap();
-    let import = ["import", file.to_str().unwrap()];
+    let lines = ["a", "b", "c"].map(|id| format!(r#"{{"id": "{id}"}}"#));
+    let file = write(&directory.path().join("tree.jsonl"), &lines);
+    let import = ["import", &file];
     // Each record is written, and none is answered before the process is killed.
     proxy.follow(|call| (call.operation == "PutItem").then_some(Fault::CutAfter));
     let mut killed = command(&proxy.url(), &import).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
@@ -188,11 +189,10 @@ async fn an_import_that_is_stopped_knows_what_it_has_written() {
     let running = Running::start(&[]).await;
     let proxy = running.another_proxy().await;
     let directory = tempfile::tempdir().unwrap();
-    let file = directory.path().join("audit.jsonl");
-    let revision = |version: u32| format!("{{\"node\": \"V\", \"topic\": \"Audit\", \"version\": {version}}}\n");
-    let lines = std::iter::once("{\"id\": \"V\"}\n".to_owned()).chain((1..=200).map(revision));
-    std::fs::write(&file, lines.collect::<String>()).unwrap();
-    let import = ["import", file.to_str().unwrap()];
+    let revision = |version: u32| format!(r#"{{"node": "V", "topic": "Audit", "version": {version}}}"#);
+    let lines: Vec<String> = std::iter::once(r#"{"id": "V"}"#.to_owned()).chain((1..=200).map(revision)).collect();
+    let file = write(&directory.path().join("audit.jsonl"), &lines);
+    let import = ["import", &file];
     proxy.follow(|call| (call.operation == "PutItem").then_some(Fault::Late(Duration::from_millis(200))));
     let run = command(&proxy.url(), &import).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
     while proxy.count("PutItem") < 20 {

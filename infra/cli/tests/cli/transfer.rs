@@ -13,7 +13,7 @@ use sapwood_tests::running::Running;
 use crate::running::{Sapwood, TABLE, command, records, sapwood, words};
 use crate::stack::{assert_right, ends_with};
 
-fn write(path: &Path, lines: &[String]) -> String {
+pub(crate) fn write(path: &Path, lines: &[String]) -> String {
     fs::write(path, lines.join("\n")).unwrap();
     path.to_str().unwrap().to_owned()
 }

@@ -1,7 +1,12 @@
 use super::fixture::{Checked, Directory, lines, waiting};
 use crate::sources::Source;
-use crate::work::{Level, NEXT_BYTES_MAX, Nowhere, Outcomes, Work, WorkError};
+use crate::work::{Level, NEXT_BYTES_MAX, Nowhere, Number, Outcomes, Work, WorkError};
 use crate::{CsvOptions, Options};
+
+fn refuse(work: &mut Work, number: Number, reason: &str) {
+    let refused = vec![(number, reason.to_owned())];
+    work.settle(&Outcomes { refused, ..Outcomes::default() }).unwrap();
+}
 
 /// 12,000 nodes in an order that isn't that of their levels.
 fn content() -> String {
@@ -173,7 +178,7 @@ fn refused_records_can_be_imported_again() {
     let content = "{\"id\":\"a\"}\n{\"id\":\"b\",\"attributes\":{\"n\":1.5}}\n";
     let mut checked = Checked::of("a.jsonl", content, &Options::default());
     let records = waiting(&checked.work);
-    checked.work.refuse(records[1].number, "the table said no").unwrap();
+    refuse(&mut checked.work, records[1].number, "the table said no");
     checked.work.mark_written(&[records[1].number, records[0].number]).unwrap();
     let mut refused = Vec::new();
     let told = checked.work.refused(|line, reason| -> Result<(), WorkError> {
@@ -301,7 +306,7 @@ fn what_was_refused_waits_again_and_a_file_without_writes_goes() {
     };
     let mut work = open();
     let both = work.next(Level::Nodes(0), None, 2).unwrap();
-    work.refuse(both[0].number, "it is taken").unwrap();
+    refuse(&mut work, both[0].number, "it is taken");
     work.mark_written(&[both[1].number]).unwrap();
     assert_eq!(waiting(&work).len(), 0);
     drop(work);
@@ -314,7 +319,7 @@ fn what_was_refused_waits_again_and_a_file_without_writes_goes() {
     assert!(directory.path("work").exists(), "something is written");
     crate::work::remove(&directory.path("work"));
     let mut work = open();
-    work.refuse(both[0].number, "it is taken").unwrap();
+    refuse(&mut work, both[0].number, "it is taken");
     work.forget().unwrap();
     assert_eq!(std::fs::read_dir(directory.path(".")).unwrap().count(), 1, "only the file is left");
 }
@@ -335,8 +340,8 @@ fn what_was_sent_and_not_answered_is_known_to_the_next_process() {
     let all: Vec<_> = waiting(&work).iter().map(|record| record.number).collect();
     assert_eq!(sent(&work), [None; 4]);
     work.mark_sent(&all[..3], 1_000).unwrap();
-    let refused = vec![(all[1], "nobody knows".to_owned())];
-    work.settle(&Outcomes { refused, unsent: vec![all[0]], ..Outcomes::default() }).unwrap();
+    refuse(&mut work, all[1], "nobody knows");
+    work.settle(&Outcomes { unsent: vec![all[0]], ..Outcomes::default() }).unwrap();
     // It is no use to forget what may have been written, nor to begin anew with other options.
     work.forget().unwrap();
     assert!(matches!(open(true), Err(WorkError::OtherOptions { written: 2, .. })));

@@ -183,14 +183,6 @@ impl Work {
         Ok(mark_written(&mut self.connection, numbers)?)
     }
 
-    /// Remembers that the table refuses a record, which was sent or not. A number that doesn't wait is ignored.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
-    pub fn refuse(&mut self, number: Number, reason: &str) -> Result<(), WorkError> {
-        Ok(refuse(&mut self.connection, number, reason)?)
-    }
-
     /// Passes each refused record to `each`, as a line of JSON Lines that can be imported again, and the reason.
     ///
     /// # Errors
