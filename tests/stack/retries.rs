@@ -7,18 +7,20 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
-use sapwood_core::keys::ItemKey;
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::Item;
 use sapwood_engine::fanout::{Fanout, Limits, Report};
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
 use sapwood_local::template::Template;
-use sapwood_table::DynamoTable;
+use sapwood_table::{Condition, DynamoTable, ErrorKind, Table};
 use sapwood_tests::client::{self, delete_all, item, node, put, put_all, s};
 use sapwood_tests::faults::{Call, Fault, OPERATIONS, Proxy, READS, WRITES};
 use sapwood_tests::oracle::{Contents, Oracle};
 use sapwood_tests::running::{Running, TABLE, TEMPLATE, total};
 use serde_json::{Value, json};
 use stream_handler::{Config, Handler};
+use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 
 /// What the handler keeps back of the time that is left.
@@ -560,4 +562,17 @@ async fn an_invocation_without_time_starts_nothing_and_fails_every_item() {
     let seen = bench.proxy.seen();
     assert!(seen.is_empty(), "{} requests, the first: {:?}", seen.len(), seen[0]);
     bench.stop().await;
+}
+
+#[tokio::test]
+async fn a_write_on_a_connection_that_is_refused_was_not_sent() {
+    let listening = TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let table = DynamoTable::local(&format!("http://{}", listening.local_addr().unwrap()), TABLE, Schema::default());
+    let write = || async { table.put(&Item::new(), &Condition::Absent).await.map(|_| ()).unwrap_err() };
+    let hangs_up = async { drop(listening.accept().await.unwrap()) };
+    let (hung_up, ()) = tokio::join!(write(), hangs_up);
+    assert!(hung_up.is_unanswered(), "{hung_up:?}");
+    drop(listening);
+    let refused = write().await;
+    assert!(refused.kind == ErrorKind::Retry && !refused.is_unanswered(), "{refused:?}");
 }

@@ -1,5 +1,8 @@
 //! What an error of the SDK means for whoever asked.
 
+use std::error::Error;
+use std::{io, iter};
+
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::BatchStatementError;
@@ -23,13 +26,15 @@ const PAYLOAD_TOO_LARGE: u16 = 413;
 
 pub(super) fn table_error<E>(kind: Kind, error: &SdkError<E>) -> TableError
 where
-    E: ProvideErrorMetadata + std::error::Error + 'static,
+    E: ProvideErrorMetadata + Error + 'static,
 {
     let failed = match error {
         SdkError::ServiceError(failed) => failed,
         // Whoever reads asks for fewer items.
         SdkError::ResponseError(_) => return TableError::unanswered("an answer that is too large, or can't be read"),
         SdkError::ConstructionFailure(_) => return give_up("a request can't be built: is the region set?"),
+        // Nothing was sent, so a write wasn't carried out.
+        other if is_refused(other) => return TableError::new(ErrorKind::Retry, "DynamoDB refuses connections"),
         other => {
             // A retry finds no credentials.
             return lacks_credentials(other)
@@ -57,6 +62,13 @@ where
         }
         _ => give_up(&format!("{code}: {}", failed.err().message().unwrap_or_default())),
     }
+}
+
+/// True if no connection could be made, because nobody listens.
+fn is_refused(error: &(dyn Error + 'static)) -> bool {
+    let causes = iter::successors(Some(error), |&error| error.source());
+    let mut found = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
+    found.any(|error| error.kind() == io::ErrorKind::ConnectionRefused)
 }
 
 /// Returns the positions of a cancelled transaction's actions whose conditions didn't hold. None didn't if the

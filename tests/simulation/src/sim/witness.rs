@@ -469,11 +469,13 @@ impl Witness {
             }
             if actor == Actor::Api && mark.1 == "delete" {
                 // A node is below only if every node between exists, and is the life that the next one was put under.
-                // Otherwise it is an orphan, or below one, or may be.
+                // Otherwise it is an orphan, or below one, or may be. A life that another client began has no name in
+                // its record, and isn't one that has ended.
                 let is_of_this_life = |child: &str, parent: &str| {
                     let born = self.nodes.get(parent).and_then(|parent| text(&parent.item, "_born"));
                     let seen = self.nodes.get(child).and_then(|child| child.born_of(parent));
-                    born.is_none() || seen.is_none() || born == seen
+                    let has_ended = |born: String| self.ended.contains_key(&(parent.to_owned(), born));
+                    if born.is_none() { !seen.is_some_and(has_ended) } else { seen.is_none() || born == seen }
                 };
                 let is_whole = |other: &str, path: &[&str]| {
                     let Some(above) = path.iter().position(|at| *at == id) else { return false };

@@ -26,9 +26,11 @@ impl History {
             }
             command => sequential::key(command, &self.schema),
         };
-        let was = |key: &ItemKey, is: &dyn Fn(Option<&Item>) -> bool| self.states(key, call.called, until).any(is);
+        // Reads that see a part of a transaction can show what was so before the call.
+        let from = if self.is_torn { call.since } else { call.called };
+        let was = |key: &ItemKey, is: &dyn Fn(Option<&Item>) -> bool| self.states(key, from, until).any(is);
         let own_was = |is: &dyn Fn(Option<&Item>) -> bool| own.as_ref().is_none_or(|key| was(key, is));
-        let above = |id: &Id| self.above(self.node(node, id), call.called, until);
+        let above = |id: &Id| self.above(self.node(node, id), from, until);
         let is_right = match refusal {
             Refusal::NotFound => own_was(&|state| !is_there(state)),
             Refusal::Exists => own_was(&is_there),
@@ -54,7 +56,7 @@ impl History {
             Refusal::Circle(parent) => {
                 let mut circle = above(parent);
                 circle.insert(self.node(node, parent));
-                circle.into_iter().any(|key| self.above(key.clone(), call.called, until).contains(&key))
+                circle.into_iter().any(|key| self.above(key.clone(), from, until).contains(&key))
             }
             Refusal::Unreadable(_) => own_was(&|state| state.is_some_and(is_odd)),
             Refusal::NameTaken { name, id } => {
@@ -71,7 +73,7 @@ impl History {
             }
             Refusal::NoWayBack { parent, why } => {
                 let key = self.node(node, parent);
-                let mut said = own.iter().flat_map(|own| self.states(own, call.called, until)).flatten();
+                let mut said = own.iter().flat_map(|own| self.states(own, from, until)).flatten();
                 let came_from = |item: &Item| {
                     let says = sequential::trashed(item)?;
                     (text(&says, "parent") == parent.as_str()).then(|| text(&says, "born").to_owned())
@@ -97,7 +99,7 @@ impl History {
             Refusal::NotYetPlaced => {
                 matches!(**command, Command::Delete { children: Children::Restrict, .. }) && call.was_unplaced
             }
-            Refusal::NotASibling(id) => self.was_elsewhere(call, command, id, until),
+            Refusal::NotASibling(id) => self.was_elsewhere(command, id, from, until),
             Refusal::PlaceNotText { id, attribute } => {
                 let is_no_text = |item: &Item| !matches!(item.get(attribute), None | Some(AttributeValue::S(_)));
                 sequential::spot(command).is_some() && was(&self.node(node, id), &|state| state.is_some_and(is_no_text))
@@ -133,8 +135,7 @@ impl History {
             // All that is written in a run is short, and has few siblings.
             _ => false,
         };
-        // Reads that see a part of a transaction can show what never was. Nothing is written because of it.
-        if is_right || self.is_torn { Ok(()) } else { Err(format!("refused ({refusal:?}) for what never was so")) }
+        if is_right { Ok(()) } else { Err(format!("refused ({refusal:?}) for what never was so")) }
     }
 
     /// The nodes above one, by parents that their records had at some time in between, each at another.
@@ -156,12 +157,11 @@ impl History {
     }
 
     /// True if the node that another was to come next to wasn't its sibling.
-    fn was_elsewhere(&self, call: &Call, command: &Command, id: &Id, until: usize) -> bool {
+    fn was_elsewhere(&self, command: &Command, id: &Id, from: usize, until: usize) -> bool {
         if sequential::spot(command).and_then(Spot::anchor) != Some(id) {
             return false;
         }
-        let states: Vec<Option<&Item>> =
-            self.states(&self.node(sequential::node(command), id), call.called, until).collect();
+        let states: Vec<Option<&Item>> = self.states(&self.node(sequential::node(command), id), from, until).collect();
         let parents: BTreeSet<&str> = states.iter().flatten().map(|item| text(item, "parent")).collect();
         let is_apart = |item: &Item| is_odd(item) || sequential::trashed(item).is_some();
         let is_missing = states.iter().any(|state| !is_there(*state) || state.is_some_and(is_apart));

@@ -513,6 +513,9 @@ impl World<'_> {
             let waiting = self.calls.lock().unwrap().waiting();
             let at_rest = self.queue.is_empty() && self.running.is_empty() && self.requests.is_empty();
             if rest.is_empty() && at_rest && self.again.is_empty() && !self.operator.is_needed() {
+                if self.land_one() {
+                    continue;
+                }
                 return Ok(());
             }
             let can_start = self.can_start();
@@ -535,10 +538,7 @@ impl World<'_> {
                 26 if self.begun && self.passes_left > 0 => self.pass_some()?,
                 27 | 28 if !self.again.is_empty() => self.send_again()?,
                 18 if self.operator.is_needed() => self.redrive(),
-                19..=21 if self.profile.limbo => {
-                    let landed = self.calls.lock().unwrap().land_one();
-                    self.actor = landed.map_or(self.actor, |invocation| self.actor(invocation));
-                }
+                19..=21 if self.profile.limbo => _ = self.land_one(),
                 _ if self.priorities.is_some() => self.go_on(rest, can_write),
                 _ if waiting > 0 => self.step(None),
                 _ if can_start => _ = self.start(),
@@ -547,6 +547,13 @@ impl World<'_> {
                 _ => {}
             }
         }
+    }
+
+    /// Carries out a request that was left without an answer. Returns false if there is none.
+    fn land_one(&mut self) -> bool {
+        let landed = self.calls.lock().unwrap().land_one();
+        self.actor = landed.map_or(self.actor, |invocation| self.actor(invocation));
+        landed.is_some()
     }
 
     /// What keeps a run from its end.
