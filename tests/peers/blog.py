@@ -98,7 +98,7 @@ def condition(key, value, from_depth, to_depth=10**9):
 
 
 class Blog(Peer):
-    name = "replication, the post's code"
+    name = "replication in DynamoDB, a blog's code"
     written_things = ("item", "items")
 
     def start(self, options=()):
@@ -155,7 +155,7 @@ class Blog(Peer):
 
 
 class BlogByStream(Blog):
-    name = "replication by the stream, as the post advises"
+    name = "replication by the stream, as the blog advises"
     goes_on = True
     count, lanes = 0, ()
 

@@ -15,7 +15,7 @@ use sapwood_tests::sim::{Profile, Writers, run as schedule, run_auditor, run_dam
 
 #[test]
 fn whatever_is_damaged_is_named_and_mended_and_nothing_else() {
-    let seeds = seeds(1_500);
+    let seeds = seeds(600);
     let count = seeds.end - seeds.start;
     match search(seeds, |seed| run_damage(seed, None)) {
         Ok(steps) => println!("{count} damaged tables, {steps} steps, all mended"),
@@ -168,7 +168,7 @@ fn a_record_that_was_put_back_without_an_answer_is_taken_away() {
 
 #[test]
 fn the_auditor_mends_whatever_is_damaged_and_a_pass_that_has_ended_means_right() {
-    let seeds = seeds(400);
+    let seeds = seeds(160);
     let count = seeds.end - seeds.start;
     match search(seeds, run_auditor) {
         Ok(steps) => println!("{count} audited tables, {steps} steps, all mended"),

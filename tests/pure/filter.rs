@@ -105,7 +105,7 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
 fn base_records_lineages_and_cursors_pass_and_derived_rows_never_do() {
     let filter = filter();
     let schema = Schema::default();
-    let config = ProptestConfig { cases: 5_000, failure_persistence: None, ..ProptestConfig::default() };
+    let config = ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() };
     proptest!(config, |(key in sort_key())| {
         let sk = schema.sort_key(&key).unwrap();
         let wanted = matches!(key, SortKey::Node | SortKey::Lineage | SortKey::Cascade | SortKey::Revision { .. });

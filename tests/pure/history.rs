@@ -72,7 +72,7 @@ fn change(id: &str, item: Option<Item>) -> StreamRecord {
 
 fn stamp(call: u64) -> Stamp {
     let at = format!("2026-01-01T00:00:{call:02}Z");
-    Stamp { at, seconds: 1_000, by: "somebody".to_owned(), token: format!("t{call}"), turn: Tiebreak::default() }
+    Stamp { at, seconds: 1_000, by: "somebody".to_owned(), token: format!("t{call}"), tiebreak: Tiebreak::default() }
 }
 
 fn id(text: &str) -> Id {

@@ -251,7 +251,7 @@ fn carry_out(table: &Intercept<MemoryTable, Nobody>, seconds: u64, command: &Com
     let settings = Settings::default();
     let client = Client::new(table, &Never, &settings.schema);
     let (at, token) = ("2026-01-01T00:00:00.000Z".to_owned(), format!("write at {seconds}"));
-    let stamp = Stamp { at, seconds, by: "somebody".to_owned(), token, turn: Tiebreak::default() };
+    let stamp = Stamp { at, seconds, by: "somebody".to_owned(), token, tiebreak: Tiebreak::default() };
     at_once(Writer::new(&client, &settings).write(command, &Asked::new(stamp))).unwrap();
 }
 
@@ -455,8 +455,13 @@ fn an_id_that_was_deleted_isnt_created_below_what_hangs_under_it() {
             let client = Client::new(&table, &Never, &settings.schema);
             let writer = Writer::new(&client, &settings).with(Default::default(), rules);
             let at = "2026-01-01T00:00:00.000Z".to_owned();
-            let stamp =
-                Stamp { at, seconds: 0, by: "somebody".to_owned(), token: token.to_owned(), turn: Tiebreak::default() };
+            let stamp = Stamp {
+                at,
+                seconds: 0,
+                by: "somebody".to_owned(),
+                token: token.to_owned(),
+                tiebreak: Tiebreak::default(),
+            };
             at_once(writer.write(command, &Asked::new(stamp))).is_ok()
         };
         let at = |id: &str| -> NodeRef { Id::new(id).unwrap().into() };

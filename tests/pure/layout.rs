@@ -28,9 +28,21 @@ const PURE: [(&str, &[&str]); 3] = [
 
 /// Sort keys and partition keys as a whole, and how others begin or contain them. `AUDIT` is left out: a variable of
 /// the auditor has that name.
-const WHOLE_KEYS: [&str; 10] =
-    ["NODE", "LINEAGE", "CASCADE", "METADATA", "ROOTS", "ORPHANS", "OPERATIONS", "DELETED", "SETTINGS", "SAPWOOD"];
-const PARTS_OF_KEYS: [&str; 13] = [
+const WHOLE_KEYS: [&str; 12] = [
+    "NODE",
+    "LINEAGE",
+    "CASCADE",
+    "METADATA",
+    "ROOTS",
+    "ORPHANS",
+    "OPERATIONS",
+    "DELETED",
+    "COUNTED",
+    "EPOCH",
+    "SETTINGS",
+    "SAPWOOD",
+];
+const PARTS_OF_KEYS: [&str; 18] = [
     "NODE#",
     "PATH#",
     "ROOT#",
@@ -43,6 +55,11 @@ const PARTS_OF_KEYS: [&str; 13] = [
     "CHILD#",
     "ORDERED#",
     "LINK#",
+    "TRASH#",
+    "NAME#",
+    "ROOTNAME#",
+    "TOTALS#",
+    "TRAIL#",
     "v0_",
 ];
 

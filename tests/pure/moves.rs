@@ -8,7 +8,7 @@ use sapwood_tests::sim::{MoveProfile, run_moves, search, shown};
 
 #[test]
 fn whatever_is_moved_at_the_same_time_there_is_never_a_cycle_nor_anything_lost_or_half_done() {
-    let seeds = seeds(1_500);
+    let seeds = seeds(600);
     let count = seeds.end - seeds.start;
     match search(seeds, |seed| run_moves(seed, &MoveProfile::default())) {
         Ok(steps) => println!("{count} schedules, {steps} steps, no difference"),
@@ -19,7 +19,7 @@ fn whatever_is_moved_at_the_same_time_there_is_never_a_cycle_nor_anything_lost_o
 #[test]
 fn what_a_batch_has_read_before_its_operations_began_does_no_harm() {
     let profile = MoveProfile { batch_max: 4, operations_max: 16, ..MoveProfile::default() };
-    let seeds = seeds(1_500);
+    let seeds = seeds(600);
     let count = seeds.end - seeds.start;
     match search(seeds, |seed| run_moves(seed, &profile)) {
         Ok(steps) => println!("{count} schedules, {steps} steps, no difference"),

@@ -8,7 +8,7 @@ use sapwood_tests::sim::{run_sequence, search, shown};
 
 #[test]
 fn whatever_is_called_while_the_stream_lags_ends_as_the_answers_promised() {
-    let seeds = seeds(5_000);
+    let seeds = seeds(2_000);
     let count = seeds.end - seeds.start;
     match search(seeds, |seed| run_sequence(seed, None)) {
         Ok(steps) => println!("{count} sequences, {steps} steps, no difference"),

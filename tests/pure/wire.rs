@@ -114,7 +114,7 @@ fn batch<'a, T: Table>(
 #[test]
 fn a_batch_with_items_of_any_shape_is_done_by_one_invocation() {
     let mut rng = chance("WIRE_SEED");
-    for run in 0..number("WIRE_RUNS").unwrap_or(4) {
+    for run in 0..number("WIRE_RUNS").unwrap_or(2) {
         // The last is as deep as trees are.
         let depths = [1, 8, 14, 25, 50, DEPTH_MAX];
         let depth = if run == 0 { DEPTH_MAX } else { depths[rng.random_range(0..depths.len())] };
@@ -314,7 +314,7 @@ fn put_by_api<T: Table>(table: &T, bulk: AttributeValue) -> Result<Outcome, Writ
         seconds: 1_000_000,
         by: "anna".to_owned(),
         token: "token".to_owned(),
-        turn: Tiebreak::new(1, "write"),
+        tiebreak: Tiebreak::new(1, "write"),
     };
     let key = Idempotency { tenant: None, hash: "hash".to_owned(), fingerprint: "fingerprint".to_owned() };
     let request = Asked { idempotency: Some(key), ..Asked::new(stamp) };

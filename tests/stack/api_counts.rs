@@ -97,7 +97,7 @@ fn at(name: &str) -> NodeRef {
 
 fn stamp(token: &str) -> Stamp {
     let at = "2026-01-01T00:00:00.000Z".to_owned();
-    Stamp { at, seconds: 1_767_225_600, by: "anna".into(), token: token.into(), turn: Tiebreak::default() }
+    Stamp { at, seconds: 1_767_225_600, by: "anna".into(), token: token.into(), tiebreak: Tiebreak::default() }
 }
 
 /// The settings that the reads and writes of a test have.

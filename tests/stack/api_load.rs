@@ -91,7 +91,7 @@ async fn under_load_nothing_fails_and_nothing_is_lost() {
     let mut chance = chance("LOAD_SEED");
     let load = Arc::new(Load {
         serving: Serving::start(Way::Http, &[], &[]).await,
-        requests: number("LOAD_REQUESTS").unwrap_or(2_000),
+        requests: number("LOAD_REQUESTS").unwrap_or(800),
         sent: AtomicU64::new(0),
         moments: AtomicU64::new(1),
         trees: (0..TREES).map(|at| Mutex::new(Tree { manner: manner(at), ids: Vec::new() })).collect(),

@@ -439,7 +439,7 @@ async fn a_redelivery_of_all_that_was_handled_changes_nothing() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_costs_next_to_nothing_but_its_rows() {
-    let count = number("IMPORT_NODES").unwrap_or(2_000) as usize;
+    let count = number("IMPORT_NODES").unwrap_or(1_000) as usize;
     let nodes: Vec<_> = (0..count)
         .map(|n| node(&format!("n{n:05}"), n.checked_sub(1).map(|n| format!("n{:05}", n / 6)).as_deref(), "a name"))
         .collect();

@@ -32,18 +32,18 @@ impl Answer {
         let (status, location, tagged) = match outcome {
             Outcome::Deleted => (StatusCode::NO_CONTENT, None, None),
             Outcome::Deleting { operation, .. } | Outcome::Copying { operation, .. } => {
-                (StatusCode::ACCEPTED, Some(operation_place(operation)), None)
+                (StatusCode::ACCEPTED, Some(operation_url(operation)), None)
             }
             Outcome::Node { node, item, created: true, .. } => {
-                (StatusCode::CREATED, Some(node_place(&node.id)), Some(item))
+                (StatusCode::CREATED, Some(node_url(&node.id)), Some(item))
             }
             Outcome::Node { node, item, .. } => {
                 // A PUT names the parent each time, so it doesn't tell a move from another change.
                 let may_move = command.may_move() && !matches!(command, Command::Replace { .. });
-                (StatusCode::OK, may_move.then(|| progress_place(&node.id)), Some(item))
+                (StatusCode::OK, may_move.then(|| progress_url(&node.id)), Some(item))
             }
             Outcome::Revision { topic, version, item, created: true } => {
-                (StatusCode::CREATED, Some(revision_place(topic, *version)), Some(item))
+                (StatusCode::CREATED, Some(revision_url(topic, *version)), Some(item))
             }
             Outcome::Revision { item, .. } => (StatusCode::OK, None, Some(item)),
         };
@@ -149,7 +149,7 @@ pub fn body(outcome: &Outcome, settings: &Settings) -> Option<BatchBody> {
 }
 
 /// Where a node is.
-pub(crate) fn node_place(id: &Id) -> String {
+pub(crate) fn node_url(id: &Id) -> String {
     place_of_id(id.as_str())
 }
 
@@ -158,20 +158,20 @@ fn place_of_id(id: &str) -> String {
 }
 
 /// Where a client sees how far a move is handed down.
-fn progress_place(id: &Id) -> String {
-    format!("{}/fanout?below=true", node_place(id))
+fn progress_url(id: &Id) -> String {
+    format!("{}/fanout?below=true", node_url(id))
 }
 
-fn topic_place(topic: &Latest) -> String {
-    format!("{}/revisions/{}", node_place(&topic.node.id), encode_segment(&topic.topic))
+fn topic_url(topic: &Latest) -> String {
+    format!("{}/revisions/{}", node_url(&topic.node.id), encode_segment(&topic.topic))
 }
 
-fn revision_place(topic: &Latest, version: Version) -> String {
-    format!("{}/{}", topic_place(topic), version.number())
+fn revision_url(topic: &Latest, version: Version) -> String {
+    format!("{}/{}", topic_url(topic), version.number())
 }
 
 /// Where a client reads what a command is about.
-pub(crate) fn place_of(command: &Command) -> String {
+pub(crate) fn url_of(command: &Command) -> String {
     match command {
         Command::Create { node, .. }
         | Command::Replace { node, .. }
@@ -179,16 +179,16 @@ pub(crate) fn place_of(command: &Command) -> String {
         | Command::Trash { node }
         | Command::Restore { node, .. }
         | Command::Copy { node, .. }
-        | Command::Delete { node, .. } => node_place(&node.id),
-        Command::Append { topic, .. } => topic_place(topic),
+        | Command::Delete { node, .. } => node_url(&node.id),
+        Command::Append { topic, .. } => topic_url(topic),
         Command::Amend { topic, version, .. } | Command::DeleteRevision { topic, version } => {
-            revision_place(topic, *version)
+            revision_url(topic, *version)
         }
     }
 }
 
 /// Where an operation can be asked for.
-pub(crate) fn operation_place(operation: &str) -> String {
+pub(crate) fn operation_url(operation: &str) -> String {
     format!("/operations/{}", encode_segment(operation))
 }
 

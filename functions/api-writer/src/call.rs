@@ -17,7 +17,7 @@ use sapwood_http::problem::{Kind, Problem};
 use sapwood_http::wait::Pauses;
 use sapwood_table::{Client, Deadline, Table};
 
-use crate::answer::{Answer, located, place_of};
+use crate::answer::{Answer, located, url_of};
 use crate::idempotency::idempotency;
 use crate::problem::refused;
 use crate::state::{Shared, State};
@@ -74,7 +74,7 @@ impl<'a, T: Table> At<'a, T> {
         self.shared.source.stamp(self.caller.name.clone())
     }
 
-    /// Carries out a command, as one of a batch by what was read ahead, and in the turn of the batch.
+    /// Carries out a command, as one of a batch by what was read ahead, with the tiebreak of the batch.
     pub(crate) async fn write(
         &self,
         command: &Command,
@@ -83,23 +83,23 @@ impl<'a, T: Table> At<'a, T> {
         in_batch: Option<(&mut Prefetched, Tiebreak)>,
     ) -> Result<Answered, Problem> {
         let stamp = self.stamp();
-        let (ahead, turn) = match in_batch {
-            Some((ahead, turn)) => (Some(ahead), turn),
-            None => (None, stamp.turn),
+        let (prefetched, tiebreak) = match in_batch {
+            Some((prefetched, tiebreak)) => (Some(prefetched), tiebreak),
+            None => (None, stamp.tiebreak),
         };
-        let request = Request { stamp: Stamp { turn, ..stamp }, preconditions, idempotency };
+        let request = Request { stamp: Stamp { tiebreak, ..stamp }, preconditions, idempotency };
         // Boxed, since nested futures of this depth are more than the compiler follows.
-        Box::pin(self.writer().write_once(command, &request, ahead)).await.map_err(|error| {
+        Box::pin(self.writer().write_once(command, &request, prefetched)).await.map_err(|error| {
             match (refused(error), command) {
                 // The node that has the id already.
-                (problem, Command::Create { .. } | Command::Copy { .. }) if problem.kind() == Kind::Exists => located(problem, place_of(command)),
+                (problem, Command::Create { .. } | Command::Copy { .. }) if problem.kind() == Kind::Exists => located(problem, url_of(command)),
                 (problem, _) if problem.kind() == Kind::OutcomeUnknown => {
-                    let place = place_of(command);
+                    let url = url_of(command);
                     let detail = format!(
-                        "the table gave no answer, so it may have been done or not; read {place} before you send it again. \
+                        "the table gave no answer, so the write may have been carried out, or not; read {url} before you send it again. \
                          A POST or DELETE with an Idempotency-Key, and a node's write with a revision and a key, can be sent again as it is"
                     );
-                    located(Problem::new(Kind::OutcomeUnknown, detail), place)
+                    located(Problem::new(Kind::OutcomeUnknown, detail), url)
                 }
                 (problem, _) => problem,
             }

@@ -4,7 +4,7 @@ use sapwood_core::write::{Precondition, Refusal};
 use sapwood_engine::write::WriteError;
 use sapwood_http::problem::{Kind, Problem};
 
-use crate::answer::{located, node_place, operation_place};
+use crate::answer::{located, node_url, operation_url};
 
 /// The problem that a write ended with.
 pub(crate) fn refused(error: WriteError) -> Problem {
@@ -28,13 +28,13 @@ pub(crate) fn refused(error: WriteError) -> Problem {
         Refusal::BeingDeleted { operation, .. } => {
             let problem = Problem::new(Kind::Deleting, detail);
             return match operation {
-                Some(operation) => located(problem, operation_place(&operation)),
+                Some(operation) => located(problem, operation_url(&operation)),
                 None => problem,
             };
         }
         Refusal::NameTaken { id, .. } => {
             let problem = Problem::new(Kind::NameTaken, detail).at("segment").because_of(id.as_str());
-            return located(problem, node_place(&id));
+            return located(problem, node_url(&id));
         }
         Refusal::NameObstructed(_) => (Kind::BadKey, Some("segment")),
         Refusal::Unreadable(_) => (Kind::BadValue, None),

@@ -86,8 +86,8 @@ impl Source {
     #[must_use]
     pub fn stamp(&self, by: impl Into<String>) -> Stamp {
         let (moment, token) = (self.now(), self.name());
-        let turn = Tiebreak::new(moment.micros, &token);
-        Stamp { at: moment.at, seconds: moment.seconds, by: by.into(), token, turn }
+        let tiebreak = Tiebreak::new(moment.micros, &token);
+        Stamp { at: moment.at, seconds: moment.seconds, by: by.into(), token, tiebreak }
     }
 
     /// What a process knows of waiting, by this clock.
@@ -97,8 +97,8 @@ impl Source {
         Waits::new(move || source.now().seconds)
     }
 
-    /// The turn of a batch.
-    pub(crate) fn turn(&self) -> Tiebreak {
+    /// The tiebreak that the operations of a batch share.
+    pub(crate) fn tiebreak(&self) -> Tiebreak {
         Tiebreak::new(self.now().micros, &self.name())
     }
 }

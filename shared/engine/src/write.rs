@@ -8,7 +8,7 @@ pub use sapwood_core::write::{
 
 use sapwood_core::model::Settings;
 use sapwood_core::plan::{Read, Rules, Task};
-use sapwood_core::write::{Context, Wanted, begin, import_record, write_once};
+use sapwood_core::write::{Context, FirstReads, begin, import_record, write_once};
 use sapwood_table::{Client, Items, ReadOptions, RetryPolicy, Table, TableError};
 use thiserror::Error;
 
@@ -78,9 +78,9 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
         &self,
         command: &Command,
         request: &Request,
-        ahead: Option<&mut Prefetched>,
+        prefetched: Option<&mut Prefetched>,
     ) -> Result<Answered, WriteError> {
-        let mut plan = write_once(self.context, command, request, ahead);
+        let mut plan = write_once(self.context, command, request, prefetched);
         match run_to_end(self.client, &mut plan).await {
             Ok(done) => Ok(done?),
             Err(_) if plan.is_unanswered() => Err(Refusal::OutcomeUnknown.into()),
@@ -89,8 +89,8 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     }
 
     /// Reads what these commands need, all at once. A command reads for itself what couldn't be read.
-    pub async fn read_ahead(&self, commands: &[&Command], ahead: &mut Prefetched) {
-        let wanted = Wanted::of(self.context, commands);
+    pub async fn read_ahead(&self, commands: &[&Command], prefetched: &mut Prefetched) {
+        let wanted = FirstReads::of(self.context, commands);
         let reading = ReadOptions::default();
         let (items, pages) = futures::join!(
             self.client.get_many(wanted.keys.clone(), &reading),
@@ -99,7 +99,7 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
         let Items { items, failed, .. } = items;
         let read = Read { items: shared(items), unread: failed.into_keys().collect(), ..Read::default() };
         let pages = pages.into_iter().map(Result::ok).collect();
-        ahead.learn(commands, wanted, read, pages, &self.context.settings.schema);
+        prefetched.learn(commands, wanted, read, pages, &self.context.settings.schema);
     }
 
     /// Begins a request with an idempotency key, of which each part is done on its own.

@@ -139,7 +139,7 @@ impl<S: Shared> Asked<'_, S> {
         self.json()
     }
 
-    /// The same for a call that takes a request without a body as one that says nothing.
+    /// The same for a call whose body may be missing: an absent body counts as an empty object.
     ///
     /// # Errors
     /// As [`Asked::body`].
@@ -245,7 +245,7 @@ async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<(C,
     Ok((call, prefer, deadline))
 }
 
-/// Makes an answer of 200 in JSON, with numbers written like this.
+/// Makes an answer with status 200 and this body as JSON. `numbers` says how numbers are written.
 ///
 /// # Errors
 /// [`Kind::Internal`] if the body can't be written as JSON. That is a number attribute that is no number, which no
@@ -257,7 +257,7 @@ pub fn json_response(body: &impl Serialize, numbers: Numbers) -> Result<Response
         Problem::internal()
     })?;
     if written.len() > ANSWER_BYTES_MAX / 2 && as_text_bytes(&written) > ANSWER_BYTES_MAX {
-        let detail = "the answer has more than the 6 MB that there can be, because of an item that another client has written; name the attributes that you need in `fields`";
+        let detail = "the answer has more than 6 MB, because another client has written a large item; name the attributes that you need in `fields`";
         return Err(Problem::new(Kind::ItemTooLarge, detail));
     }
     Ok(([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], written).into_response())

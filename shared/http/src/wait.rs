@@ -1,4 +1,4 @@
-//! Holding an answer until what the stream derives is there.
+//! Holds an answer until the handler has written the derived rows.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -25,7 +25,8 @@ const IN_VAIN_SECONDS: u64 = 10;
 pub struct Waits {
     /// The time, in seconds since 1970.
     now: Arc<dyn Fn() -> u64 + Send + Sync>,
-    /// The time before which no request of a tenant waits. Times that have passed go as others come.
+    /// For each tenant the time before which none of its requests waits. A time that has passed is removed when another
+    /// is added.
     in_vain_until: Arc<Mutex<HashMap<Option<Tenant>, u64>>>,
 }
 

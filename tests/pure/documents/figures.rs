@@ -530,12 +530,12 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
 
 #[test]
 fn items_are_kept_for_as_long_as_the_documents_say() {
-    let delete = "shared/core/src/write/delete.rs";
+    let traces = "shared/core/src/write/traces.rs";
     let operation = constant("shared/core/src/write/operation.rs", "OPERATION_SECONDS");
     let deletion = "shared/core/src/model/deletion.rs";
     let [tombstone, tombstone_kept] =
         ["TOMBSTONE_SECONDS", "TOMBSTONE_KEPT_SECONDS"].map(|name| constant(deletion, name));
-    let deleted = constant(delete, "DELETED_SECONDS");
+    let deleted = constant(traces, "DELETED_SECONDS");
     let outcome = constant("shared/core/src/write/idempotency.rs", "KEPT_SECONDS");
     let days = |seconds: u64| format!("{} days", seconds / 86_400);
     let hours = |seconds: u64| format!("{} hours", seconds / 3_600);

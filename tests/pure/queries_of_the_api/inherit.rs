@@ -391,7 +391,7 @@ fn walked(records: &[Record], from: usize) -> (Vec<usize>, &'static str, bool) {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 1_000, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 400, ..ProptestConfig::default() })]
 
     /// No lineage says what holds: each is missing, or names anything, in any order.
     #[test]

@@ -134,8 +134,8 @@ impl Fixture {
         let mut next = self.next.lock().unwrap();
         *next += 1;
         let at = format!("2026-01-01T00:00:00.{:03}Z", *next % 1_000);
-        let turn = Tiebreak::new(1_000_000_000_000 + *next, "write");
-        Stamp { at, seconds: 1_000_000, by: "anna".to_owned(), token: format!("write {next}"), turn }
+        let tiebreak = Tiebreak::new(1_000_000_000_000 + *next, "write");
+        Stamp { at, seconds: 1_000_000, by: "anna".to_owned(), token: format!("write {next}"), tiebreak }
     }
 
     /// Runs something with a writer; what it took, too.

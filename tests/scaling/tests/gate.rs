@@ -176,6 +176,7 @@ fn batches_whose_rows_do_not_fit_an_invocation_write_rows_twice() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/full scaling"]
 fn one_tree_takes_few_hundred_creates_a_second_until_its_collection_is_split() {
     assert_eq!([1, 2, 4].map(|depth| units_at(depth, true)), [[2, 2, 2], [2, 1, 2], [2, 1, 2]]);
     assert_eq!(units_at(4, false), [2, 1, 1]);
@@ -194,6 +195,7 @@ fn one_tree_takes_few_hundred_creates_a_second_until_its_collection_is_split() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/full scaling"]
 fn no_split_helps_where_keys_only_grow() {
     let growing = Work { order: Order::Sorted, ids: Ids::Growing, ..Work::import(200_000, 1) };
     let flow = run(&growing, &Setting { split_after: 30.0, ..Setting::default() });
@@ -202,6 +204,7 @@ fn no_split_helps_where_keys_only_grow() {
 }
 
 #[test]
+#[ignore = "takes long: .ci/full scaling"]
 fn records_are_discarded_once_rows_are_six_hours_behind() {
     // Some 280 nodes a second are placed at depth 6, so 5 million take 5 hours and 10 million 10.
     let fits = flood(5_000_000, 1_000.0, f64::INFINITY);

@@ -12,7 +12,7 @@ use serde_json::{Value, json};
 use super::draw::request;
 use super::judge::{Carried, Judge, SECRET, carried, common, decoded, uuid_in};
 
-const REQUESTS: u64 = 1_500;
+const REQUESTS: u64 = 600;
 const SEED: u64 = 20_261_121;
 /// How many failures are shown before it ends.
 const SHOWN: usize = 12;

@@ -105,7 +105,7 @@ fn check(history: &History, of: &str, placed: &Placed) {
 async fn whatever_is_placed_at_the_same_time_each_node_is_where_it_was_put() {
     let parameters = [("OrderAttribute", "order"), ("OrderByHand", "on")];
     let serving = Arc::new(Serving::start(Way::Http, &parameters, &[]).await);
-    let (runs, clients) = (number("PLACE_RUNS").unwrap_or(5), number("PLACE_CLIENTS").unwrap_or(4));
+    let (runs, clients) = (number("PLACE_RUNS").unwrap_or(3), number("PLACE_CLIENTS").unwrap_or(4));
     let (mut placements, mut bytes, mut longest) = (0, 0, 0);
     for run in 0..runs {
         let parent = Asked::new("POST", "/nodes").json(&json!({"id": format!("r{run}")}));

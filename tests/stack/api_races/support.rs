@@ -48,7 +48,7 @@ impl Race {
         Self {
             serving,
             chance: chance("RACE_SEED"),
-            runs: number("RACE_RUNS").unwrap_or(50) / share,
+            runs: number("RACE_RUNS").unwrap_or(20) / share,
             foreign_unplaced: true,
         }
     }

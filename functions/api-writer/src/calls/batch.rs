@@ -25,8 +25,8 @@ use crate::problem::refused;
 /// `Idempotency-Key` are kept by one.
 const BODIES_BYTES_MAX: usize = 2_500_000;
 
-/// For how many operations is read ahead. What no condition of a write guards (that the parent is there, say) is as old
-/// as that.
+/// For how many operations the batch reads ahead. What no condition of a write guards (that the parent is there, say) is
+/// as old as that.
 const OPERATIONS_AHEAD: usize = 25;
 
 /// `POST /batch`
@@ -139,18 +139,18 @@ impl Batch {
         let mut results: Vec<BatchResult> = Vec::with_capacity(self.operations.len());
         let mut derived: Vec<Derived> = Vec::new();
         let mut bytes_left = BODIES_BYTES_MAX;
-        let (mut ahead, turn) = (Prefetched::default(), at.shared.source.turn());
+        let (mut prefetched, tiebreak) = (Prefetched::default(), at.shared.source.tiebreak());
         let mut operations = self.operations.into_iter();
         while operations.len() > 0 {
             let some: Vec<_> = operations.by_ref().take(OPERATIONS_AHEAD).collect();
             let commands: Vec<&Command> = some.iter().flatten().map(|operation| &operation.command).collect();
-            at.writer().read_ahead(&commands, &mut ahead).await;
+            at.writer().read_ahead(&commands, &mut prefetched).await;
             for operation in some {
                 let key = at.key.as_ref().map(|key| part(key, results.len()));
-                let turn = Tiebreak { part: u16::try_from(results.len()).unwrap_or(u16::MAX), ..turn };
+                let tiebreak = Tiebreak { part: u16::try_from(results.len()).unwrap_or(u16::MAX), ..tiebreak };
                 let written = match operation {
                     Ok(Conditioned { command, preconditions }) => at
-                        .write(&command, preconditions, key, Some((&mut ahead, turn)))
+                        .write(&command, preconditions, key, Some((&mut prefetched, tiebreak)))
                         .await
                         .map(|Answered { outcome, .. }| {
                             let of = Derived::of(&command, &outcome, at.prefer.below);

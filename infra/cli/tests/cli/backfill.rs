@@ -48,7 +48,7 @@ fn least(contents: &sapwood_tests::oracle::Contents) -> f64 {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn nodes_that_no_handler_has_seen_are_placed_once_each_parents_first() {
-    let nodes = size("BACKFILLED_NODES", 400);
+    let nodes = size("BACKFILLED_NODES", 200);
     let mut items = tree(nodes, 4);
     items.shuffle(&mut chance());
     let running = older_than_the_stream(items).await;

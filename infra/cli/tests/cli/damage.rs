@@ -455,7 +455,7 @@ async fn damages_are_named_and_mended_and_nothing_else_is_written(count: usize, 
 #[tokio::test(flavor = "multi_thread")]
 async fn every_damage_is_named_and_mended_and_nothing_else_is_written() {
     let mut rng = chance();
-    let mut left = size("DAMAGES", 60);
+    let mut left = size("DAMAGES", 30);
     while left > 0 {
         let some = left.min(60);
         damages_are_named_and_mended_and_nothing_else_is_written(some, SmallRng::seed_from_u64(rng.random())).await;

@@ -17,7 +17,7 @@ const WRITERS: usize = 4;
 
 #[tokio::test(flavor = "multi_thread")]
 async fn while_nodes_are_moved_nothing_is_reported() {
-    let (nodes, moves, passes) = (size("MOVED_NODES", 500), size("MOVES", 150), size("PASSES", 1));
+    let (nodes, moves, passes) = (size("MOVED_NODES", 300), size("MOVES", 60), size("PASSES", 1));
     let running = Running::start_after(&[], &[("ParallelizationFactor", "10")], tree(nodes, 3)).await;
     running.settle().await;
     let (done, is_over) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicBool::new(false)));

@@ -89,7 +89,7 @@ fn planted(count: usize, rng: &mut SmallRng) -> Vec<Attributes> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn what_goes_out_and_in_and_out_again_is_equal_to_the_byte() {
-    let items = planted(size("ROUND_TRIP_NODES", 800), &mut chance());
+    let items = planted(size("ROUND_TRIP_NODES", 400), &mut chance());
     let directory = tempfile::tempdir().unwrap();
     let mut exports: Vec<Vec<String>> = Vec::new();
     let export = |running: &Running, number: usize| {

@@ -246,7 +246,7 @@ fn reaches_the_handler(key: &SortKey) -> bool {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, failure_persistence: None, ..ProptestConfig::default() })]
+    #![proptest_config(ProptestConfig { cases: 800, failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn no_two_items_share_a_key_whatever_their_ids_are(

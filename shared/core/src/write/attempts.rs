@@ -182,7 +182,7 @@ impl<'a> Attempts<'a> {
     }
 
     /// The key of the item that tells whether an attempt without an answer completed the claim.
-    pub(super) fn claim_key(&self) -> Option<ItemKey> {
+    pub(super) fn key_claim_key(&self) -> Option<ItemKey> {
         let claim = self.claim.as_ref().filter(|_| self.is_unanswered)?;
         Some(claim.record_key(self.context.settings))
     }
@@ -212,7 +212,7 @@ impl<'a> Attempts<'a> {
         if !self.is_unanswered {
             return Ok(None);
         }
-        if let (Some(claim), Some(key)) = (&self.claim, self.claim_key()) {
+        if let (Some(claim), Some(key)) = (&self.claim, self.key_claim_key()) {
             // The transaction that completes the claim is carried out once at most. It may have been an earlier
             // attempt, with another outcome.
             let record = read.item(&key)?;

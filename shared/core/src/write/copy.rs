@@ -3,9 +3,10 @@
 
 use super::attempts::{Attempts, Stop};
 use super::command::{Content, Spot, is_of_nodes};
+use super::moves::{deepest_row, height};
 use super::operation::copy_item;
 use super::reorder::walk::Placed;
-use super::save::{CopyTop, Wanted, deepest_row, height, save};
+use super::save::{CopyTop, Wanted, save};
 use super::{Outcome, Refusal};
 use crate::keys::{Id, NodeRef};
 use crate::model::{BaseNode, CopyMark, Item, PUT_BACK, Stored, has_mark, life_of};

@@ -20,7 +20,7 @@ pub struct Answered {
 /// Carries out a command. Where its request has an idempotency key, it is carried out once: the key is claimed first,
 /// and completed with the outcome in the transaction that writes. A key that was completed before gives the outcome of
 /// that time. A command that is refused gives its claim back, so that the same request may come again. A command of a
-/// batch uses the items that the batch has read `ahead`.
+/// batch uses the items that the batch has read ahead: `prefetched`.
 ///
 /// Where the plan fails and one of its attempts is [unanswered](Script::is_unanswered), the command may have been
 /// carried out.
@@ -32,13 +32,15 @@ pub fn write_once<'a>(
     context: Context<'a>,
     command: &'a Command,
     request: &'a Request,
-    mut ahead: Option<&'a mut Prefetched>,
+    mut prefetched: Option<&'a mut Prefetched>,
 ) -> Script<'a, Result<Answered, Refusal>> {
     Script::new(move |io| async move {
-        let answered = once(&io, context, command, request, &mut ahead).await;
-        if let (Ok(Answered { outcome: Outcome::Node { node, item, .. }, .. }), Some(ahead)) = (&answered, ahead) {
+        let answered = once(&io, context, command, request, &mut prefetched).await;
+        if let (Ok(Answered { outcome: Outcome::Node { node, item, .. }, .. }), Some(prefetched)) =
+            (&answered, prefetched)
+        {
             // The rows of what a batch has placed aren't there yet.
-            ahead.place(node, item, context.settings);
+            prefetched.place(node, item, context.settings);
         }
         done(answered)
     })
@@ -49,7 +51,7 @@ async fn once(
     context: Context<'_>,
     command: &Command,
     request: &Request,
-    ahead: &mut Option<&mut Prefetched>,
+    prefetched: &mut Option<&mut Prefetched>,
 ) -> Result<Answered, Stop> {
     let claim = match &request.idempotency {
         None => None,
@@ -59,23 +61,24 @@ async fn once(
         },
     };
     let begin = || Attempts::new(context, request, claim.clone());
-    let Carried { outcome, is_unanswered, changed } = match ahead.as_deref_mut() {
+    let Carried { outcome, is_unanswered, changed } = match prefetched.as_deref_mut() {
         None => carry_out(io, begin(), command, Vec::new()).await?,
-        Some(ahead) => Guided::new(ahead, &context.settings.schema).carry_out(io, begin, command).await?,
+        Some(prefetched) => Guided::new(prefetched, &context.settings.schema).carry_out(io, begin, command).await?,
     };
-    if let Some(ahead) = ahead {
-        ahead.place_too(changed);
+    if let Some(prefetched) = prefetched {
+        prefetched.place_too(changed);
     }
     let refusal = match outcome {
         Ok(outcome) => return Ok(Answered { outcome, is_repeated: false }),
         Err(refusal) => refusal,
     };
+    // Nothing keeps an attempt without an answer from being carried out later. With a claim, giving it back does.
+    let may_come = is_unanswered && context.rules.keeps(Rule::UnknownNotRefused);
     match claim {
-        // Nothing keeps an attempt without an answer from being carried out later. With a claim, giving it back does.
-        None if is_unanswered && context.rules.keeps(Rule::UnknownNotRefused) => Err(Refusal::OutcomeUnknown.into()),
+        None if may_come => Err(Refusal::OutcomeUnknown.into()),
         // The claim is another request's now, or its transaction may still be carried out.
         Some(claim) if !matches!(refusal, Refusal::InProgress | Refusal::OutcomeUnknown) => {
-            if !(is_unanswered && context.rules.keeps(Rule::UnknownNotRefused)) {
+            if !may_come {
                 // A claim that can't be given back runs out by itself.
                 let _ = io.one(claim.release(context.settings)).await;
                 return Err(refusal.into());
@@ -96,7 +99,7 @@ fn kept(bytes: &[u8], context: Context<'_>) -> Result<Outcome, Refusal> {
 
 /// A command that goes by what was read ahead.
 struct Guided<'w> {
-    ahead: &'w mut Prefetched,
+    prefetched: &'w mut Prefetched,
     /// True before the command has written or waited. After that it reads for itself.
     asks: bool,
     /// True if the command goes by something that was read ahead, and no condition of a write has shown that it still
@@ -108,8 +111,8 @@ struct Guided<'w> {
 }
 
 impl<'w> Guided<'w> {
-    fn new(ahead: &'w mut Prefetched, schema: &'w Schema) -> Self {
-        Self { ahead, asks: true, relies: false, under_way: None, schema }
+    fn new(prefetched: &'w mut Prefetched, schema: &'w Schema) -> Self {
+        Self { prefetched, asks: true, relies: false, under_way: None, schema }
     }
 
     async fn carry_out<'a>(
@@ -118,7 +121,7 @@ impl<'w> Guided<'w> {
         begin: impl Fn() -> Attempts<'a>,
         command: &'a Command,
     ) -> Result<Carried, Failure> {
-        let begun = |guided: &Self| plan(begin(), command, guided.ahead.placed().to_vec());
+        let begun = |guided: &Self| plan(begin(), command, guided.prefetched.placed().to_vec());
         let (mut plan, mut facts) = (begun(&self), Facts::None);
         loop {
             let step = plan.next(facts)?;
@@ -135,7 +138,7 @@ impl<'w> Guided<'w> {
                     Step::Done(carried) => return Ok(carried),
                     Step::Need(need) => {
                         let read = io.read(need.clone()).await?;
-                        self.ahead.read_again(&need, &read);
+                        self.prefetched.read_again(&need, &read);
                         Facts::Read(read)
                     }
                     step => io.ask(step.and_then(|_| Err(Failure::Again))?).await,
@@ -149,16 +152,16 @@ impl<'w> Guided<'w> {
     fn known(&mut self, step: &Step<Carried>) -> Option<Facts> {
         match step {
             Step::Need(need) if self.asks => {
-                let read = self.ahead.answer(need)?;
+                let read = self.prefetched.answer(need)?;
                 self.relies = true;
                 return Some(Facts::Read(read));
             }
             Step::Need(_) | Step::Done(_) => return None,
             Step::Try(task) => {
-                self.ahead.forget(task);
+                self.prefetched.forget(task);
                 self.under_way = Some(task.clone());
             }
-            Step::Do(tasks) => tasks.iter().for_each(|task| self.ahead.forget(task)),
+            Step::Do(tasks) => tasks.iter().for_each(|task| self.prefetched.forget(task)),
             Step::Write(_) | Step::Wait(_) => {}
         }
         (self.asks, self.relies) = (false, false);
@@ -170,11 +173,11 @@ impl<'w> Guided<'w> {
         let Facts::Tried(outcome) = facts else { return };
         if outcome.is_none() {
             // Seconds have passed, in which others may have changed anything that was read ahead.
-            self.ahead.forget_all();
+            self.prefetched.forget_all();
         }
         let task = self.under_way.take().filter(|_| *outcome == Some(TaskOutcome::Held));
         if let Some(task) = task {
-            self.ahead.written(&task, self.schema);
+            self.prefetched.written(&task, self.schema);
         }
     }
 }

@@ -1,7 +1,7 @@
 //! A record of an import: it is put if there is none of its key. One that is there already counts as written if it is
 //! equal.
 
-use super::delete::{deleted_since, traces_may_be_gone, traces_stay};
+use super::traces::{deleted_since, traces_may_be_gone, traces_stay};
 use crate::keys::{ItemKey, NodeRef, SortKey};
 use crate::model::{AttributeValue, DELETING, DeletionMark, Item, PUT_BACK, Settings, Stored, Trashed, has_mark};
 use crate::plan::conditions::still_gone;

@@ -22,8 +22,6 @@ mod attempts;
 mod command;
 mod copy;
 mod delete;
-mod prefetch;
-
 mod execute;
 mod idempotency;
 mod import;
@@ -32,6 +30,7 @@ mod names;
 mod operation;
 mod outcome;
 mod perform;
+mod prefetch;
 mod record;
 mod refusal;
 mod reorder;
@@ -40,10 +39,10 @@ mod revision;
 mod save;
 #[cfg(test)]
 mod tests;
+mod traces;
 mod trash;
 
 pub use command::{Children, Command, Content, NewRevision, Patch, Spot, ValueChange};
-pub use delete::deleted_since;
 pub use execute::{Answered, write_once};
 pub use idempotency::{Begun, Claim, Idempotency, begin};
 pub use import::{
@@ -51,10 +50,11 @@ pub use import::{
 };
 pub use operation::{Operation, Progress, Work, read_operation};
 pub use outcome::{Appended, Outcome};
-pub use prefetch::{Prefetched, Wanted};
+pub use prefetch::{FirstReads, Prefetched};
 pub use record::ROOM_BYTES;
 pub use refusal::{NoWayBack, Precondition, Refusal};
 pub use request::{Preconditions, Request, Stamp, Tags, Tiebreak};
+pub use traces::deleted_since;
 
 use crate::model::Settings;
 use crate::plan::Rules;

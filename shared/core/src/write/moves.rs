@@ -1,9 +1,12 @@
-//! What a move must check of the ancestor paths, so that no two moves at the same time make a cycle.
+//! What a move must check of the ancestor paths, so that no two moves at the same time make a cycle, and how deep it
+//! takes a subtree.
 
 use super::Refusal;
-use crate::keys::{DEPTH_MAX, Id};
+use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema, SortKey};
+use crate::model::{Stored, key_of};
 use crate::plan::ancestry::{AncestorPath, Edge, PathEnd};
 use crate::plan::{Rule, Rules};
+use crate::request::{Page, Query, ReadOptions};
 
 /// A move, and both ancestor paths as they were read.
 #[derive(Debug)]
@@ -57,5 +60,42 @@ impl<'a> Move<'a> {
             }
         }
         Ok(target.edges.iter().collect())
+    }
+}
+
+/// The deepest row below a node.
+pub(super) fn deepest_row(node: &NodeRef, schema: &Schema) -> Query {
+    Query {
+        pk: schema.partition(node),
+        range: schema.depth_range(1, DEPTH_MAX),
+        after: None,
+        limit: 1,
+        descending: true,
+        reading: ReadOptions { strong: true, attributes: Some([].into()) },
+    }
+}
+
+/// How many levels there are below a node, by its deepest row.
+pub(super) fn height(page: &Page, schema: &Schema) -> usize {
+    let key = page.items.first().and_then(|row| key_of(row, schema));
+    match key.and_then(|key| schema.parse_sort_key(&key.sk)) {
+        Some(SortKey::Ancestor { depth, .. }) => depth,
+        _ => 0,
+    }
+}
+
+/// True if a node is in the trash by its lineage.
+pub(super) fn is_in_trash(lineage: &Stored) -> bool {
+    lineage.lineage().is_some_and(|lineage| lineage.placement.trash.is_in())
+}
+
+/// How deep a node is by its lineage; `None` where the lineage doesn't say what the base record says.
+pub(super) fn depth_of(edge: &Edge, lineage: &Stored) -> Option<usize> {
+    match (&edge.parent, lineage.lineage()) {
+        (None, _) => Some(0),
+        (Some(parent), Some(lineage)) if lineage.placement.ancestors.first() == Some(parent) => {
+            Some(lineage.placement.ancestors.len())
+        }
+        _ => None,
     }
 }

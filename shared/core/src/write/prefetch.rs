@@ -39,14 +39,14 @@ pub struct Prefetched {
 
 /// What operations read first: items, strongly consistent and with all attributes, and pages.
 #[derive(Debug, Default, PartialEq)]
-pub struct Wanted {
+pub struct FirstReads {
     /// The keys of the items.
     pub keys: BTreeSet<ItemKey>,
     /// The queries, one for a partition.
     pub queries: Vec<Query>,
 }
 
-impl Wanted {
+impl FirstReads {
     /// What these commands read first. It is nothing if fewer than two of them read something: one reads as fast by
     /// itself.
     #[must_use]
@@ -81,7 +81,7 @@ impl Prefetched {
     pub fn learn(
         &mut self,
         commands: &[&Command],
-        wanted: Wanted,
+        wanted: FirstReads,
         read: Read,
         pages: Vec<Option<Page>>,
         schema: &Schema,

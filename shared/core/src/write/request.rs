@@ -31,16 +31,16 @@ pub struct Stamp {
     pub at: String,
     /// The same time in seconds since 1970.
     pub seconds: u64,
-    /// Who, as the authorizer names them.
+    /// The caller, as the authorizer names them.
     pub by: String,
     /// A name for this write that no other has. A write whose answer was lost finds itself in place by it.
     pub token: String,
-    /// Its turn among all that order nodes by hand.
-    pub turn: Tiebreak,
+    /// Its order among the writes that place nodes at the same time.
+    pub tiebreak: Tiebreak,
 }
 
-/// The turn of a write among all that order nodes by hand. The operations of a batch share the time and the seed of
-/// their batch, so that nothing comes between what they put last, or first.
+/// The order of a write among those that place nodes at the same time. The operations of a batch share the time and the
+/// seed of their batch, so that no other node comes between those that they put last, or first.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tiebreak {
     /// The time in microseconds since 1970.

@@ -43,7 +43,7 @@ pub(super) async fn append(
         if let Some(outcome) = attempts.send(io, actions, outcome, None).await? {
             return Ok(outcome);
         }
-        let read = io.read(Need::keys(std::iter::once(key.clone()).chain(attempts.claim_key()))).await?;
+        let read = io.read(Need::keys(std::iter::once(key.clone()).chain(attempts.key_claim_key()))).await?;
         // A revision that was appended and deleted since leaves nothing, and its number is free again.
         if let Some(outcome) = attempts.settle(read.shared(&key)?, Trace::Lost, &read)? {
             return Ok(outcome);
@@ -129,7 +129,7 @@ pub(super) async fn change(
     attributes.map_or(Ok(()), |attributes| check_revision_names(attributes, schema))?;
     let key = topic.revision_key(version, settings)?;
     loop {
-        let read = io.read(Need::keys(std::iter::once(key.clone()).chain(attempts.claim_key()))).await?;
+        let read = io.read(Need::keys(std::iter::once(key.clone()).chain(attempts.key_claim_key()))).await?;
         let before = read.shared(&key)?;
         let trace = trace_of_change(attempts, attributes, before.map(Arc::as_ref));
         if let Some(outcome) = attempts.settle(before, trace, &read)? {

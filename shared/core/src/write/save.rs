@@ -6,23 +6,23 @@ use std::sync::Arc;
 
 use super::attempts::{Attempts, Stop, Trace};
 use super::command::{Content, NewRevision, Patch, Spot, ValueChange};
-use super::delete::{deleted_since, traces_stay};
-use super::moves::Move;
+use super::moves::{Move, deepest_row, depth_of, height, is_in_trash};
 use super::names::Naming;
 use super::record::{self, Draft};
 use super::reorder::walk::Placed;
 use super::reorder::weighing::{TooHeavy, too_heavy};
 use super::reorder::{CHANGED_MAX, FindSpot, Found, Room, Slice};
+use super::traces::{deleted_since, traces_stay};
 use super::{Appended, NoWayBack, Outcome, Precondition, Refusal, revision};
-use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
+use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema};
 use crate::model::{
-    AttributeValue, BaseNode, CopyMark, ETag, Item, Latest, Stored, Trashed, Under, check_links, has_mark, key_of,
-    life_of, text,
+    AttributeValue, BaseNode, CopyMark, ETag, Item, Latest, Stored, Trashed, Under, check_links, has_mark, life_of,
+    text,
 };
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge};
 use crate::plan::conditions::still_gone;
 use crate::plan::{Failure, Io, Need, Read, Rule, Task, TaskOutcome};
-use crate::request::{Action, Condition, Page, Query, ReadOptions, TRANSACTION_ACTIONS_MAX};
+use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX};
 
 /// What a node has that is created as the top of a copy.
 #[derive(Clone, Debug)]
@@ -205,7 +205,7 @@ struct Look {
     /// Where the node isn't there: see [`SaveNode::traces`].
     traces: Vec<Action>,
     /// The claim of the name that a new node is to have, if it was read, by its key: none may stand there.
-    claim: Option<(ItemKey, Option<Item>)>,
+    name_claim: Option<(ItemKey, Option<Item>)>,
 }
 
 impl Look {
@@ -398,7 +398,7 @@ impl<'a> SaveNode<'_, 'a> {
         if let Some(parent) = self.parent() {
             let parent = self.node.sibling(parent.clone());
             keys.extend([schema.node_key(&parent), schema.lineage_key(&parent)]);
-            keys.extend(self.claim_key());
+            keys.extend(self.name_claim_key());
             if with_node {
                 keys.extend([schema.lineage_key(self.node), schema.deleted_key(self.node)]);
                 query = Some(deepest_row(self.node, schema));
@@ -407,7 +407,7 @@ impl<'a> SaveNode<'_, 'a> {
         keys.extend(self.anchor().map(|anchor| schema.node_key(&anchor)));
         if self.attempts.is_unanswered() {
             keys.extend([schema.lineage_key(self.node), schema.deleted_key(self.node)]);
-            keys.extend(self.attempts.claim_key());
+            keys.extend(self.attempts.key_claim_key());
             keys.extend(self.next.iter().flat_map(|next| &next.actions).map(|action| action.key().clone()));
         }
         Need { keys, query, ..Need::default() }
@@ -415,7 +415,7 @@ impl<'a> SaveNode<'_, 'a> {
 
     /// The key of the claim of the name that a new node is to have, if its parent is known. It is read along with the
     /// parent, so a name that is taken is refused without a write.
-    fn claim_key(&self) -> Option<ItemKey> {
+    fn name_claim_key(&self) -> Option<ItemKey> {
         let Wanted::Create { content, .. } = self.wanted else { return None };
         let (settings, parent) = (self.attempts.context.settings, self.parent()?);
         let name = content.segment.as_deref().unwrap_or(self.node.id.as_str());
@@ -426,7 +426,7 @@ impl<'a> SaveNode<'_, 'a> {
     /// What claims the name that the node comes to have, and gives back the one that it had.
     async fn names(&self, io: &Io, node_write: &NodeWrite, look: &Look) -> Result<Vec<Action>, Stop> {
         let (naming, attempts) = (&node_write.naming, &*self.attempts);
-        let read = look.claim.as_ref().map(|(key, found)| (key, found.as_ref()));
+        let read = look.name_claim.as_ref().map(|(key, found)| (key, found.as_ref()));
         let claim = naming.claim(io, self.node, attempts, read).await?;
         Ok(naming.release(self.node, attempts).into_iter().chain(claim).collect())
     }
@@ -460,7 +460,7 @@ impl<'a> SaveNode<'_, 'a> {
             parent: parent.as_ref().map(item).transpose()?.flatten(),
             parent_lineage: parent.as_ref().map_or(Ok(Stored::Absent), stored)?,
             anchor: self.anchor().as_ref().map(item).transpose()?.flatten(),
-            claim: match self.claim_key() {
+            name_claim: match self.name_claim_key() {
                 Some(key) => Some((key.clone(), read.item(&key)?.cloned())),
                 None => None,
             },
@@ -893,40 +893,4 @@ fn add(actions: &mut Vec<Action>, mut action: Action) {
         *condition = Condition::All(vec![std::mem::replace(condition, Condition::Exists), check]);
     }
     actions.push(action);
-}
-
-/// The deepest row below a node.
-pub(super) fn deepest_row(node: &NodeRef, schema: &Schema) -> Query {
-    Query {
-        pk: schema.partition(node),
-        range: schema.depth_range(1, DEPTH_MAX),
-        after: None,
-        limit: 1,
-        descending: true,
-        reading: ReadOptions { strong: true, attributes: Some([].into()) },
-    }
-}
-
-/// How many levels there are below a node, by its deepest row.
-pub(super) fn height(page: &Page, schema: &Schema) -> usize {
-    let key = page.items.first().and_then(|row| key_of(row, schema));
-    match key.and_then(|key| schema.parse_sort_key(&key.sk)) {
-        Some(SortKey::Ancestor { depth, .. }) => depth,
-        _ => 0,
-    }
-}
-
-fn is_in_trash(lineage: &Stored) -> bool {
-    lineage.lineage().is_some_and(|lineage| lineage.placement.trash.is_in())
-}
-
-/// How deep a node is by its lineage; `None` where the lineage doesn't say what the base record says.
-fn depth_of(edge: &Edge, lineage: &Stored) -> Option<usize> {
-    match (&edge.parent, lineage.lineage()) {
-        (None, _) => Some(0),
-        (Some(parent), Some(lineage)) if lineage.placement.ancestors.first() == Some(parent) => {
-            Some(lineage.placement.ancestors.len())
-        }
-        _ => None,
-    }
 }

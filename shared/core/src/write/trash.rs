@@ -21,7 +21,7 @@ use crate::request::Action;
 pub(super) async fn put_into_trash(io: &Io, attempts: &mut Attempts<'_>, node: &NodeRef) -> Result<Outcome, Stop> {
     let schema = &attempts.context.settings.schema;
     loop {
-        let read = io.read(Need::keys(std::iter::once(schema.node_key(node)).chain(attempts.claim_key()))).await?;
+        let read = io.read(Need::keys(std::iter::once(schema.node_key(node)).chain(attempts.key_claim_key()))).await?;
         let before = read.shared(&schema.node_key(node))?;
         if let Some(outcome) = attempts.settle(before, Trace::None, &read)? {
             return Ok(outcome);

@@ -24,7 +24,7 @@ pub struct Caller {
     pub lacks: Lacks,
 }
 
-/// Which claim names a caller's tenant.
+/// The claim of a caller's token that names the caller's tenant.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Authority {
     /// The authorizer's claim that names the tenant; `None` if the deployment has no tenants.

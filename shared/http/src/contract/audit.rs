@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-/// How far the auditor has come, and what it has found. Where the deployment keeps tenants apart, the times alone: the
-/// numbers are those of the whole table.
+/// How far the auditor has come, and what it has found. A deployment that keeps tenants apart shows the times alone,
+/// because the numbers are those of the whole table.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct AuditBody {
     /// Everything that stood in the table at this time has been compared since, but for what still changed whenever it
@@ -73,7 +73,7 @@ pub struct PassBody {
     pub healed: u64,
     /// How many of them were left as they are.
     pub left: u64,
-    /// How much changed for as long as the auditor waits. No look can say whether it is right; the log has its keys.
+    /// How many items changed all the time while the auditor waited, so it couldn't judge them. The log has their keys.
     pub still_changing: u64,
     /// How many suspects there was no room for. The pass isn't whole then, and `right_as_of` stays.
     pub skipped: u64,

@@ -79,7 +79,7 @@ pub struct AboveBody {
     /// The id of the farthest of them; that of the node itself if there are none.
     #[schema(min_length = 1, max_length = 1014)]
     pub top: String,
-    /// What is above that one. Nothing that is missing there grants or hands down anything.
+    /// Why the chain ends there. A node that is missing grants nothing and hands down nothing.
     pub ends: AboveEnds,
     /// True if the node is in the trash. Its former parent isn't above it then.
     pub in_trash: bool,

@@ -84,11 +84,11 @@ pub struct NodeBody {
 /// How a node was put into the trash.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct TrashedBody {
-    /// When. Absent if the record doesn't say it as the API writes it.
+    /// When the node was put into the trash. Absent if another client has written this time in a form of its own.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
     pub at: Option<String>,
-    /// Who, as the authorizer names the caller.
+    /// Who put it there: the caller's name as the authorizer gives it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("arn:aws:iam::111122223333:user/anna"))]
     pub by: Option<String>,
@@ -109,9 +109,9 @@ impl From<Trashed> for TrashedBody {
 /// Several nodes that were asked for by their ids.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
 pub struct NodesBody {
-    /// The nodes that there are, in the order of the ids.
+    /// The nodes that were found, in the order of the ids.
     pub items: Vec<NodeBody>,
-    /// The ids that there is no node of, as far as this page goes, or none that can be understood.
+    /// The ids of this page without a node, or with a record that can't be read.
     pub missing: Vec<String>,
     /// The position of the next page: pass it as `cursor`. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -308,8 +308,8 @@ impl ToSchema for PlaceBody {
         };
         let beside = ObjectBuilder::new()
             .schema_type(Type::Object)
-            .property("before", id("The sibling that is the next one afterwards."))
-            .property("after", id("The sibling that is the one before afterwards."))
+            .property("before", id("The sibling that follows the node afterwards."))
+            .property("after", id("The sibling that precedes the node afterwards."))
             .min_properties(Some(1))
             .max_properties(Some(1))
             .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))

@@ -265,7 +265,7 @@ pub struct TreeBody {
 /// A number of nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct CountBody {
-    /// How many nodes there are, or, where there is a cursor, how many were counted so far since the last one.
+    /// How many nodes this answer counts: those since the cursor that was passed.
     pub count: u64,
     /// Where to count on. Add the counts of all answers.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -354,8 +354,8 @@ pub struct FanoutBody {
     pub below: Option<BelowBody>,
 }
 
-/// How far what is below a node is placed by the node's own place, after a move or a change of its segment. What is
-/// created or moved there meanwhile isn't counted.
+/// After a move, or a change of a node's segment: how many of the nodes below it stand where they belong by now. Nodes
+/// that are created or moved there meanwhile aren't counted.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct BelowBody {
     /// True if all of it is, and the node's own rows are up to date.

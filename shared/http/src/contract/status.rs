@@ -23,7 +23,7 @@ pub enum HealthStatus {
     Ok,
 }
 
-/// What the API has.
+/// The start page of the API.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 pub struct IndexBody {
     /// The function's version.

@@ -27,8 +27,8 @@ pub fn tag_of(etag: &ETag, numbers: Numbers) -> ETag {
     }
 }
 
-/// Returns the tag of a representation, whatever encoding it was sent for: both are of use to a client that has one of
-/// them.
+/// Returns the tag of a representation, without the suffix of the encoding that it was sent in. A client may have
+/// either tag.
 pub(super) fn of_representation(opaque: &str) -> &str {
     opaque.strip_suffix(GZIP).unwrap_or(opaque)
 }

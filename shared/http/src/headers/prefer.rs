@@ -43,7 +43,7 @@ impl Prefer {
         Ok(Self { wait: wait.unwrap_or_default(), below, minimal, numbers: read_numbers(&text) })
     }
 
-    /// Reads what a read heeds of all preferences: `numbers`.
+    /// Reads the only preference that a read follows: `numbers`.
     ///
     /// # Errors
     /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) for characters other than visible ASCII.

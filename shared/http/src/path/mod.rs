@@ -73,7 +73,7 @@ fn normal_segment(segment: &str) -> Result<String, Problem> {
     }
     let text = segment::tilde_decode(&escaped).map_err(|error| bad_path(&error.to_string()))?;
     let normal = encode_segment(&text);
-    // Whoever may not call a path by a rule of IAM could call it by another spelling.
+    // A rule of IAM forbids a path in one spelling. In another spelling the caller would get past the rule.
     if segment::encode_but_tildes(&escaped) == normal {
         Ok(normal)
     } else {

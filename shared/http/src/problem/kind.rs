@@ -120,7 +120,7 @@ impl Kind {
         Self::Internal,
     ];
 
-    /// When the same request may come out otherwise, in seconds; `None` if that takes another request.
+    /// After how many seconds the same request may succeed. `None` if only another request can.
     #[must_use]
     pub fn retry_after(self) -> Option<u8> {
         match self {
@@ -205,9 +205,9 @@ impl Kind {
             Self::NotYetPlaced => ("not-yet-placed", "The node's rows aren't up to date yet"),
             Self::Cycle => ("cycle", "A node can't be below itself"),
             Self::Deleting => ("deleting", "The node is being deleted"),
-            Self::InTrash => ("in-trash", "It is in the trash"),
-            Self::NotInTrash => ("not-in-trash", "It isn't in the trash"),
-            Self::NoWayBack => ("no-way-back", "It can't go back where it was"),
+            Self::InTrash => ("in-trash", "The node is in the trash"),
+            Self::NotInTrash => ("not-in-trash", "The node isn't in the trash"),
+            Self::NoWayBack => ("no-way-back", "The node can't go back to its former parent"),
             Self::NotASibling => ("not-a-sibling", "The node isn't a child of that parent"),
             Self::NoRoom => ("no-room", "There is no room at that place"),
             Self::Contended => ("contended", "Others change the same nodes"),
@@ -222,9 +222,9 @@ impl Kind {
             Self::BadValue => ("bad-value", "The value can't be kept"),
             Self::ItemTooLarge => ("item-too-large", "The item is too large"),
             Self::IdempotencyMismatch => ("idempotency-mismatch", "The key was used with another body"),
-            Self::OutcomeUnknown => ("outcome-unknown", "It may have been done or not"),
-            Self::Unavailable => ("unavailable", "Not at this moment"),
-            Self::Internal => ("internal", "Something went wrong here"),
+            Self::OutcomeUnknown => ("outcome-unknown", "The write may have been carried out, or not"),
+            Self::Unavailable => ("unavailable", "The service can't answer now"),
+            Self::Internal => ("internal", "The service has a fault"),
         }
     }
 }

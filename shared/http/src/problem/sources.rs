@@ -35,7 +35,7 @@ impl From<TableError> for Problem {
             }
             ErrorKind::Refuse if error.is_too_large() => {
                 tracing::warn!(%error, "the table refuses a request");
-                let detail = "what has to be written at once has more than 16 MB as JSON; make the item smaller, or have fewer of them changed at once";
+                let detail = "the writes of this request have more than 16 MB as JSON together; make the item smaller, or change fewer items at once";
                 Self::new(Kind::ItemTooLarge, detail)
             }
             ErrorKind::Refuse => {

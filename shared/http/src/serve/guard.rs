@@ -17,7 +17,7 @@ use axum::http::{HeaderMap, Uri};
 use axum::http::{HeaderName, HeaderValue};
 use thiserror::Error;
 
-/// Whose page sends a request, what for, and what shall come of it. Pages can't set these
+/// Which page sends a request, and for what use. Pages can't set these headers
 /// ([Fetch Metadata](https://www.w3.org/TR/fetch-metadata/)).
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");

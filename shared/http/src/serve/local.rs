@@ -34,7 +34,7 @@ const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 /// left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
-/// What stands before the API on a port of this machine.
+/// The guard, the gate and the pages in front of the API on a local port.
 #[derive(Clone, Default)]
 pub struct Front {
     /// Whom the port answers; without it everybody.
@@ -53,7 +53,7 @@ pub type Gate = Arc<dyn Fn(&Request) -> Result<(), Problem> + Send + Sync>;
 pub struct Pages {
     /// The first segment of their paths, such as `/explorer`. No call of the API has it.
     pub prefix: &'static str,
-    /// What answers.
+    /// The router that answers these paths.
     pub router: Router,
 }
 

@@ -27,7 +27,7 @@ pub struct Options {
     /// The origins whose scripts may read the answers, such as `https://app.example.com`, or `*` for all. If there are
     /// none, CORS is off.
     pub cors_origins: Vec<String>,
-    /// Which claim names a caller's tenant.
+    /// The claim of a caller's token that names the caller's tenant.
     pub authority: Authority,
     /// The prefix that a custom domain's mapping adds to every path, such as `/trees`; empty for none. A stage's prefix
     /// is known from the event.

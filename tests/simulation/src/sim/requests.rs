@@ -268,13 +268,13 @@ pub(super) fn request(
             ),
             seconds,
             by: "somebody".to_owned(),
-            turn: Tiebreak::new(seconds * 1_000_000 + number, &token),
+            tiebreak: Tiebreak::new(seconds * 1_000_000 + number, &token),
             token,
         };
-        let answer = async |command: &Command, request: &Request, since: usize, ahead: Option<&mut Prefetched>| {
+        let answer = async |command: &Command, request: &Request, since: usize, prefetched: Option<&mut Prefetched>| {
             let asking = Asking::Api(Box::new(command.clone()));
             calls.lock().unwrap().history.called(invocation, asking, request.clone(), since);
-            let answer = writer.write_once(command, request, ahead).await;
+            let answer = writer.write_once(command, request, prefetched).await;
             calls.lock().unwrap().history.answered(invocation, answer);
         };
         let since = calls.lock().unwrap().seen_since();
@@ -284,12 +284,13 @@ pub(super) fn request(
                     .zip(operations)
                     .map(|(part, operation)| operation.command(number + 100 * part, values))
                     .collect();
-                let mut ahead = Prefetched::default();
-                writer.read_ahead(&commands.iter().collect::<Vec<_>>(), &mut ahead).await;
+                let mut prefetched = Prefetched::default();
+                writer.read_ahead(&commands.iter().collect::<Vec<_>>(), &mut prefetched).await;
                 for (part, command) in (0..).zip(&commands) {
                     let token = format!("{} part {part}", stamp.token);
-                    let request = Request::new(Stamp { token, turn: Tiebreak { part, ..stamp.turn }, ..stamp.clone() });
-                    answer(command, &request, since, Some(&mut ahead)).await;
+                    let request =
+                        Request::new(Stamp { token, tiebreak: Tiebreak { part, ..stamp.tiebreak }, ..stamp.clone() });
+                    answer(command, &request, since, Some(&mut prefetched)).await;
                 }
             }
             Asked::Import(nodes) => {

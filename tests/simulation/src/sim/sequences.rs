@@ -273,7 +273,7 @@ impl World {
             seconds: self.now(),
             by: "somebody".to_owned(),
             token: format!("t{}", self.number),
-            turn: Tiebreak::new(self.number, ""),
+            tiebreak: Tiebreak::new(self.number, ""),
         };
         let idempotency = Idempotency { tenant: None, hash: key.to_owned(), fingerprint: "f".to_owned() };
         let request = Request { idempotency: Some(idempotency), ..Request::new(stamp) };

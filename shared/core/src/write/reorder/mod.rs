@@ -34,7 +34,7 @@ pub(super) struct FindSpot<'a> {
     siblings: Siblings<'a>,
     rules: Rules,
     stamp: &'a Stamp,
-    turn: Tiebreak,
+    tiebreak: Tiebreak,
     parent: Option<Id>,
     spot: &'a Spot,
     placed: Vec<Placed>,
@@ -154,13 +154,13 @@ impl<'a> FindSpot<'a> {
         }
         let start = anchored.as_ref().map_or(Start::End, Start::Sibling);
         let walk = siblings.walk(parent.as_ref(), way, &start, placed)?;
-        let mut turn = stamp.turn;
+        let mut tiebreak = stamp.tiebreak;
         // Another request may have given the anchor a value.
         let slice = slice.filter(|_| anchored.as_ref().is_none_or(|anchor| !anchor.has_value()));
         let looking = match slice {
             None => Phase::Nearest,
             Some(Slice { last, number }) => {
-                turn.micros += number;
+                tiebreak.micros += number;
                 let on = siblings.walk(parent.as_ref(), Way::Up, &Start::UnvaluedAfter(&last.id), placed)?;
                 Phase::Unvalued(on, Some(last.clone()))
             }
@@ -169,7 +169,7 @@ impl<'a> FindSpot<'a> {
             siblings,
             rules,
             stamp,
-            turn,
+            tiebreak,
             parent,
             spot,
             placed: placed.to_vec(),
@@ -353,7 +353,7 @@ impl<'a> FindSpot<'a> {
             Way::Up => (self.low(beyond), self.high(near)?.map(str::to_owned)),
         };
         let floor = if self.way == Way::Up && low.is_none() { order_key::floor(text) } else { None };
-        let seed = self.turn.seed.wrapping_add(self.turn.part.into());
+        let seed = self.tiebreak.seed.wrapping_add(self.tiebreak.part.into());
         Ok(order_key::spread(low.or(floor.as_deref()), high.as_deref(), changed + 2, seed))
     }
 
@@ -385,7 +385,7 @@ impl<'a> FindSpot<'a> {
         for sibling in &unvalued[..count] {
             self.siblings.text_or_none(sibling)?;
         }
-        let values = self.after_all(self.low(last), count, self.turn.seed).ok_or_else(|| self.no_room())?;
+        let values = self.after_all(self.low(last), count, self.tiebreak.seed).ok_or_else(|| self.no_room())?;
         let moves = self.moves(&unvalued[..count], &values);
         let places = moves.iter().map(|(_, place, _)| place);
         if !last.map(|last| &last.place).into_iter().chain(places).is_sorted_by(|a, b| a < b) {
@@ -438,17 +438,17 @@ impl<'a> FindSpot<'a> {
         for sibling in siblings {
             self.siblings.text_or_none(sibling)?;
         }
-        let (count, turn) = (siblings.len() + 1, &self.turn);
-        let seed = turn.seed.wrapping_add(turn.part.into());
+        let (count, tiebreak) = (siblings.len() + 1, &self.tiebreak);
+        let seed = tiebreak.seed.wrapping_add(tiebreak.part.into());
         let anchor = self.anchor.as_ref().map(|anchor| self.siblings.text_or_none(anchor)).transpose()?.flatten();
         let low = self.low(beyond);
         let is_short = |values: &Vec<String>| values.iter().all(|value| value.len() <= CROWDED_BYTES);
         Ok(match (self.spot, anchor) {
-            (Spot::First, _) => order_key::first(self.high(beyond)?, turn).map(|value| vec![value]),
+            (Spot::First, _) => order_key::first(self.high(beyond)?, tiebreak).map(|value| vec![value]),
             (Spot::Last, _) => self.after_all(low, count, seed),
             (Spot::After(_), Some(text)) => match self.high(beyond)? {
                 Some(high) => {
-                    let one = order_key::right_after(text, high, turn).filter(|_| count == 1);
+                    let one = order_key::right_after(text, high, tiebreak).filter(|_| count == 1);
                     shorter(order_key::spread(Some(text), Some(high), count, seed), one, high)
                 }
                 None => order_key::ceiling(text)
@@ -458,13 +458,13 @@ impl<'a> FindSpot<'a> {
             },
             (Spot::Before(_), Some(text)) => match low {
                 Some(low) => {
-                    let one = order_key::right_before(low, text, turn).filter(|_| count == 1);
+                    let one = order_key::right_before(low, text, tiebreak).filter(|_| count == 1);
                     shorter(order_key::spread(Some(low), Some(text), count, seed), one, low)
                 }
                 None => order_key::floor(text)
                     .and_then(|floor| order_key::spread(Some(&floor), Some(text), count, seed))
                     .filter(is_short)
-                    .or_else(|| before_all(text, count, turn)),
+                    .or_else(|| before_all(text, count, tiebreak)),
             },
             // The anchor has no value. It gets one if something is to come after it.
             (Spot::After(_), None) => self.after_all(low, count + 1, seed),
@@ -478,7 +478,7 @@ impl<'a> FindSpot<'a> {
         if !self.rules.keeps(Rule::LastByTime) {
             return order_key::spread(text, None, count, seed);
         }
-        let least = order_key::last(text, &self.turn);
+        let least = order_key::last(text, &self.tiebreak);
         let others = order_key::spread(Some(&least), Some(&order_key::ceiling(&least)?), count - 1, seed)?;
         Some(std::iter::once(least).chain(others).collect())
     }
@@ -580,9 +580,9 @@ fn longest(values: &[String]) -> usize {
 
 /// Returns `count` values that sort before `text`; nodes that are put first later sort before them. `None` if there is
 /// no room.
-fn before_all(text: &str, count: usize, turn: &Tiebreak) -> Option<Vec<String>> {
-    let greatest = order_key::first(Some(text), turn)?;
-    let mut values = order_key::spread(Some(&order_key::floor(&greatest)?), Some(&greatest), count - 1, turn.seed)?;
+fn before_all(text: &str, count: usize, tiebreak: &Tiebreak) -> Option<Vec<String>> {
+    let greatest = order_key::first(Some(text), tiebreak)?;
+    let mut values = order_key::spread(Some(&order_key::floor(&greatest)?), Some(&greatest), count - 1, tiebreak.seed)?;
     values.push(greatest);
     Some(values)
 }

@@ -38,9 +38,9 @@ const NOISE_DIGITS: u32 = 2;
 const FINER_DIGITS: usize = 3;
 
 /// Returns a text that sorts after all existing ones: `above` is the greatest of them.
-pub(in crate::write) fn last(above: Option<&str>, turn: &Tiebreak) -> String {
-    let part = u64::from(turn.part);
-    let tail = tail(LAST, turn.micros, turn.seed, part);
+pub(in crate::write) fn last(above: Option<&str>, tiebreak: &Tiebreak) -> String {
+    let part = u64::from(tiebreak.part);
+    let tail = tail(LAST, tiebreak.micros, tiebreak.seed, part);
     let (mut key, mut rest) = (String::new(), above.unwrap_or_default());
     // Clocks differ a little. A time ahead of ours is a prefix, below which times go on.
     while *tail <= *rest {
@@ -52,9 +52,9 @@ pub(in crate::write) fn last(above: Option<&str>, turn: &Tiebreak) -> String {
 }
 
 /// A text before all that there are: `below` is the least of them. `None` if nothing sorts before it.
-pub(in crate::write) fn first(below: Option<&str>, turn: &Tiebreak) -> Option<String> {
-    let part = (BASE * (BASE - 1) - 1).saturating_sub(turn.part.into());
-    let tail = tail(FIRST, BASE.pow(CLOCK_DIGITS) - 1 - turn.micros % BASE.pow(CLOCK_DIGITS), turn.seed, part);
+pub(in crate::write) fn first(below: Option<&str>, tiebreak: &Tiebreak) -> Option<String> {
+    let part = (BASE * (BASE - 1) - 1).saturating_sub(tiebreak.part.into());
+    let tail = tail(FIRST, BASE.pow(CLOCK_DIGITS) - 1 - tiebreak.micros % BASE.pow(CLOCK_DIGITS), tiebreak.seed, part);
     let Some(mut rest) = below else { return Some(tail) };
     let mut key = String::new();
     while *tail >= *rest {
@@ -141,10 +141,10 @@ fn rank(character: char) -> u64 {
 
 /// A text between two others such that the next one between the first and it, at a later time, is no longer. `None` if
 /// none of this kind fits.
-pub(in crate::write) fn right_after(low: &str, high: &str, turn: &Tiebreak) -> Option<String> {
+pub(in crate::write) fn right_after(low: &str, high: &str, tiebreak: &Tiebreak) -> Option<String> {
     let mut at = 0;
     while at < high.len() {
-        let text = format!("{}{}", &high[..at], first(Some(&high[at..]), turn)?);
+        let text = format!("{}{}", &high[..at], first(Some(&high[at..]), tiebreak)?);
         if *text > *low {
             return Some(text);
         }
@@ -155,10 +155,10 @@ pub(in crate::write) fn right_after(low: &str, high: &str, turn: &Tiebreak) -> O
 
 /// A text between two others such that the next one between it and the second, at a later time, is no longer. `None` if
 /// none of this kind fits.
-pub(in crate::write) fn right_before(low: &str, high: &str, turn: &Tiebreak) -> Option<String> {
+pub(in crate::write) fn right_before(low: &str, high: &str, tiebreak: &Tiebreak) -> Option<String> {
     let mut at = 0;
     loop {
-        let text = format!("{}{}", &low[..at], last(Some(&low[at..]), turn));
+        let text = format!("{}{}", &low[..at], last(Some(&low[at..]), tiebreak));
         if *text < *high {
             return Some(text);
         }

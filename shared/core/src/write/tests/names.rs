@@ -8,7 +8,7 @@ use crate::keys::ItemKey;
 use crate::model::{DELETING, DeletionMode, Item, NameClaim, TRASHED, UniqueNames, text, text_of};
 use crate::plan::{Need, Rule, Rules};
 use crate::write::{
-    Children, Command, Content, Context, Limits, Patch, Prefetched, Refusal, Request, Wanted, write_once,
+    Children, Command, Content, Context, FirstReads, Limits, Patch, Prefetched, Refusal, Request, write_once,
 };
 
 fn world(drawn: &str, names: UniqueNames) -> World {
@@ -318,15 +318,15 @@ fn in_a_batch_names_of_operations_before_count() {
     let settings = world.settings.clone();
     let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
     let commands: Vec<&Command> = commands.iter().collect();
-    let wanted = Wanted::of(context, &commands);
+    let wanted = FirstReads::of(context, &commands);
     assert!(wanted.keys.contains(&claim_key("p", "x")), "claims are read ahead");
     let read = world.read(Need::keys(wanted.keys.iter().cloned()));
-    let mut ahead = Prefetched::default();
-    ahead.learn(&commands, wanted, read, Vec::new(), &settings.schema);
+    let mut prefetched = Prefetched::default();
+    prefetched.learn(&commands, wanted, read, Vec::new(), &settings.schema);
     let mut answers = Vec::new();
     for command in commands {
         let request = Request::new(stamp(&token(), 1_000));
-        let answer = world.run(&mut write_once(context, command, &request, Some(&mut ahead))).1.unwrap();
+        let answer = world.run(&mut write_once(context, command, &request, Some(&mut prefetched))).1.unwrap();
         answers.push(match answer {
             Ok(_) => "done".to_owned(),
             Err(Refusal::NameTaken { id, .. }) => format!("taken by {id}"),

@@ -4,7 +4,9 @@ use super::steps::{append, create, delete, id, moved, named_record, print_outcom
 use crate::fanout::tests::world::{World, node, print_key};
 use crate::model::{DeletionMode, SiblingOrder};
 use crate::plan::{Facts, Need, Plan, Rules, Step};
-use crate::write::{Children, Command, Content, Context, Limits, Patch, Prefetched, Request, Spot, Wanted, write_once};
+use crate::write::{
+    Children, Command, Content, Context, FirstReads, Limits, Patch, Prefetched, Request, Spot, write_once,
+};
 
 /// Reads ahead for commands, lets another client do something, and carries the commands out. Returns the steps.
 fn steps(world: &mut World, commands: &[Command], meanwhile: impl FnOnce(&mut World)) -> Vec<String> {
@@ -12,12 +14,12 @@ fn steps(world: &mut World, commands: &[Command], meanwhile: impl FnOnce(&mut Wo
     let limits = Limits { attempts_max: 3, revision_page_items_max: 2, ..Limits::default() };
     let context = Context { settings: &settings, limits, rules: Rules::default() };
     let commands: Vec<&Command> = commands.iter().collect();
-    let (mut ahead, line) = read_ahead(world, context, &commands);
+    let (mut prefetched, line) = read_ahead(world, context, &commands);
     let mut lines = vec![line];
     meanwhile(world);
     for (number, command) in commands.into_iter().enumerate() {
         let request = Request::new(stamp(&format!("t{number}"), 1_000));
-        let (steps, done) = world.run(&mut write_once(context, command, &request, Some(&mut ahead)));
+        let (steps, done) = world.run(&mut write_once(context, command, &request, Some(&mut prefetched)));
         lines.extend(steps);
         lines.push(match done.unwrap() {
             Ok(answered) => print_outcome(&answered.outcome),
@@ -29,15 +31,15 @@ fn steps(world: &mut World, commands: &[Command], meanwhile: impl FnOnce(&mut Wo
 
 /// What is known ahead of these commands, and the step by which it was read.
 fn read_ahead(world: &World, context: Context<'_>, commands: &[&Command]) -> (Prefetched, String) {
-    let wanted = Wanted::of(context, commands);
+    let wanted = FirstReads::of(context, commands);
     let keys: Vec<String> = wanted.keys.iter().map(print_key).collect();
     let lists = wanted.queries.iter().map(|query| format!("; list {} {}", query.pk, query.range.from));
     let line = format!("ahead {}{}", keys.join(", "), lists.collect::<String>());
     let read = world.read(Need::keys(wanted.keys.iter().cloned()));
     let pages = wanted.queries.iter().map(|query| world.read(Need::page(query.clone())).page).collect();
-    let mut ahead = Prefetched::default();
-    ahead.learn(commands, wanted, read, pages, &context.settings.schema);
-    (ahead, line)
+    let mut prefetched = Prefetched::default();
+    prefetched.learn(commands, wanted, read, pages, &context.settings.schema);
+    (prefetched, line)
 }
 
 #[track_caller]
@@ -233,9 +235,9 @@ fn after_an_attempt_without_an_answer_nothing_that_was_read_ahead_counts() {
     let commands = [replace("other", "x"), create("n", false, Some("x"))];
     let settings = world.settings.clone();
     let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
-    let (mut ahead, _) = read_ahead(&world, context, &commands.iter().collect::<Vec<_>>());
+    let (mut prefetched, _) = read_ahead(&world, context, &commands.iter().collect::<Vec<_>>());
     let request = Request::new(stamp("ours", 1_000));
-    let mut first = write_once(context, &commands[0], &request, Some(&mut ahead));
+    let mut first = write_once(context, &commands[0], &request, Some(&mut prefetched));
     let mut facts = Facts::None;
     loop {
         facts = match first.next(facts).unwrap() {
@@ -250,6 +252,6 @@ fn after_an_attempt_without_an_answer_nothing_that_was_read_ahead_counts() {
         };
     }
     drop(first);
-    let mut second = write_once(context, &commands[1], &request, Some(&mut ahead));
+    let mut second = write_once(context, &commands[1], &request, Some(&mut prefetched));
     assert!(matches!(second.next(Facts::None), Ok(Step::Need(_))));
 }

@@ -10,8 +10,8 @@ use crate::write::{
 };
 
 pub(super) fn stamp(token: &str, seconds: u64) -> Stamp {
-    let turn = Tiebreak::new(seconds * 1_000_000, token);
-    Stamp { at: "now".to_owned(), seconds, by: "anna".to_owned(), token: token.to_owned(), turn }
+    let tiebreak = Tiebreak::new(seconds * 1_000_000, token);
+    Stamp { at: "now".to_owned(), seconds, by: "anna".to_owned(), token: token.to_owned(), tiebreak }
 }
 
 pub(super) fn request() -> Request {

@@ -29,7 +29,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             and with an id of your own 1 read unit per 4 KB of the id's newest 25 revisions. \
             Where siblings have names of their own (`UNIQUE_NAMES`) it is a \
             transaction as well, with 1 read unit more below a parent, and answers 409 if a sibling has the name: \
-            `segment`, or the id. In a `PUT` or a `PATCH` so is what gives the node another name or another parent, with 2 write units more for the name that it leaves.",
+            `segment`, or the id. A `PUT` or a `PATCH` that gives the node another name or another parent is one, too, with 2 write units more for the name that it leaves.",
         parameters: &[parameters::if_match, parameters::if_none_match, parameters::prefer, parameters::idempotency_key],
         body: Some(Body::json::<CreateNode>(|| {
             json!({

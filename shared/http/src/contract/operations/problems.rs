@@ -9,7 +9,7 @@ use crate::problem::{Kind, MEDIA_TYPE};
 pub(super) const LIST: &[u16] = &[400, 403, 404, 409, 422, 500, 503];
 /// The problems of a question about one thing.
 pub(super) const STATE: &[u16] = &[400, 403, 404, 422, 500, 503];
-/// The problems of a list that no key is asked for.
+/// The problems of a list that isn't about one node.
 pub(super) const ROOTS: &[u16] = &[400, 403, 404, 409, 500, 503];
 /// The problems of the audit's state.
 pub(super) const AUDIT: &[u16] = &[400, 403, 404, 500, 503];

@@ -199,19 +199,20 @@ pub(super) async fn run(
     let limits = Limits { attempts_max: 12, revision_page_items_max: 2, ..Limits::default() };
     let writer = Writer::new(&session, &settings).with(limits, rules);
     let commands: Vec<Command> = operations.iter().map(|(number, operation)| operation.command(*number)).collect();
-    let mut ahead = Prefetched::default();
+    let mut prefetched = Prefetched::default();
     let since = calls.lock().unwrap().history.now();
-    writer.read_ahead(&commands.iter().collect::<Vec<_>>(), &mut ahead).await;
+    writer.read_ahead(&commands.iter().collect::<Vec<_>>(), &mut prefetched).await;
     let mut answers = Vec::new();
     for ((number, _), command) in operations.into_iter().zip(&commands) {
         let seconds = calls.lock().unwrap().now;
         let at = format!("2026-01-01T00:00:00.{number:03}Z");
-        let stamp = Stamp { at, seconds, by: "simulation".to_owned(), token: token(number), turn: Tiebreak::default() };
+        let stamp =
+            Stamp { at, seconds, by: "simulation".to_owned(), token: token(number), tiebreak: Tiebreak::default() };
         let idempotency = has_key(number).then(|| idempotency(number));
         let request = Request { idempotency, ..Request::new(stamp) };
         let asking = Asking::Api(Box::new(command.clone()));
         calls.lock().unwrap().history.called(invocation, asking, request.clone(), since);
-        let done = writer.write_once(command, &request, Some(&mut ahead)).await;
+        let done = writer.write_once(command, &request, Some(&mut prefetched)).await;
         calls.lock().unwrap().history.answered(invocation, done.clone());
         let answer = match done.map(|answered| answered.outcome) {
             Ok(Outcome::Node { item, .. }) => Answer::Written { item, version: None },
