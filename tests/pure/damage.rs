@@ -3,13 +3,18 @@
 //! `SAPWOOD_SCHEDULES=1000000` runs so many; `SAPWOOD_SEED=17` replays one.
 
 use std::collections::BTreeSet;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 use sapwood_core::audit::{Difference, Kind, Mended, Subject, look, mend};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
-use sapwood_core::model::text;
+use sapwood_core::model::{AttributeValue, Item, text};
 use sapwood_core::plan::{Context, Facts, Limits, Plan, Read, Rule, Rules, Run, Step};
-use sapwood_table::Client;
+use sapwood_engine::audit::Audit;
+use sapwood_table::{Client, RetryPolicy, TableError};
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
+use sapwood_tests::intercept::{Intercept, Observer, Request};
+use sapwood_tests::memory::MemoryTable;
 use sapwood_tests::seeds::seeds;
 use sapwood_tests::sim::{Profile, Writers, run as schedule, run_auditor, run_damage, search};
 
@@ -174,4 +179,69 @@ fn the_auditor_mends_whatever_is_damaged_and_a_pass_that_has_ended_means_right()
         Ok(steps) => println!("{count} audited tables, {steps} steps, all mended"),
         Err(fault) => panic!("{}\nreplay it with SAPWOOD_SEED={}", fault.what.join("\n"), fault.seed),
     }
+}
+
+/// Has the first put of a copy get no answer, as if it were still on its way.
+#[derive(Default)]
+struct LosesFirstCopy(Mutex<Option<Item>>);
+
+impl Observer for &LosesFirstCopy {
+    async fn before(&self, _: &Request<'_>) {}
+
+    fn refuses(&self, request: &Request<'_>) -> Option<TableError> {
+        let mut lost = self.0.lock().unwrap();
+        let Request::Put(item) = request else { return None };
+        lost.is_none().then(|| {
+            *lost = Some(Item::clone(item));
+            TableError::unanswered("on its way")
+        })
+    }
+}
+
+/// While a repair waits for what may come late, the revision is amended, its copy follows, and then the lost put comes.
+struct Meanwhile<'a> {
+    table: &'a MemoryTable,
+    lost: &'a LosesFirstCopy,
+    is_over: AtomicBool,
+}
+
+impl RetryPolicy for Meanwhile<'_> {
+    async fn wait(&self, attempt: u32) -> bool {
+        if attempt > 0 && !self.is_over.swap(true, Ordering::SeqCst) {
+            let mut memory = self.table.0.lock().unwrap();
+            let lost = self.lost.0.lock().unwrap().clone().unwrap();
+            let (revision, copy) = (ItemKey::new("n", "v003_Audit"), ItemKey::new("n", "v0_Audit"));
+            for key in [&revision, &copy] {
+                let mut amended = memory.get(key).cloned().unwrap();
+                amended.insert("text".to_owned(), text("amended"));
+                memory.write(key, Some(amended));
+            }
+            memory.write(&copy, Some(lost));
+        }
+        true
+    }
+}
+
+#[test]
+fn a_repair_whose_write_may_come_late_looks_again() {
+    let mut fixture = Fixture::default();
+    fixture.put_node("n", None, &[]);
+    let (revision, copy) = (ItemKey::new("n", "v003_Audit"), ItemKey::new("n", "v0_Audit"));
+    let of = |key: &ItemKey, said: &str| {
+        Item::from([("PK", &*key.pk), ("SK", &*key.sk), ("text", said)].map(|(name, of)| (name.to_owned(), text(of))))
+    };
+    let mut wrong = of(&copy, "wrong");
+    wrong.insert("_version".to_owned(), AttributeValue::N("3".to_owned()));
+    for (key, item) in [(&revision, of(&revision, "first")), (&copy, wrong)] {
+        fixture.table().0.lock().unwrap().write(key, Some(item));
+    }
+    let lost = LosesFirstCopy::default();
+    let policy = Meanwhile { table: fixture.table(), lost: &lost, is_over: AtomicBool::new(false) };
+    let table = Intercept { table: fixture.table().clone(), observer: &lost };
+    let client = Client::new(&table, &policy, fixture.schema());
+    let difference = Difference::unseen(Kind::CopyWrong, copy.clone(), Id::new("n").unwrap().into());
+    let mended = at_once(Audit::new(&client, fixture.settings()).mend(difference, "1".to_owned(), Rules::default()));
+    assert!(policy.is_over.load(Ordering::SeqCst), "{mended:?}");
+    let copied = fixture.table().0.lock().unwrap().get(&copy).cloned().unwrap();
+    assert_eq!(copied["text"], text("amended"), "{mended:?}");
 }

@@ -11,12 +11,13 @@ use std::time::Duration;
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{
-    AttributeValue, BORN, DELETING, DeletionMark, DeletionMode, ITEM_BYTES_MAX, Item, UNDER, Under, answered_bytes,
-    item_bytes, text,
+    AttributeValue, BORN, Copied, DELETING, DeletionMark, DeletionMode, ITEM_BYTES_MAX, Item, Latest, Settings, UNDER,
+    Under, answered_bytes, item_bytes, text,
 };
 use sapwood_core::plan::WritesKind;
 use sapwood_engine::fanout::{Fanout, Limits, Report, Run};
-use sapwood_engine::query::{ListOptions, Order, Reader};
+use sapwood_engine::query::{Fields, ListOptions, Mode, Order, ReadError, Reader};
+use sapwood_engine::write::{Command, Patch, Prefetched, Writer};
 use sapwood_table::{
     ANSWER_BYTES_MAX, Action, Client, Condition, DynamoTable, ErrorKind, Found, Page, Query, ReadOptions, Reply,
     RetryPolicy, Table, TableError, Transacted, Update, Write,
@@ -24,6 +25,7 @@ use sapwood_table::{
 use sapwood_tests::fixture::{Fixture, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::memory::{MemoryTable, Patient};
+use sapwood_tests::oracle::Oracle;
 use sapwood_tests::shapes::wide_item;
 
 /// A table whose answers are counted. As DynamoDB's are, one of too many bytes isn't read.
@@ -360,6 +362,97 @@ fn a_page_of_large_revisions_reads_no_more_than_there_is_room_for_and_remembers_
         }
     }
     assert_eq!(read, 10);
+}
+
+#[test]
+fn large_revisions_that_are_read_by_number_come_a_few_at_a_time() {
+    let fixture = Fixture::default();
+    for version in 1..=12 {
+        let key = ItemKey::new("n", format!("v{version:03}_Audit"));
+        let mut item = Item::from([("PK".to_owned(), text("n")), ("SK".to_owned(), text(&key.sk))]);
+        item.insert("bulk".to_owned(), numbers(20_000));
+        fixture.table().0.lock().unwrap().write(&key, Some(item));
+    }
+    let latest = Latest { node: node("n"), topic: "Audit".to_owned() };
+    for (order, from) in [(Order::Descending, "n12"), (Order::Ascending, "n1")] {
+        let (mut read, mut options) = (Vec::new(), ListOptions { after: Some(from.to_owned()), ..Default::default() });
+        loop {
+            let counted = Counted::new(fixture.table());
+            let client = Client::new(&counted, &Patient, fixture.schema());
+            let page = at_once(Reader::new(&client, fixture.settings()).topic(&latest, order, &options)).unwrap();
+            assert!(counted.most() < 12_000_000, "{} bytes for a page, of 32 MB", counted.most());
+            read.extend(page.items.into_iter().map(|revision| revision.version.number()));
+            match page.next {
+                None => break,
+                next => options.after = next,
+            }
+        }
+        let mut wanted: Vec<u32> = (1..=12).collect();
+        if order == Order::Descending {
+            wanted.reverse();
+        }
+        assert_eq!(read, wanted);
+    }
+}
+
+/// A chain of nodes with large records; `n0` is the root.
+fn large_chain(length: usize) -> Fixture {
+    let settings = Settings { copied: Copied::None, ..Settings::default() };
+    let mut fixture = Fixture::new(settings, Oracle { copied: Some(Vec::new()), ..Oracle::default() });
+    for n in 0..length {
+        let parent = n.checked_sub(1).map(|above| format!("n{above}"));
+        fixture.put_node(&format!("n{n}"), parent.as_deref(), &[("bulk", numbers(20_000))]);
+    }
+    fixture.settle();
+    fixture
+}
+
+#[test]
+fn ancestors_with_large_attributes_come_a_few_at_a_time() {
+    let fixture = large_chain(13);
+    let fields = Fields::only(["bulk".to_owned()]).unwrap();
+    let (mut read, mut options) = (Vec::new(), ListOptions { fields, ..ListOptions::default() });
+    loop {
+        let counted = Counted::new(fixture.table());
+        let client = Client::new(&counted, &Patient, fixture.schema());
+        let page = at_once(Reader::new(&client, fixture.settings()).ancestors(&node("n12"), &options)).unwrap();
+        // The node and its lineage besides.
+        assert!(counted.most() < 14_000_000, "{} bytes for a page, of 32 MB", counted.most());
+        read.extend(page.items.into_iter().map(|ancestor| (ancestor.depth, ancestor.attributes.is_some())));
+        match page.next {
+            None => break,
+            next => options.after = next,
+        }
+    }
+    assert_eq!(read, (1..=12).map(|depth| (depth, true)).collect::<Vec<_>>());
+}
+
+#[test]
+fn values_of_a_chain_are_read_a_few_at_a_time_and_refused_where_they_are_too_many() {
+    let inherited = |length: usize| {
+        let fixture = large_chain(length);
+        let counted = Counted::new(fixture.table());
+        let client = Client::new(&counted, &Patient, fixture.schema());
+        let (reader, last) = (Reader::new(&client, fixture.settings()), node(&format!("n{}", length - 1)));
+        at_once(reader.inherited(&last, ["bulk".to_owned()], Mode::Nearest))
+    };
+    assert_eq!(inherited(8).unwrap().values["bulk"].len(), 1);
+    assert!(matches!(inherited(15), Err(ReadError::TooLarge { .. })));
+}
+
+#[test]
+fn what_a_batch_reads_ahead_has_as_many_bytes_as_an_answer() {
+    let mut fixture = Fixture::default();
+    for n in 0..25 {
+        fixture.put_node(&format!("n{n}"), None, &[("bulk", numbers(20_000))]);
+    }
+    let patch = |n| Command::Patch { node: node(&format!("n{n}")), patch: Patch { clears: true, ..Patch::default() } };
+    let commands: Vec<Command> = (0..25).map(patch).collect();
+    let counted = Counted::new(fixture.table());
+    let client = Client::new(&counted, &Patient, fixture.schema());
+    let writer = Writer::new(&client, fixture.settings());
+    at_once(writer.read_ahead(&commands.iter().collect::<Vec<_>>(), &mut Prefetched::default()));
+    assert!((2_000_000..12_000_000).contains(&counted.most()), "{} bytes, of 68 MB", counted.most());
 }
 
 #[test]

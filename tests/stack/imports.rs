@@ -81,7 +81,7 @@ async fn imported(nodes: usize, order: Order, factor: &str) -> Figures {
 
 /// The number of nodes of an import.
 fn nodes() -> usize {
-    number("IMPORT_NODES").unwrap_or(500) as usize
+    number("IMPORT_NODES").unwrap_or(1_000) as usize
 }
 
 /// Imports with each factor, and with so many requests a node at most. Panics where an import takes more than this. The

@@ -152,6 +152,8 @@ pub enum Rule {
     DeletedRecord,
     /// After an attempt without an answer a write of the API goes on only if its record stands as it was read.
     StandsAsRead,
+    /// After an attempt without an answer, a write that would change nothing writes its record's stamps.
+    AttemptEnds,
     /// A create without an answer is found done, or left unknown, by what a deletion of its node has left.
     CreatedAndDeleted,
     /// A create that is tried again after an attempt without an answer checks that what would tell of that attempt is

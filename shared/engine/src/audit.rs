@@ -17,7 +17,7 @@ use sapwood_core::model::{Item, Settings, key_of};
 use sapwood_core::plan::{Context, Limits, Rule, Rules, Run};
 use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Scan, Scannable, Table, TableError};
 
-use crate::run::run;
+use crate::run::{run, run_settled};
 
 /// Items in a page of a history.
 const HISTORY_PAGE_ITEMS_MAX: usize = 1_000;
@@ -212,7 +212,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     /// # Errors
     /// [`TableError`] if something can't be read or written. The repair can be tried again.
     pub async fn mend(&self, difference: Difference, name: String, rules: Rules) -> Result<Mended, TableError> {
-        run(self.client, mend(self.context(rules), difference, name)).await
+        run_settled(self.client, || mend(self.context(rules), difference.clone(), name.clone())).await
     }
 
     /// Counts the totals of these nodes and of those above them anew, from all that the table's nodes are counted as,
@@ -277,7 +277,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     /// # Errors
     /// [`TableError`] if something can't be read or written. The redrive can be tried again.
     pub async fn redrive(&self, key: ItemKey, name: String, rules: Rules) -> Result<Redriven, TableError> {
-        run(self.client, redrive(self.context(rules), key, name, false)).await
+        run_settled(self.client, || redrive(self.context(rules), key.clone(), name.clone(), false)).await
     }
 
     /// Says what [`Audit::redrive`] would do, and writes nothing.

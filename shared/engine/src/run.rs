@@ -88,7 +88,7 @@ impl<'p, P> Running<'p, P> {
     }
 }
 
-/// Runs a plan to its end.
+/// Runs a plan of the handler to its end.
 pub(crate) async fn drive<T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
     plan: &mut impl Plan<Done = D>,
@@ -229,7 +229,7 @@ async fn read<T: Table, P: RetryPolicy>(
     let items = async {
         match bytes_max {
             None => client.get_many(keys, &options).await,
-            Some(bytes_max) => client.get_within(keys, &options, bytes_max).await,
+            Some(bytes_max) => client.get_within(keys.into_iter().collect(), &options, bytes_max).await,
         }
     };
     let (items, page) = futures::join!(items, page);
@@ -296,16 +296,58 @@ pub(crate) async fn run<T: Table, P: RetryPolicy, D>(
     run_to_end(client, &mut plan).await
 }
 
+/// Runs a plan of a repair. Where one of its writes got no answer, it may be carried out once more, after others have
+/// written: the plan runs again, a moment later, and looks.
+///
+/// # Errors
+/// See [`run`].
+pub(crate) async fn run_settled<T: Table, P: RetryPolicy, L: Plan<Done = D>, D>(
+    client: &Client<'_, T, P>,
+    plan: impl Fn() -> L,
+) -> Result<D, TableError> {
+    let (done, mut may_come_again) = run_telling(client, &mut plan()).await?;
+    for _ in 0..LATE_LOOKS_MAX {
+        if !may_come_again {
+            break;
+        }
+        for _ in 0..LATE_WAITS {
+            if !client.wait(LATE_WAIT).await {
+                return Ok(done);
+            }
+        }
+        (_, may_come_again) = run_telling(client, &mut plan()).await?;
+    }
+    Ok(done)
+}
+
+/// How often a repair looks again because of a write without an answer.
+const LATE_LOOKS_MAX: u32 = 3;
+
+/// The attempt before which is waited, and how often: two seconds on average. DynamoDB may still be at work.
+const LATE_WAIT: u32 = 4;
+const LATE_WAITS: u32 = 5;
+
 /// The same, for whoever asks the plan afterwards how it has ended.
 pub(crate) async fn run_to_end<T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
     plan: &mut impl Plan<Done = D>,
 ) -> Result<D, TableError> {
-    let errors = LastError::default();
-    drive(client, plan, &errors).await.map_err(|_| {
-        let last = errors.0.into_inner().unwrap_or_else(PoisonError::into_inner);
-        last.unwrap_or_else(|| TableError::new(ErrorKind::GiveUp, "the plan wasn't told what it asked for"))
-    })
+    Ok(run_telling(client, plan).await?.0)
+}
+
+/// Runs a plan to its end. Says, too, whether one of its writes got no answer and may be carried out once more.
+async fn run_telling<T: Table, P: RetryPolicy, D>(
+    client: &Client<'_, T, P>,
+    plan: &mut impl Plan<Done = D>,
+) -> Result<(D, bool), TableError> {
+    let (errors, mut running) = (LastError::default(), Running::new(plan));
+    match running.go_on(client, &errors, false).await {
+        Ok(Stop::Done(done)) => Ok((done, running.may_come_again)),
+        Ok(Stop::Touch(_)) | Err(_) => {
+            let last = errors.0.into_inner().unwrap_or_else(PoisonError::into_inner);
+            Err(last.unwrap_or_else(|| TableError::new(ErrorKind::GiveUp, "the plan wasn't told what it asked for")))
+        }
+    }
 }
 
 /// Items as plans share them.

@@ -6,10 +6,11 @@ pub use sapwood_core::write::{
     Refusal, Request, Spot, Stamp, Tags, Tiebreak, Unknown, ValueChange, deletes_revisions,
 };
 
+use sapwood_core::keys::ItemKey;
 use sapwood_core::model::Settings;
 use sapwood_core::plan::{Read, Rules, Task};
 use sapwood_core::write::{Context, FirstReads, begin, import_record, write_once};
-use sapwood_table::{Client, Items, ReadOptions, RetryPolicy, Table, TableError};
+use sapwood_table::{ANSWER_BYTES_MAX, BATCH_GET_KEYS_MAX, Client, Items, ReadOptions, RetryPolicy, Table, TableError};
 use thiserror::Error;
 
 use crate::run::{run, run_to_end, shared};
@@ -88,16 +89,24 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
         }
     }
 
-    /// Reads what these commands need, all at once. A command reads for itself what couldn't be read.
+    /// Reads what these commands need, all at once, as far as it has few bytes. A command reads for itself what is
+    /// left, and what couldn't be read.
     pub async fn read_ahead(&self, commands: &[&Command], prefetched: &mut Prefetched) {
         let wanted = FirstReads::of(self.context, commands);
         let reading = ReadOptions::default();
-        let (items, pages) = futures::join!(
-            self.client.get_many(wanted.keys.clone(), &reading),
+        let keys: Vec<ItemKey> = wanted.keys.iter().cloned().collect();
+        let chunks = keys.chunks(BATCH_GET_KEYS_MAX);
+        let bytes_max = ANSWER_BYTES_MAX / chunks.len().max(1);
+        let chunk = |keys: &[ItemKey]| self.client.get_within(keys.to_vec(), &reading, bytes_max);
+        let (chunks, pages) = futures::join!(
+            self.client.all(chunks.map(chunk).collect()),
             self.client.all(wanted.queries.iter().map(|query| self.client.query(query)).collect()),
         );
-        let Items { items, failed, .. } = items;
-        let read = Read { items: shared(items), unread: failed.into_keys().collect(), ..Read::default() };
+        let mut read = Read::default();
+        for Items { items, failed, left } in chunks {
+            read.items.extend(shared(items));
+            read.unread.extend(failed.into_keys().chain(left));
+        }
         let pages = pages.into_iter().map(Result::ok).collect();
         prefetched.learn(commands, wanted, read, pages, &self.context.settings.schema);
     }

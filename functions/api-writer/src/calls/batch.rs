@@ -25,8 +25,8 @@ use crate::problem::refused;
 /// `Idempotency-Key` are kept by one.
 const BODIES_BYTES_MAX: usize = 2_500_000;
 
-/// For how many operations the batch reads ahead. What no condition of a write guards (that the parent is there, say) is
-/// as old as that.
+/// For how many operations the batch reads ahead. What no condition of a write guards (that the parent is there, say)
+/// is as old as that.
 const OPERATIONS_AHEAD: usize = 25;
 
 /// `POST /batch`

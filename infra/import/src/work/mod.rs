@@ -86,9 +86,15 @@ impl Work {
     /// [`WorkError::Sqlite`].
     pub fn forget(self) -> Result<(), WorkError> {
         if self.written()? == 0 {
+            // While it is open nobody else can have it. Windows deletes no file that is open.
             let path = self.path.clone();
+            if cfg!(unix) {
+                remove(&path);
+            }
             drop(self);
-            remove(&path);
+            if cfg!(not(unix)) {
+                remove(&path);
+            }
         }
         Ok(())
     }

@@ -17,6 +17,9 @@ use crate::request::{Condition, ReadOptions};
 /// Most edges of a path: one more than a node has ancestors, for the node's own edge.
 const EDGES_MAX: usize = DEPTH_MAX + 1;
 
+/// Most bytes of the records of one path that are read at a time, as answers have them.
+const READ_BYTES_MAX: usize = 8 * 1_024 * 1_024;
+
 /// The edge from a node to its parent, as the node's base record has it.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Edge {
@@ -209,8 +212,15 @@ impl Ancestry {
         besides: &BTreeSet<String>,
         mut see: impl FnMut(&NodeRef, Option<&Item>) + Send,
     ) -> Result<(), Failure> {
-        while let Some(missing) = self.missing(from) {
-            let read = io.read(missing.need(relative, schema, besides)).await?;
+        while let Some(mut missing) = self.missing(from) {
+            let need = missing.need(relative, schema, besides);
+            // The attributes besides can be large. Those of a guessed path come a few at a time, and the others are
+            // missing again then.
+            let is_large = missing.lineages.is_empty() && !besides.is_empty();
+            let need = if is_large { need.within(READ_BYTES_MAX) } else { need };
+            let read = io.read(need).await?;
+            let is_left = |id: &Id| read.left.contains(&schema.node_key(&relative.sibling(id.clone())));
+            missing.nodes.retain(|id| !is_left(id));
             for id in &missing.nodes {
                 let node = relative.sibling(id.clone());
                 see(&node, read.item(&schema.node_key(&node))?);

@@ -20,11 +20,11 @@ use super::perform;
 use super::reorder::walk::Placed;
 use super::{Children, Command, Context, Request, Stamp};
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{BaseNode, Item, Settings, item_bytes, text};
+use crate::model::{BaseNode, Item, Settings, answered_bytes, text};
 use crate::plan::{Facts, Need, Plan, Read, Step, Task};
 use crate::request::{Action, Page, Query, ReadOptions};
 
-/// Most bytes of items that are kept from operations whose turn is over.
+/// Most bytes of items, as answers have them, that are kept from operations that are done.
 const KEPT_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// What is known of the table: items that were read strongly, or written by the batch itself, and pages.
@@ -86,7 +86,7 @@ impl Prefetched {
         pages: Vec<Option<Page>>,
         schema: &Schema,
     ) {
-        if self.items.values().flatten().map(|item| item_bytes(item)).sum::<usize>() > KEPT_BYTES_MAX {
+        if self.items.values().flatten().map(|item| answered_bytes(item)).sum::<usize>() > KEPT_BYTES_MAX {
             self.items.clear();
         }
         self.pages.clear();

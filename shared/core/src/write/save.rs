@@ -554,7 +554,13 @@ impl<'a> SaveNode<'_, 'a> {
         let Found { value, anchor, changes, slice } = found;
         let is_kept = value.is_none() && self.by_hand().is_some_and(|attribute| !self.wanted.names(attribute));
         let stays = value.is_none() && anchor.is_some();
-        let Some(mut draft) = self.draft(look, value)? else { return Ok(Prepared::Same(anchor)) };
+        let mut draft = match self.draft(look, value)? {
+            Some(draft) => draft,
+            None => match self.stamped_again(look)? {
+                Some(stamped) => stamped,
+                None => return Ok(Prepared::Same(anchor)),
+            },
+        };
         check_links(self.node, look.node.as_deref(), &draft.item, self.attempts.context.settings)
             .map_err(Refusal::from)?;
         let on = look.node.clone();
@@ -681,6 +687,18 @@ impl<'a> SaveNode<'_, 'a> {
             }
             (Wanted::Patch(_) | Wanted::Restore { .. }, None) => Err(Refusal::NotFound),
         }
+    }
+
+    /// Where nothing changes and an attempt got no answer: the record with the stamps of this write. The attempt has
+    /// the condition that the record is as it was read, and would be carried out even after the answer. Where a claim
+    /// is completed with the answer, that prevents it.
+    fn stamped_again(&self, look: &Look) -> Result<Option<Draft>, Refusal> {
+        let keeps = self.attempts.context.rules.keeps(Rule::AttemptEnds);
+        let is_open = keeps && self.attempts.is_unanswered() && self.attempts.key_claim_key().is_none();
+        let Some(before) = look.node.as_deref().filter(|_| is_open) else { return Ok(None) };
+        let (request, schema) = (self.attempts.request, self.schema());
+        let strict = request.preconditions.are_given();
+        record::stamped_again(self.node_key(), before, strict, &request.stamp, schema).map(Some)
     }
 
     /// The attribute that orders the node by hand, with its new value, or with the one that it keeps where the caller

@@ -6,7 +6,7 @@ use super::page::{PageBuilder, entry_size};
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{BaseNode, Item, Stored};
-use sapwood_table::{ReadOptions, RetryPolicy, Table};
+use sapwood_table::{ANSWER_BYTES_MAX, ReadOptions, RetryPolicy, Table};
 
 /// An ancestor of a node.
 #[derive(Clone, Debug, PartialEq)]
@@ -38,6 +38,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let shown: Vec<(usize, Id)> = depths.take(options.bounds.items_max + 1).collect();
 
         let attributes = self.attributes_of(node, &shown, options).await?;
+        let (read, asked) = (attributes.len(), shown.len());
         let mut builder = PageBuilder::new(options.bounds);
         for ((depth, id), (key, item)) in shown.into_iter().zip(attributes) {
             let bytes = entry_size(&key, item.as_ref().unwrap_or(&Item::new()));
@@ -46,10 +47,11 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 return Ok(builder.followed());
             }
         }
-        Ok(builder.last())
+        // Large records come a few at a time.
+        Ok(if read < asked { builder.cut_at(Some((passed + read).to_string())) } else { builder.last() })
     }
 
-    /// Reads the base records of ancestors, in the same order.
+    /// Reads the base records of the first of these ancestors, in their order: as many as an answer has room for.
     async fn attributes_of(
         &self,
         node: &NodeRef,
@@ -65,13 +67,15 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let placing = self.placing_attributes();
         let reading = options.fields.reading(options.strong, placing.iter().map(String::as_str), schema);
         // BatchGetItem takes distinct keys, but a lineage can name a node twice.
-        let distinct: Vec<ItemKey> = keys.iter().collect::<BTreeSet<_>>().into_iter().cloned().collect();
-        let read = self.client.get_all(&distinct, &reading).await?;
+        let mut seen = BTreeSet::new();
+        let distinct: Vec<ItemKey> = keys.iter().filter(|key| seen.insert(*key)).cloned().collect();
+        let (read, count) = self.client.get_first(&distinct, &reading, ANSWER_BYTES_MAX).await?;
+        let is_read = |key: &ItemKey| distinct[..count].contains(key);
         let readable = |(key, (_, id)): (ItemKey, &(usize, Id))| {
             let item = read.get(&key).filter(|item| BaseNode::read((*item).clone(), &of(id), schema).is_ok());
             let item = item.cloned();
             (key, item)
         };
-        Ok(keys.into_iter().zip(ancestors).map(readable).collect())
+        Ok(keys.into_iter().zip(ancestors).take_while(|(key, _)| is_read(key)).map(readable).collect())
     }
 }

@@ -1,15 +1,20 @@
 //! What a node has from the nodes above it: values, and grants. Both are right by base records: no row is read.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sapwood_core::inherit::{Chain, ChainEnd, Grant, InheritedValue, Mode, granted_to, grants, inherited};
 use sapwood_core::inherit::{own_values, read_chain};
 use sapwood_core::keys::{ID_BYTES_MAX, Id, NodeRef, Schema};
-use sapwood_core::model::{Item, is_reserved, size_estimate};
+use sapwood_core::model::{Item, is_reserved, json_bytes, size_estimate};
 use sapwood_table::{RetryPolicy, Table};
 
 use super::{Bounds, Fields, ReadError, Reader};
 use crate::run::run;
+
+/// Most bytes of values that are kept from a chain, as JSON: each record is read before it is known which is nearest,
+/// and a value of many numbers takes eight times as many in memory.
+const KEPT_BYTES_MAX: usize = 32 * 1_024 * 1_024;
 
 /// The most principals of a question: a URL has at most 10,240 bytes.
 const PRINCIPALS_MAX: usize = 100;
@@ -127,12 +132,20 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             let reason = "give the names of 1 to 100 attributes, with commas between them";
             return Err(ReadError::Parameter { parameter: "attributes", reason });
         }
-        let chain = self.chain(node, names.clone(), |record| own_values(record, &names)).await?;
+        let kept = AtomicUsize::new(0);
+        let keep = |record: &Item| {
+            let own = own_values(record, &names);
+            let bytes = json_bytes(&own);
+            let is_too_much = kept.fetch_add(bytes, Ordering::Relaxed) + bytes > KEPT_BYTES_MAX;
+            if is_too_much { Item::new() } else { own }
+        };
+        let chain = self.chain(node, names.clone(), keep).await?;
         let above = Above::of(&chain)?;
         let values = inherited(chain, mode);
         let bytes =
             |found: &InheritedValue| size_estimate(&Item::from([(found.from.to_string(), found.value.clone())]));
-        if values.values().flatten().map(bytes).sum::<usize>() > Bounds::BYTES_MAX {
+        let is_too_large = values.values().flatten().map(bytes).sum::<usize>() > Bounds::BYTES_MAX;
+        if is_too_large || kept.into_inner() > KEPT_BYTES_MAX {
             return Err(ReadError::TooLarge { what: "values", instead: "ask for fewer attributes at a time" });
         }
         Ok(Inherited { values, above })

@@ -158,18 +158,11 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             if answered >= ANSWER_BYTES_MAX {
                 return Ok(builder.cut_at(Some(done.to_string())));
             }
-            let before = done;
             let chunk = &keys[done..keys.len().min(done + at_once)];
             let bytes_max = builder.room().clamp(1, ANSWER_BYTES_MAX - answered);
-            let found = self.client.get_within(chunk.iter().cloned().collect(), &reading, bytes_max).await;
-            answered += found.items.values().map(answered_bytes).sum::<usize>();
-            let left = found.left.clone();
-            let mut found = found.all()?;
-            for key in chunk {
-                // Those before it come first, so that the page can end there.
-                if left.contains(key) {
-                    break;
-                }
+            let (mut found, count) = self.client.get_first(chunk, &reading, bytes_max).await?;
+            answered += found.values().map(answered_bytes).sum::<usize>();
+            for key in &chunk[..count] {
                 done += 1;
                 let Some(item) = found.remove(key) else { continue };
                 let bytes = entry_size(key, &item);
@@ -178,9 +171,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                     return Ok(builder.followed());
                 }
             }
-            // As many as the page has room for, if they are like those before. One alone is always read.
-            let is_stuck = done == before;
-            at_once = if is_stuck { 1 } else { (builder.room() / builder.usual().max(1)).clamp(1, ITEMS_AT_ONCE) };
+            // As many as the page has room for, if they are like those before.
+            at_once = (builder.room() / builder.usual().max(1)).clamp(1, ITEMS_AT_ONCE);
         }
         Ok(builder.last())
     }

@@ -5,14 +5,12 @@
 //! revisions are read by number, [`NUMBERS_MAX`] at a time, from the version that the topic's copy names. Versions may
 //! have gaps; after a gap the history is read again. A page begins in the way in which the page before ended.
 
-use std::collections::BTreeMap;
-
 use super::page::{Listing, PageBuilder, entry_size};
 use super::revisions::{copied_version, topic_at_fault};
 use super::{ListOptions, Order, Page, ReadError, Reader, Revision};
 use sapwood_core::keys::{ItemKey, SortKey, Version};
-use sapwood_core::model::{Item, Latest, key_of};
-use sapwood_table::{BATCH_GET_KEYS_MAX, RetryPolicy, Table};
+use sapwood_core::model::{Item, Latest, answered_bytes, key_of};
+use sapwood_table::{ANSWER_BYTES_MAX, BATCH_GET_KEYS_MAX, ReadOptions, RetryPolicy, Table};
 
 /// The fewest and the most numbers that are read at once.
 const NUMBERS_MIN: usize = 10;
@@ -57,6 +55,8 @@ struct Reading<'q> {
     options: &'q ListOptions,
     history: Listing<'static>,
     builder: PageBuilder<Revision>,
+    /// The bytes of what was read, as answers have them.
+    answered: usize,
     is_full: bool,
 }
 
@@ -85,7 +85,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             return Err(ReadError::Position);
         }
         let builder = PageBuilder::new(options.bounds);
-        let mut reading = Reading { latest, order, options, history, builder, is_full: false };
+        let mut reading = Reading { latest, order, options, history, builder, answered: 0, is_full: false };
         while let Some(at) = standing {
             standing = match at {
                 Standing::Rows(after) => self.read_rows(&mut reading, after).await?,
@@ -93,6 +93,10 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             };
             if reading.is_full {
                 return Ok(reading.builder.followed());
+            }
+            // As the API writes them, ten times as many may fit.
+            if let Some(next) = standing.as_ref().filter(|_| reading.answered >= ANSWER_BYTES_MAX) {
+                return Ok(reading.builder.cut_at(Some(next.text())));
             }
         }
         let page = reading.builder.last();
@@ -105,6 +109,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let schema = self.client.schema();
         let limit = reading.builder.missing().max(ROWS_MIN);
         let page = self.client.query(&reading.history.query(after, limit, reading.options, schema)).await?;
+        reading.answered += page.items.iter().map(answered_bytes).sum::<usize>();
         let (mut revisions, mut ours) = (0, 0);
         for item in &page.items {
             let Some(key) = key_of(item, schema) else { continue };
@@ -134,9 +139,12 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         }
         let mut top = self.copied_number(reading).await?;
         while top < at {
-            let found = self.read_batch(reading, top + 1, top.saturating_add(NUMBERS_MAX as u32).min(at)).await?;
-            match found.keys().next_back() {
-                Some(newest) => top = newest.number(),
+            let keys = self.numbered_keys(reading, top + 1, top.saturating_add(NUMBERS_MAX as u32).min(at));
+            let wanted: Vec<ItemKey> = keys.iter().map(|(key, _)| key.clone()).collect();
+            let strong = reading.options.strong;
+            let found = self.client.get_all(&wanted, &ReadOptions { strong, attributes: Some([].into()) }).await?;
+            match keys.iter().rev().find(|(key, _)| found.contains_key(key)) {
+                Some((_, newest)) => top = newest.number(),
                 None => break,
             }
         }
@@ -160,15 +168,23 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         if low > high || number == 0 {
             return Ok(None);
         }
-        let found = self.read_batch(reading, low, high).await?;
-        let is_empty = found.is_empty();
-        let mut found: Vec<(Version, (ItemKey, Item))> = found.into_iter().collect();
+        let mut keys = self.numbered_keys(reading, low, high);
         if reading.order == Order::Descending {
-            found.reverse();
+            keys.reverse();
         }
-        for (version, (key, item)) in found {
-            let Some(revision) = self.own_revision(reading.options, &key, &item) else { continue };
-            reading.add(revision, &Standing::Number(reading.following(version.number())), &key, &item);
+        let wanted: Vec<ItemKey> = keys.iter().map(|(key, _)| key.clone()).collect();
+        let options = self.revision_reading(reading.options);
+        let (mut found, read) = self.client.get_first(&wanted, &options, ANSWER_BYTES_MAX).await?;
+        let is_empty = found.is_empty();
+        reading.answered += found.values().map(answered_bytes).sum::<usize>();
+        for (key, version) in &keys[..read] {
+            let Some(item) = found.remove(key) else { continue };
+            let Some(revision) = self.own_revision(reading.options, key, &item) else { continue };
+            reading.add(revision, &Standing::Number(reading.following(version.number())), key, &item);
+        }
+        // Large revisions come a few at a time.
+        if let Some((_, version)) = keys.get(read) {
+            return Ok(Some(Standing::Number(version.number())));
         }
         let last = if reading.order == Order::Descending { low } else { high };
         if !is_empty {
@@ -182,20 +198,11 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(edge.map(|key| Standing::Rows(Some(key.sk))))
     }
 
-    /// Reads the revisions of these numbers that exist.
-    async fn read_batch(
-        &self,
-        reading: &Reading<'_>,
-        low: u32,
-        high: u32,
-    ) -> Result<BTreeMap<Version, (ItemKey, Item)>, ReadError> {
+    /// The keys of the topic's revisions of these numbers. A topic of the greatest length has none of more digits.
+    fn numbered_keys(&self, reading: &Reading<'_>, low: u32, high: u32) -> Vec<(ItemKey, Version)> {
         let versions = (low..=high).filter_map(|number| Version::new(number.into()).ok());
-        let keys = versions.map(|version| Ok((reading.latest.revision_key(version, self.settings)?, version)));
-        // A topic of the greatest length has no versions of more digits.
-        let keys: BTreeMap<ItemKey, Version> = keys.filter_map(Result::<_, sapwood_core::keys::KeyError>::ok).collect();
-        let wanted: Vec<ItemKey> = keys.keys().cloned().collect();
-        let found = self.client.get_all(&wanted, &self.revision_reading(reading.options)).await?;
-        Ok(found.into_iter().filter_map(|(key, item)| Some((*keys.get(&key)?, (key, item)))).collect())
+        let key = |version| Some((reading.latest.revision_key(version, self.settings).ok()?, version));
+        versions.filter_map(key).collect()
     }
 }
 

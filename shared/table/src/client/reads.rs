@@ -68,10 +68,33 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         all
     }
 
-    /// Reads items until these have `bytes_max` bytes in answers, which takes one more request at most. The keys that
-    /// are left then can be asked for when the items before them aren't needed any more.
-    pub async fn get_within(&self, keys: BTreeSet<ItemKey>, options: &ReadOptions, bytes_max: usize) -> Items {
-        let (keys, mut all, mut bytes) = (keys.into_iter().collect::<Vec<_>>(), Items::default(), 0);
+    /// Reads the first of these items, in this order, until they have `bytes_max` bytes in answers. Returns what was
+    /// found, and how many keys were read: one at least, if there are any.
+    ///
+    /// # Errors
+    /// See [`Client::get`].
+    pub async fn get_first(
+        &self,
+        keys: &[ItemKey],
+        options: &ReadOptions,
+        bytes_max: usize,
+    ) -> Result<(BTreeMap<ItemKey, Item>, usize), TableError> {
+        let some = self.get_within(keys.to_vec(), options, bytes_max).await;
+        let read = keys.iter().take_while(|key| !some.left.contains(*key)).count();
+        let mut items = some.all()?;
+        let is_read = |key: &ItemKey| keys[..read].contains(key);
+        items.retain(|key, _| is_read(key));
+        // The table has answered for others alone.
+        match keys.first().filter(|_| read == 0) {
+            Some(first) => Ok((self.get_all(std::slice::from_ref(first), options).await?, 1)),
+            None => Ok((items, read)),
+        }
+    }
+
+    /// Reads distinct items until these have `bytes_max` bytes in answers, which takes one more request at most. The
+    /// keys that are left then can be asked for when the items before them aren't needed any more.
+    pub async fn get_within(&self, keys: Vec<ItemKey>, options: &ReadOptions, bytes_max: usize) -> Items {
+        let (mut all, mut bytes) = (Items::default(), 0);
         for chunk in keys.chunks(BATCH_GET_KEYS_MAX) {
             if bytes >= bytes_max {
                 all.left.extend(chunk.iter().cloned());

@@ -1,7 +1,7 @@
 //! What an error of the SDK means for whoever asked.
 
 use std::error::Error;
-use std::{io, iter};
+use std::iter;
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
@@ -33,12 +33,14 @@ where
         // Whoever reads asks for fewer items.
         SdkError::ResponseError(_) => return TableError::unanswered("an answer that is too large, or can't be read"),
         SdkError::ConstructionFailure(_) => return give_up("a request can't be built: is the region set?"),
-        // Nothing was sent, so a write wasn't carried out.
-        other if is_refused(other) => return TableError::new(ErrorKind::Retry, "DynamoDB refuses connections"),
         other => {
             // A retry finds no credentials.
-            return lacks_credentials(other)
-                .map_or_else(|| TableError::unanswered("no connection to DynamoDB"), |words| give_up(&words));
+            return match lacks_credentials(other) {
+                Some(words) => give_up(&words),
+                // Nothing was sent, so a write wasn't carried out.
+                None if is_about_connecting(other) => TableError::new(ErrorKind::Retry, "no connection to DynamoDB"),
+                None => TableError::unanswered("no connection to DynamoDB"),
+            };
         }
     };
     let status = failed.raw().status();
@@ -51,9 +53,10 @@ where
         "ProvisionedThroughputExceededException"
         | "ThrottlingException"
         | "RequestLimitExceeded"
-        | "TransactionInProgressException"
         | "ReplicatedWriteConflictException"
         | "RequestTimeout" => TableError::new(ErrorKind::Retry, code),
+        // A proxy has sent the request twice, and the first one is under way.
+        "TransactionInProgressException" => TableError::unanswered(code),
         // "The request might have succeeded", says AWS of an internal error.
         _ if status.is_server_error() => TableError::unanswered(code),
         // The message is left out, because it can quote the item.
@@ -64,11 +67,10 @@ where
     }
 }
 
-/// True if no connection could be made, because nobody listens.
-fn is_refused(error: &(dyn Error + 'static)) -> bool {
-    let causes = iter::successors(Some(error), |&error| error.source());
-    let mut found = causes.filter_map(|cause| cause.downcast_ref::<io::Error>());
-    found.any(|error| error.kind() == io::ErrorKind::ConnectionRefused)
+/// True if no connection could be made.
+fn is_about_connecting(error: &(dyn Error + 'static)) -> bool {
+    let mut causes = iter::successors(Some(error), |&error| error.source());
+    causes.any(|cause| cause.downcast_ref().is_some_and(hyper_util::client::legacy::Error::is_connect))
 }
 
 /// Returns the positions of a cancelled transaction's actions whose conditions didn't hold. None didn't if the

@@ -103,6 +103,8 @@ pub(super) struct Found {
 /// on, each slice after the one before, so after each slice all are in the order in which they were.
 #[derive(Clone, Debug)]
 pub(super) struct Slice {
+    /// The parent of these siblings.
+    parent: Option<Id>,
     /// The last one that got a value, as it is now.
     last: Sibling,
     /// How many slices were written. Each has a time of its own.
@@ -155,11 +157,12 @@ impl<'a> FindSpot<'a> {
         let start = anchored.as_ref().map_or(Start::End, Start::Sibling);
         let walk = siblings.walk(parent.as_ref(), way, &start, placed)?;
         let mut tiebreak = stamp.tiebreak;
-        // Another request may have given the anchor a value.
-        let slice = slice.filter(|_| anchored.as_ref().is_none_or(|anchor| !anchor.has_value()));
+        // Another request may have given the anchor a value, or put the node under another parent.
+        let slice =
+            slice.filter(|slice| slice.parent == parent && anchored.as_ref().is_none_or(|anchor| !anchor.has_value()));
         let looking = match slice {
             None => Phase::Nearest,
-            Some(Slice { last, number }) => {
+            Some(Slice { last, number, .. }) => {
                 tiebreak.micros += number;
                 let on = siblings.walk(parent.as_ref(), Way::Up, &Start::UnvaluedAfter(&last.id), placed)?;
                 Phase::Unvalued(on, Some(last.clone()))
@@ -394,7 +397,7 @@ impl<'a> FindSpot<'a> {
         let Some((sibling, place, value)) = moves.last().cloned() else { return Err(self.no_room().into()) };
         let item = Item::from([(self.siblings.order.attribute().to_owned(), text(value))]).into();
         let last = Sibling { id: sibling.id.clone(), place, item };
-        let slice = Some(Slice { last, number: self.slices + 1 });
+        let slice = Some(Slice { parent: self.parent.clone(), last, number: self.slices + 1 });
         Ok(Decided::Found(Found { value: Some(value.clone()), changes: self.changes(moves), anchor: None, slice }))
     }
 

@@ -1096,3 +1096,77 @@ fn without_the_check_of_the_anchor_a_placement_is_lost() {
 fn without_the_time_two_that_are_placed_last_come_out_in_any_order() {
     assert!((0..5_000).any(|seed| at_once(seed, Rules::without(Rule::LastByTime)).is_some()));
 }
+
+/// A placement whose first attempt is still on its way when it is answered: meanwhile the node has come to be where it
+/// was to go, because another has left. Returns what becomes of that attempt.
+fn of_an_attempt_on_its_way(rules: Rules) -> TaskOutcome {
+    let mut world = lettered("bdf");
+    let settings = world.settings.clone();
+    let context = Context { settings: &settings, limits: Limits::default(), rules };
+    let (command, request) = (put("f", after("b")), Request::new(at(7)));
+    let mut plan = write_once(context, &command, &request, None);
+    let (mut facts, mut on_its_way) = (Facts::None, None);
+    loop {
+        facts = match plan.next(facts).unwrap() {
+            Step::Need(need) => Facts::Read(world.read(need)),
+            Step::Do(tasks) => Facts::Done(tasks.iter().map(|task| Ok(world.carry_out(task))).collect()),
+            Step::Try(task) if on_its_way.is_none() => {
+                on_its_way = Some(task);
+                check(&mut world, &put("d", Spot::Last), &["b", "f", "d"]);
+                Facts::Tried(None)
+            }
+            Step::Try(task) => Facts::Tried(Some(world.carry_out(&task))),
+            Step::Wait(_) => Facts::Waited(true),
+            Step::Write(_) => panic!("a write of the API has conditions"),
+            Step::Done(done) => {
+                done.unwrap();
+                return world.carry_out(&on_its_way.unwrap());
+            }
+        };
+    }
+}
+
+#[test]
+fn an_attempt_that_is_on_its_way_is_not_carried_out_after_the_answer() {
+    assert_ne!(of_an_attempt_on_its_way(Rules::default()), TaskOutcome::Held);
+    assert_eq!(of_an_attempt_on_its_way(Rules::without(Rule::AttemptEnds)), TaskOutcome::Held);
+}
+
+/// Between two slices another request moves the node. Its new siblings get values from the first on.
+#[test]
+fn a_slice_among_other_siblings_does_not_count() {
+    let names: Vec<String> = (0..150).map(|number| format!("n{number:04}")).collect();
+    let mut world = world(&names.iter().map(|of| (of.as_str(), None)).collect::<Vec<_>>());
+    world.put_base("q", None);
+    ["a0", "a1", "z0"].into_iter().for_each(|of| world.put_base(of, Some("q")));
+    settle(&mut world);
+    let settings = world.settings.clone();
+    let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
+    let (command, request) = (put("n0149", Spot::Last), Request::new(at(1)));
+    let mut plan = write_once(context, &command, &request, None);
+    let (mut facts, mut slices) = (Facts::None, 0);
+    loop {
+        facts = match plan.next(facts).unwrap() {
+            Step::Need(need) => Facts::Read(world.read(need)),
+            Step::Do(tasks) => {
+                let outcomes = tasks.iter().map(|task| Ok(world.carry_out(task))).collect();
+                slices += 1;
+                if slices == 1 {
+                    world.put_base("n0149", Some("q"));
+                    settle(&mut world);
+                }
+                Facts::Done(outcomes)
+            }
+            Step::Try(task) => Facts::Tried(Some(world.carry_out(&task))),
+            Step::Wait(_) => Facts::Waited(true),
+            Step::Write(_) => panic!("a write of the API has conditions"),
+            Step::Done(done) => {
+                done.unwrap();
+                break;
+            }
+        };
+    }
+    let below_q = places(&world).into_iter().filter(|(_, parent)| *parent == Some(id("q")));
+    assert_eq!(below_q.map(|((_, of), _)| of.to_string()).collect::<Vec<_>>(), ["a0", "a1", "z0", "n0149"]);
+    assert!(slices >= 1, "{slices}");
+}

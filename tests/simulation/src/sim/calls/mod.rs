@@ -278,12 +278,14 @@ impl Calls {
     /// Settles what an invocation of the API has left without an answer, before it looks again: it is carried out now,
     /// or never. DynamoDB ends a request within the time in which the API waits for its answer ("What isn't promised"
     /// in docs/protocol.md). What completes the claim of a key may be carried out at any later time: between two reads
-    /// of a look, after it, or once the request has been answered.
+    /// of a look, after it, or once the request has been answered. So may what writes a record that is there, where the
+    /// connection ended early: its condition doesn't hold again once the record has been written.
     fn settle_limbo(&mut self, invocation: u64) {
         let mut left = Vec::new();
         while let Some(position) = self.limbo.iter().position(|(of, asked, _)| *of == invocation && asked.is_some()) {
-            let (_, asked, _) = &self.limbo[position];
-            if asked.is_some_and(|asked| self.history.has_key(asked)) && self.rng.random_ratio(3, 4) {
+            let (_, asked, ask) = &self.limbo[position];
+            let has_key = asked.is_some_and(|asked| self.history.has_key(asked));
+            if (has_key || needs_record(ask)) && self.rng.random_ratio(if has_key { 3 } else { 1 }, 4) {
                 left.push(self.limbo.remove(position));
             } else if self.coin() {
                 self.land(position);
@@ -512,4 +514,13 @@ impl Calls {
 
 fn injected() -> TableError {
     TableError::new(ErrorKind::Retry, "injected")
+}
+
+/// True for a write that needs a record to be as it was read, and puts none that has to be absent.
+fn needs_record(ask: &Ask) -> bool {
+    let puts_new = |action: &Action| matches!(action, Action::Put { condition, .. } if *condition != Condition::Always);
+    match ask {
+        Ask::Transact(actions) => !actions.iter().any(puts_new),
+        ask => matches!(ask, Ask::Update(..) | Ask::Delete(..)),
+    }
 }
