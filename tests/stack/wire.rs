@@ -56,7 +56,8 @@ async fn with_chain() -> Running {
 }
 
 /// Puts a node with this value so many levels down, and a small one right after it, and waits for the small one's row.
-async fn puts_beside(running: &Running, what: &str, run: usize, depth: usize, bulk: AttributeValue) {
+/// The handler may take as long as the engine `takes` for this many puts of the value, besides.
+async fn puts_beside(running: &Running, what: &str, run: usize, depth: usize, bulk: AttributeValue, takes: usize) {
     // DynamoDB Local takes a minute for 14 MB of zeros after a one, so they are written as any client would that thinks
     // of them.
     let table = DynamoTable::local(&running.url(), TABLE, Schema::default()).waiting(LOCAL_CALL_TIME_MAX);
@@ -65,9 +66,7 @@ async fn puts_beside(running: &Running, what: &str, run: usize, depth: usize, bu
     heavy.insert("bulk".to_owned(), bulk);
     let since = Instant::now();
     table.put(&heavy, &Condition::Always).await.unwrap();
-    // DynamoDB Local takes two seconds for a set of 6,000 numbers, and the node has a row at each level.
-    let levels = if running.is_embedded() { 0 } else { u32::try_from(depth).unwrap() };
-    let own = since.elapsed() * levels;
+    let own = since.elapsed() * u32::try_from(takes).unwrap();
     put(&running.client, TABLE, node(&format!("small{run}"), Some("chain0"), "small")).await;
     let took = row(running, "chain0", &format!("NODE#0001#small{run}")).await;
     println!("{took:?} until the neighbour's row was there, and {own:?} more are allowed");
@@ -98,13 +97,16 @@ async fn nodes_of_every_shape_at_every_depth_keep_back_no_other_nodes_rows() {
             bytes = bytes * JSON_BYTES_MAX / json_bytes;
         }
         println!("{shape}, depth {depth}, {} bytes of rows", bytes * depth);
-        puts_beside(&running, shape, run, depth, value(bytes)).await;
+        // DynamoDB Local takes two seconds for a set of 6,000 numbers, and the node has a row at each level.
+        let takes = if running.is_embedded() { 0 } else { depth };
+        puts_beside(&running, shape, run, depth, value(bytes), takes).await;
     }
     running.assert_right(&running.oracle()).await;
     running.stop().await;
 }
 
-/// Their rows have up to 19 MB as JSON, more than DynamoDB takes in one request.
+/// Their rows have up to 19 MB as JSON, more than DynamoDB takes in one request. Both engines take some seconds for
+/// that, too.
 #[tokio::test(flavor = "multi_thread")]
 #[ignore = "takes minutes: .ci/full wire"]
 async fn the_four_nodes_that_kept_back_a_table_keep_back_no_other_nodes_rows() {
@@ -119,7 +121,7 @@ async fn the_four_nodes_that_kept_back_a_table_keep_back_no_other_nodes_rows() {
     ];
     for (run, (what, depth, bulk)) in four.into_iter().enumerate() {
         println!("{what}, depth {depth}");
-        puts_beside(&running, what, run, depth, bulk).await;
+        puts_beside(&running, what, run, depth, bulk, depth).await;
     }
     running.stop().await;
 }
