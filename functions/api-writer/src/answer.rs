@@ -61,7 +61,7 @@ impl Answer {
     pub(crate) fn carried_out(self) -> Self {
         match self.body {
             Some(BatchBody::Operation(operation)) if operation.mode == OperationMode::Copy => {
-                let location = Some(place_of_id(&operation.node));
+                let location = Some(url_of_id(&operation.node));
                 let body = OperationBody { status: OperationStatus::Done, copied: None, ..operation };
                 Self { status: StatusCode::CREATED, location, body: Some(BatchBody::Operation(body)), ..self }
             }
@@ -150,10 +150,10 @@ pub fn body(outcome: &Outcome, settings: &Settings) -> Option<BatchBody> {
 
 /// Where a node is.
 pub(crate) fn node_url(id: &Id) -> String {
-    place_of_id(id.as_str())
+    url_of_id(id.as_str())
 }
 
-fn place_of_id(id: &str) -> String {
+fn url_of_id(id: &str) -> String {
     format!("/nodes/{}", encode_segment(id))
 }
 

@@ -6,11 +6,10 @@ pub use sapwood_core::write::{
     Refusal, Request, Spot, Stamp, Tags, Tiebreak, Unknown, ValueChange, deletes_revisions,
 };
 
-use sapwood_core::keys::ItemKey;
 use sapwood_core::model::Settings;
 use sapwood_core::plan::{Read, Rules, Task};
 use sapwood_core::write::{Context, FirstReads, begin, import_record, write_once};
-use sapwood_table::{ANSWER_BYTES_MAX, BATCH_GET_KEYS_MAX, Client, Items, ReadOptions, RetryPolicy, Table, TableError};
+use sapwood_table::{ANSWER_BYTES_MAX, Client, Items, ReadOptions, RetryPolicy, Table, TableError};
 use thiserror::Error;
 
 use crate::run::{run, run_to_end, shared};
@@ -94,19 +93,13 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     pub async fn read_ahead(&self, commands: &[&Command], prefetched: &mut Prefetched) {
         let wanted = FirstReads::of(self.context, commands);
         let reading = ReadOptions::default();
-        let keys: Vec<ItemKey> = wanted.keys.iter().cloned().collect();
-        let chunks = keys.chunks(BATCH_GET_KEYS_MAX);
-        let bytes_max = ANSWER_BYTES_MAX / chunks.len().max(1);
-        let chunk = |keys: &[ItemKey]| self.client.get_within(keys.to_vec(), &reading, bytes_max);
-        let (chunks, pages) = futures::join!(
-            self.client.all(chunks.map(chunk).collect()),
+        let (items, pages) = futures::join!(
+            self.client.get_some(wanted.keys.clone(), &reading, ANSWER_BYTES_MAX),
             self.client.all(wanted.queries.iter().map(|query| self.client.query(query)).collect()),
         );
-        let mut read = Read::default();
-        for Items { items, failed, left } in chunks {
-            read.items.extend(shared(items));
-            read.unread.extend(failed.into_keys().chain(left));
-        }
+        let Items { items, failed, left } = items;
+        let unread = failed.into_keys().chain(left).collect();
+        let read = Read { items: shared(items), unread, ..Read::default() };
         let pages = pages.into_iter().map(Result::ok).collect();
         prefetched.learn(commands, wanted, read, pages, &self.context.settings.schema);
     }

@@ -58,12 +58,29 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
 
     /// Reads any number of items.
     pub async fn get_many(&self, keys: BTreeSet<ItemKey>, options: &ReadOptions) -> Items {
+        self.get_side_by_side(keys, options, None).await
+    }
+
+    /// Reads items, each request until its share of `bytes_max` is there. What is left needn't come after what is read.
+    pub async fn get_some(&self, keys: BTreeSet<ItemKey>, options: &ReadOptions, bytes_max: usize) -> Items {
+        self.get_side_by_side(keys, options, Some(bytes_max)).await
+    }
+
+    async fn get_side_by_side(
+        &self,
+        keys: BTreeSet<ItemKey>,
+        options: &ReadOptions,
+        bytes_max: Option<usize>,
+    ) -> Items {
         let keys: Vec<ItemKey> = keys.into_iter().collect();
-        let chunk = |chunk: &[ItemKey]| self.get_chunk(chunk.to_vec(), options, None);
+        let chunks = keys.chunks(BATCH_GET_KEYS_MAX);
+        let share = bytes_max.map(|bytes_max| bytes_max / chunks.len().max(1));
+        let chunk = |chunk: &[ItemKey]| self.get_chunk(chunk.to_vec(), options, share);
         let mut all = Items::default();
-        for Items { items, failed, .. } in self.all(keys.chunks(BATCH_GET_KEYS_MAX).map(chunk).collect()).await {
+        for Items { items, failed, left } in self.all(chunks.map(chunk).collect()).await {
             all.items.extend(items);
             all.failed.extend(failed);
+            all.left.extend(left);
         }
         all
     }
