@@ -7,10 +7,11 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from suites import run
 
-# Those that run beside one another: what is done on this machine, and what is deployed on ministack.
+# The gate has those that run beside one another: what is done on this machine, and what is deployed on ministack. `.ci/full` has the long ones, too.
 PARTS = {
     "local": ("linting", "commands", "permissions", "versions", "alarms", "filtering", "invoking", "smoke"),
-    "deployed": ("building", "packaging", "deployment", "auditing", "examining", "walking", "watching"),
+    "deployed": ("building", "deployment"),
+    "long": ("packaging", "auditing", "examining", "walking", "watching"),
 }
 
 

@@ -19,7 +19,7 @@ import boto3
 from oracle import Oracle
 from process import Process, free_port
 from table import Table
-from templates import ROOT
+from templates import FULL, ROOT
 
 SMOKE = ROOT / "infra" / "smoke"
 # Another stack's parameters, and how the script is told of them without a stack.
@@ -41,6 +41,7 @@ EVERY_KIND = {"OrderAttribute": ("name", "--order-attribute"), "LinkAttributes":
 MOVED = "two nested subtrees move at once ... ok"
 # For rows that have to come: beside tests that take both processors they are slow.
 PATIENT = ("--patience", "300")
+in_full = unittest.skipUnless(FULL, "another run of the script takes long")
 
 
 class Closed:
@@ -178,6 +179,7 @@ class Smoke(unittest.TestCase):
                 api.ask(method, "/nodes", {} if method == "POST" else None, (201,))
             self.assertEqual(len(asked), sent)
 
+    @in_full
     def test_a_stack_with_other_names_switches_and_tenants_is_all_right(self):
         parameters = [word for name, (value, _) in OTHER.items() for word in ("--parameter", f"{name}={value}")]
         tenants = ["--parameter", "TenantClaim=tenant", "--claim", "tenant=acme", "--claim", "sub=ada"]
@@ -197,6 +199,7 @@ class Smoke(unittest.TestCase):
         self.assertRegex(said, "[0-9]+ differences after 2 s\n +missing ROOTS / ROOT#smoke-.*-t00\n")
         self.assertEqual(self.count(table), 0, said)
 
+    @in_full
     def test_rows_that_somebody_changes_are_named(self):
         table, where = self.stack()
         run = self.start(*where, "--no-api", "--patience", "45")
@@ -218,6 +221,7 @@ class Smoke(unittest.TestCase):
         self.assertRegex(said, r"the lag of .* \.\.\. ok")
         self.assertEqual(self.count(table), 0, said)
 
+    @in_full
     def test_a_run_that_is_interrupted_removes_what_it_wrote(self):
         table, where = self.stack()
         run = self.start(*where, *PATIENT)
@@ -227,6 +231,7 @@ class Smoke(unittest.TestCase):
         self.assertEqual(run.returncode, 130, said)
         self.assertEqual(self.count(table), 0, said)
 
+    @in_full
     def test_what_a_run_that_was_killed_has_left_is_removed_by_its_prefix(self):
         table, where = self.stack_with_every_kind()
         table.oracle.order, table.oracle.links = "name", ("tags", "seen")
@@ -242,6 +247,7 @@ class Smoke(unittest.TestCase):
         self.assertEqual(code, 0, said)
         self.assertEqual(table.items(), before)
 
+    @in_full
     def test_what_cannot_be_tried_is_told_by_exit_code_2(self):
         nowhere = f"http://127.0.0.1:{free_port()}"
         table, where = self.stack()

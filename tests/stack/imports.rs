@@ -91,7 +91,9 @@ fn nodes() -> usize {
 /// waits. docs/performance.md has what a quiet one measures.
 async fn held(order: Order, units: f64, touches: f64, requests: [(&str, f64); 3]) {
     let mut all = Vec::new();
-    for (factor, requests) in requests {
+    // The gate leaves out the factor in the middle.
+    let is_long = number("IMPORT_NODES").is_some();
+    for (factor, requests) in requests.into_iter().filter(|(factor, _)| is_long || *factor != "4") {
         all.push((imported(nodes(), order, factor).await, requests));
     }
     for (took, requests) in all {

@@ -8,6 +8,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
@@ -19,6 +20,7 @@ use sapwood_tests::api::{Answered, Asked, over_http};
 use sapwood_tests::client::contents;
 use sapwood_tests::sim::wrong_totals;
 use serde_json::{Value, json};
+use tokio::task::JoinHandle;
 
 use crate::running::{Sapwood, TABLE};
 use crate::stack::{chance, size};
@@ -146,8 +148,9 @@ impl Client {
             Some(status) => panic!("{what}: {status} {asked:?}"),
         };
         self.said.entry(what).or_default()[answer as usize] += 1;
+        // Otherwise a client would have made all its steps while the server is down.
         if answered.is_none() {
-            tokio::time::sleep(Duration::from_millis(100)).await;
+            self.server.read("/health").await;
         }
         (answer, answered)
     }
@@ -351,8 +354,10 @@ async fn what_sixteen_clients_were_answered_is_there_whatever_was_killed() {
         assert_eq!(server.ask(&asked).await.unwrap().status, 201);
         folders.push(format!("F{n}"));
     }
+    let steps_made = Arc::new(AtomicUsize::new(0));
     let clients: Vec<_> = (0..CLIENTS)
         .map(|name| {
+            let steps_made = steps_made.clone();
             let rng = SmallRng::seed_from_u64(rng.random());
             let (server, folders) = (server.clone(), folders.clone());
             let mut client = Client {
@@ -368,13 +373,17 @@ async fn what_sixteen_clients_were_answered_is_there_whatever_was_killed() {
             tokio::spawn(async move {
                 for number in 0..steps {
                     client.step(number).await;
+                    steps_made.fetch_add(1, Ordering::Relaxed);
                 }
                 client
             })
         })
         .collect();
-    for kill in 0..KILLS {
-        tokio::time::sleep(Duration::from_millis(1_500 + 700 * kill as u64)).await;
+    for kill in 1..=KILLS {
+        let kills_at = CLIENTS * steps * kill / (KILLS + 1);
+        while steps_made.load(Ordering::Relaxed) < kills_at && !clients.iter().all(JoinHandle::is_finished) {
+            tokio::time::sleep(Duration::from_millis(20)).await;
+        }
         sapwood.kill();
         sapwood = start();
         *server.0.lock().unwrap() = address(&sapwood);

@@ -9,10 +9,10 @@ use crate::Options;
 use crate::sources::Source;
 use crate::work::{CACHE_BYTES, Nowhere, Work};
 
-const NODES: usize = 200_000;
+const NODES: usize = 60_000;
 
 /// Each node has so many bytes of text: all together they are far more than the memory that is allowed.
-const TEXT_BYTES: usize = 600;
+const TEXT_BYTES: usize = 2_000;
 
 #[test]
 #[ignore = "runs in a process of its own, which the next test starts"]
@@ -49,7 +49,7 @@ fn measured() {
 
 #[cfg(target_os = "linux")]
 #[test]
-fn two_hundred_thousand_shuffled_nodes_take_bounded_memory() {
+fn sixty_thousand_shuffled_nodes_take_bounded_memory() {
     let mut command = Command::new(std::env::current_exe().unwrap());
     let output = command.args(["tests::memory::measured", "--exact", "--ignored", "--nocapture"]).output().unwrap();
     let text = String::from_utf8(output.stdout).unwrap();
