@@ -16,7 +16,7 @@ use sapwood_core::model::{
 };
 use sapwood_core::plan::WritesKind;
 use sapwood_engine::fanout::{Fanout, Limits, Report, Run};
-use sapwood_engine::query::{Fields, ListOptions, Mode, Order, ReadError, Reader};
+use sapwood_engine::query::{self, Fields, ListOptions, Mode, Order, ReadError, Reader};
 use sapwood_engine::write::{Command, Patch, Prefetched, Writer};
 use sapwood_table::{
     ANSWER_BYTES_MAX, Action, Client, Condition, DynamoTable, ErrorKind, Found, Page, Query, ReadOptions, Reply,
@@ -314,6 +314,28 @@ fn a_foreign_lineage_that_leaves_no_room_for_a_deletion_gives_way_to_a_right_one
     assert!(fixture.get("n", "NODE").is_none() && fixture.get("c", "NODE").is_none(), "{:?}", fixture.problems);
 }
 
+/// Reads all pages of a list. Each page reads fewer bytes than this, and leaves two answers unread at most.
+fn all_pages<R>(
+    fixture: &Fixture,
+    bytes_max: usize,
+    mut options: ListOptions,
+    page: impl AsyncFn(&Reader<'_, Counted<'_>, Patient>, &ListOptions) -> Result<query::Page<R>, ReadError>,
+) -> Vec<R> {
+    let mut read = Vec::new();
+    loop {
+        let counted = Counted::new(fixture.table());
+        let client = Client::new(&counted, &Patient, fixture.schema());
+        let page = at_once(page(&Reader::new(&client, fixture.settings()), &options)).unwrap();
+        let unread = counted.unread.load(Ordering::SeqCst);
+        assert!(counted.most() < bytes_max && unread <= 2, "{} bytes for a page, {unread} unread", counted.most());
+        read.extend(page.items);
+        match page.next {
+            None => return read,
+            next => options.after = next,
+        }
+    }
+}
+
 #[test]
 fn nodes_that_are_read_together_have_as_many_bytes_as_a_page_has_room_for() {
     let mut fixture = Fixture::default();
@@ -323,70 +345,44 @@ fn nodes_that_are_read_together_have_as_many_bytes_as_a_page_has_room_for() {
         fixture.put_node(id, None, &[("bulk", bulk)]);
     }
     let nodes: Vec<NodeRef> = ids.iter().map(|id| node(id)).collect();
-    let (mut read, mut options) = (Vec::new(), ListOptions::default());
-    loop {
-        let counted = Counted::new(fixture.table());
-        let client = Client::new(&counted, &Patient, fixture.schema());
-        let page = at_once(Reader::new(&client, fixture.settings()).nodes(&nodes, &options)).unwrap();
-        assert!(counted.most() < 12_000_000, "{} bytes for a page, of 68 MB", counted.most());
-        read.extend(page.items.into_iter().map(|(node, _)| node));
-        match page.next {
-            None => break,
-            next => options.after = next,
-        }
+    // All have 68 MB.
+    let read = all_pages(&fixture, 12_000_000, ListOptions::default(), async |reader, options| {
+        reader.nodes(&nodes, options).await
+    });
+    assert_eq!(read.into_iter().map(|(node, _)| node).collect::<Vec<_>>(), nodes);
+}
+
+/// A node's revisions, each of 2.7 MB in an answer.
+fn large_revisions(count: u32) -> Fixture {
+    let fixture = Fixture::default();
+    for version in 1..=count {
+        let key = ItemKey::new("n", format!("v{version:03}_Audit"));
+        let item = [("PK", text("n")), ("SK", text(&key.sk)), ("bulk", numbers(20_000))];
+        let item = item.map(|(name, value)| (name.to_owned(), value));
+        fixture.table().0.lock().unwrap().write(&key, Some(item.into()));
     }
-    assert_eq!(read, nodes);
+    fixture
 }
 
 #[test]
 fn a_page_of_large_revisions_reads_no_more_than_there_is_room_for_and_remembers_how_many_that_is() {
-    let fixture = Fixture::default();
-    for version in 1..=10 {
-        let key = ItemKey::new("n", format!("v{version:03}_Audit"));
-        let mut item = Item::from([("PK".to_owned(), text("n")), ("SK".to_owned(), text(&key.sk))]);
-        item.insert("bulk".to_owned(), numbers(20_000));
-        fixture.table().0.lock().unwrap().write(&key, Some(item));
-    }
-    let (mut read, mut options) = (0, ListOptions::default());
-    loop {
-        let counted = Counted::new(fixture.table());
-        let client = Client::new(&counted, &Patient, fixture.schema());
-        let page = at_once(Reader::new(&client, fixture.settings()).revisions(&node("n"), Order::Descending, &options));
-        let page = page.unwrap();
-        let unread = counted.unread.load(Ordering::SeqCst);
-        assert!(counted.most() < 9_000_000 && unread <= 2, "{} bytes for a page, {unread}", counted.most());
-        read += page.items.len();
-        match page.next {
-            None => break,
-            next => options.after = next,
-        }
-    }
-    assert_eq!(read, 10);
+    let read = all_pages(&large_revisions(10), 9_000_000, ListOptions::default(), async |reader, options| {
+        reader.revisions(&node("n"), Order::Descending, options).await
+    });
+    assert_eq!(read.len(), 10);
 }
 
 #[test]
 fn large_revisions_that_are_read_by_number_come_a_few_at_a_time() {
-    let fixture = Fixture::default();
-    for version in 1..=12 {
-        let key = ItemKey::new("n", format!("v{version:03}_Audit"));
-        let mut item = Item::from([("PK".to_owned(), text("n")), ("SK".to_owned(), text(&key.sk))]);
-        item.insert("bulk".to_owned(), numbers(20_000));
-        fixture.table().0.lock().unwrap().write(&key, Some(item));
-    }
+    let fixture = large_revisions(12);
     let latest = Latest { node: node("n"), topic: "Audit".to_owned() };
     for (order, from) in [(Order::Descending, "n12"), (Order::Ascending, "n1")] {
-        let (mut read, mut options) = (Vec::new(), ListOptions { after: Some(from.to_owned()), ..Default::default() });
-        loop {
-            let counted = Counted::new(fixture.table());
-            let client = Client::new(&counted, &Patient, fixture.schema());
-            let page = at_once(Reader::new(&client, fixture.settings()).topic(&latest, order, &options)).unwrap();
-            assert!(counted.most() < 12_000_000, "{} bytes for a page, of 32 MB", counted.most());
-            read.extend(page.items.into_iter().map(|revision| revision.version.number()));
-            match page.next {
-                None => break,
-                next => options.after = next,
-            }
-        }
+        let options = ListOptions { after: Some(from.to_owned()), ..ListOptions::default() };
+        // All have 32 MB.
+        let read = all_pages(&fixture, 12_000_000, options, async |reader, options| {
+            reader.topic(&latest, order, options).await
+        });
+        let read: Vec<u32> = read.iter().map(|revision| revision.version.number()).collect();
         let mut wanted: Vec<u32> = (1..=12).collect();
         if order == Order::Descending {
             wanted.reverse();
@@ -411,19 +407,11 @@ fn large_chain(length: usize) -> Fixture {
 fn ancestors_with_large_attributes_come_a_few_at_a_time() {
     let fixture = large_chain(13);
     let fields = Fields::only(["bulk".to_owned()]).unwrap();
-    let (mut read, mut options) = (Vec::new(), ListOptions { fields, ..ListOptions::default() });
-    loop {
-        let counted = Counted::new(fixture.table());
-        let client = Client::new(&counted, &Patient, fixture.schema());
-        let page = at_once(Reader::new(&client, fixture.settings()).ancestors(&node("n12"), &options)).unwrap();
-        // The node and its lineage besides.
-        assert!(counted.most() < 14_000_000, "{} bytes for a page, of 32 MB", counted.most());
-        read.extend(page.items.into_iter().map(|ancestor| (ancestor.depth, ancestor.attributes.is_some())));
-        match page.next {
-            None => break,
-            next => options.after = next,
-        }
-    }
+    let options = ListOptions { fields, ..ListOptions::default() };
+    // All have 32 MB. A page reads the node and its lineage, too.
+    let read =
+        all_pages(&fixture, 14_000_000, options, async |reader, options| reader.ancestors(&node("n12"), options).await);
+    let read: Vec<_> = read.iter().map(|ancestor| (ancestor.depth, ancestor.attributes.is_some())).collect();
     assert_eq!(read, (1..=12).map(|depth| (depth, true)).collect::<Vec<_>>());
 }
 

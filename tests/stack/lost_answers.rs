@@ -228,6 +228,22 @@ async fn a_create_that_is_sent_again_closes_no_cycle() {
     assert_eq!(others.send(&Asked::new("GET", "/nodes/n")).await.status, 404, "n → x → k → n");
 }
 
+/// AWS answers so while the same transaction is carried out, for example because a proxy has sent it twice.
+#[tokio::test(flavor = "multi_thread")]
+async fn a_transaction_that_is_under_way_is_neither_refused_nor_given_up() {
+    const UNDER_WAY: &str = "com.amazonaws.dynamodb.v20120810#TransactionInProgressException";
+    let stack = Stack::start().await;
+    stack.answered(&[(put("n", "n"), 201)]).await;
+    stack
+        .proxy
+        .follow(|call| (call.operation == "TransactWriteItems" && call.nth == 0).then(|| Fault::error(400, UNDER_WAY)));
+    let answered = stack.proxied.send(&append("n")).await;
+    assert_eq!(answered.status, 201, "{}", String::from_utf8_lossy(&answered.body));
+    assert_eq!(stack.proxy.faults("TransactWriteItems"), 1);
+    let all = stack.sent(&Asked::new("GET", "/nodes/n/revisions/Audit")).await.json();
+    assert_eq!(all["items"].as_array().unwrap().len(), 1, "{all}");
+}
+
 /// The calls of a life: each kind of write, each with the status that it has if every answer comes.
 fn life() -> Vec<(Asked, u16)> {
     vec![

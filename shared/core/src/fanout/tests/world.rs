@@ -1,6 +1,7 @@
 //! A table in memory on which plans are run, and their steps as text.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
@@ -200,6 +201,39 @@ impl World {
             };
         }
         panic!("the plan doesn't end: {}", lines.join("\n"))
+    }
+
+    /// Runs a plan to its end, and has each of its tasks carried out by `carry`, which returns `None` where the answer is
+    /// lost.
+    pub(crate) fn drive<D>(
+        &mut self,
+        plan: &mut dyn Plan<Done = D>,
+        mut carry: impl FnMut(&mut Self, &Task) -> Option<TaskOutcome>,
+    ) -> D {
+        let mut facts = Facts::None;
+        for _ in 0..10_000 {
+            match self.answer(plan.next(facts).unwrap(), &mut carry) {
+                ControlFlow::Continue(next) => facts = next,
+                ControlFlow::Break(done) => return done,
+            }
+        }
+        panic!("the plan doesn't end")
+    }
+
+    /// Answers one step of a plan, and has its tasks carried out by `carry`.
+    pub(crate) fn answer<D>(
+        &mut self,
+        step: Step<D>,
+        mut carry: impl FnMut(&mut Self, &Task) -> Option<TaskOutcome>,
+    ) -> ControlFlow<D, Facts> {
+        ControlFlow::Continue(match step {
+            Step::Need(need) => Facts::Read(self.read(need)),
+            Step::Do(tasks) => Facts::Done(tasks.iter().map(|task| carry(self, task).ok_or(Failure::Again)).collect()),
+            Step::Try(task) => Facts::Tried(carry(self, &task)),
+            Step::Wait(_) => Facts::Waited(true),
+            Step::Write(_) => panic!("these plans write on conditions"),
+            Step::Done(done) => return ControlFlow::Break(done),
+        })
     }
 
     pub(crate) fn read(&self, need: Need) -> Read {

@@ -145,26 +145,15 @@ fn a_version_that_others_take_meanwhile_is_followed_by_the_next() {
     let settings = world.settings.clone();
     let (command, request) = (save("new"), ours());
     let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
-    let mut plan = write_once(context, &command, &request, None);
-    let (mut facts, mut taken) = (Facts::None, 0);
-    loop {
-        facts = match plan.next(facts).unwrap() {
-            Step::Need(need) => Facts::Read(world.read(need)),
-            Step::Try(task) => {
-                if taken < 2 {
-                    taken += 1;
-                    others(&mut world, &format!("theirs {taken}"), &append("n"));
-                }
-                Facts::Tried(Some(world.carry_out(&task)))
-            }
-            Step::Wait(_) => Facts::Waited(true),
-            Step::Done(done) => {
-                assert_eq!(print_outcome(&done.unwrap().outcome), "written n with T 3");
-                break;
-            }
-            Step::Do(_) | Step::Write(_) => panic!("nothing else is written"),
-        };
-    }
+    let mut taken = 0;
+    let done = world.drive(&mut write_once(context, &command, &request, None), |world, task| {
+        if taken < 2 {
+            taken += 1;
+            others(world, &format!("theirs {taken}"), &append("n"));
+        }
+        Some(world.carry_out(task))
+    });
+    assert_eq!(print_outcome(&done.unwrap().outcome), "written n with T 3");
     assert_eq!(appended(&world), 1);
 }
 
@@ -237,26 +226,17 @@ fn late(rules: Rules) -> (String, World) {
     let settings = world.settings.clone();
     let context = Context { settings: &settings, limits: Limits { attempts_max: 5, ..Limits::default() }, rules };
     let (command, request) = (save("new"), ours());
-    let mut plan = write_once(context, &command, &request, None);
-    let (mut facts, mut first, mut is_first) = (Facts::None, None, true);
-    loop {
-        facts = match plan.next(facts).unwrap() {
-            Step::Need(need) => Facts::Read(world.read(need)),
-            Step::Try(task) if is_first => {
-                is_first = false;
-                first = Some(task);
-                others(&mut world, "3", &delete_revision(2));
-                Facts::Tried(None)
-            }
-            Step::Try(task) => {
-                first.take().map(|first| world.carry_out(&first));
-                Facts::Tried(Some(world.carry_out(&task)))
-            }
-            Step::Wait(_) => Facts::Waited(true),
-            Step::Done(done) => return (print_outcome(&done.unwrap().outcome), world),
-            Step::Do(_) | Step::Write(_) => panic!("nothing else is written"),
-        };
-    }
+    let (mut first, mut is_first) = (None, true);
+    let done = world.drive(&mut write_once(context, &command, &request, None), |world, task| {
+        if std::mem::take(&mut is_first) {
+            first = Some(task.clone());
+            others(world, "3", &delete_revision(2));
+            return None;
+        }
+        first.take().map(|first| world.carry_out(&first));
+        Some(world.carry_out(task))
+    });
+    (print_outcome(&done.unwrap().outcome), world)
 }
 
 #[test]
@@ -284,20 +264,11 @@ fn a_node_that_is_being_deleted_gets_no_revision() {
     let mut world = World::drawn("n");
     let (settings, command, request) = (world.settings.clone(), save("new"), ours());
     let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
-    let mut plan = write_once(context, &command, &request, None);
-    let mut facts = Facts::None;
-    let refusal = loop {
-        facts = match plan.next(facts).unwrap() {
-            Step::Need(need) => Facts::Read(world.read(need)),
-            Step::Try(task) => {
-                others(&mut world, "theirs", &marks);
-                Facts::Tried(Some(world.carry_out(&task)))
-            }
-            Step::Wait(_) => Facts::Waited(true),
-            Step::Done(done) => break done.unwrap_err(),
-            Step::Do(_) | Step::Write(_) => panic!("nothing else is written"),
-        };
-    };
+    let done = world.drive(&mut write_once(context, &command, &request, None), |world, task| {
+        others(world, "theirs", &marks);
+        Some(world.carry_out(task))
+    });
+    let refusal = done.unwrap_err();
     assert!(matches!(refusal, Refusal::BeingDeleted { .. }) && appended(&world) == 0);
 }
 

@@ -1,5 +1,7 @@
 //! A record of an import beside deletions, repairs and lost answers.
 
+use std::ops::ControlFlow;
+
 use super::steps::named_record;
 use crate::fanout::tests::world::{World, mark, node};
 use crate::keys::{Id, ItemKey, TrashTime};
@@ -32,20 +34,17 @@ fn imported_as(world: &mut World, item: Item, is_lost: bool, at_wait: impl Fn(&m
     );
     let (mut facts, mut waits, mut loses) = (Facts::None, 0, is_lost);
     for _ in 0..100 {
-        facts = match plan.next(facts).unwrap() {
-            Step::Need(need) => Facts::Read(world.read(need)),
-            Step::Try(task) => {
-                let outcome = world.carry_out(&task);
-                Facts::Tried(Some(outcome).filter(|_| !std::mem::take(&mut loses)))
-            }
-            Step::Wait(_) => {
-                waits += 1;
-                at_wait(world, waits);
-                Facts::Waited(true)
-            }
-            Step::Done(done) => return (done, waits),
-            step => panic!("{step:?}"),
-        };
+        let step = plan.next(facts).unwrap();
+        if let Step::Wait(_) = step {
+            waits += 1;
+            at_wait(world, waits);
+        }
+        let answered =
+            world.answer(step, |world, task| Some(world.carry_out(task)).filter(|_| !std::mem::take(&mut loses)));
+        match answered {
+            ControlFlow::Continue(next) => facts = next,
+            ControlFlow::Break(done) => return (done, waits),
+        }
     }
     panic!("the plan doesn't end")
 }
@@ -58,18 +57,12 @@ fn imported_again(world: &mut World, sk: &str, now: u64) -> (Imported, usize) {
     let (item, since) = (imported_item(), 100_000);
     let record = ImportedRecord { node: &of, key, item, since, may_be_written: true, now, looks_max: 5 };
     let mut plan = import_record(&settings, record);
-    let (mut facts, mut writes) = (Facts::None, 0);
-    loop {
-        facts = match plan.next(facts).unwrap() {
-            Step::Need(need) => Facts::Read(world.read(need)),
-            Step::Try(task) => {
-                writes += 1;
-                Facts::Tried(Some(world.carry_out(&task)))
-            }
-            Step::Done(done) => return (done, writes),
-            step => panic!("{step:?}"),
-        };
-    }
+    let mut writes = 0;
+    let done = world.drive(&mut plan, |world, task| {
+        writes += 1;
+        Some(world.carry_out(task))
+    });
+    (done, writes)
 }
 
 /// The record of `n`, without what Sapwood keeps in it.

@@ -237,21 +237,11 @@ fn after_an_attempt_without_an_answer_nothing_that_was_read_ahead_counts() {
     let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
     let (mut prefetched, _) = read_ahead(&world, context, &commands.iter().collect::<Vec<_>>());
     let request = Request::new(stamp("ours", 1_000));
-    let mut first = write_once(context, &commands[0], &request, Some(&mut prefetched));
-    let mut facts = Facts::None;
-    loop {
-        facts = match first.next(facts).unwrap() {
-            Step::Need(need) => Facts::Read(world.read(need)),
-            Step::Try(task) => {
-                world.carry_out(&task);
-                Facts::Tried(None)
-            }
-            Step::Wait(_) => Facts::Waited(true),
-            Step::Done(done) => break assert!(done.is_ok(), "{done:?}"),
-            step => panic!("{step:?}"),
-        };
-    }
-    drop(first);
+    let done = world.drive(&mut write_once(context, &commands[0], &request, Some(&mut prefetched)), |world, task| {
+        world.carry_out(task);
+        None
+    });
+    assert!(done.is_ok(), "{done:?}");
     let mut second = write_once(context, &commands[1], &request, Some(&mut prefetched));
     assert!(matches!(second.next(Facts::None), Ok(Step::Need(_))));
 }

@@ -1,6 +1,7 @@
 //! Writes whose answer is lost, while others write the same records and are answered.
 
 use std::collections::BTreeMap;
+use std::ops::ControlFlow;
 
 use super::steps::{append, create, delete, moved, print_outcome, set, stamp};
 use crate::fanout::tests::world::{World, node};
@@ -47,32 +48,29 @@ fn run(
     let mut plan = write_once(context, command, request, None);
     let mut facts = Facts::None;
     for _ in 0..100 {
-        facts = match plan.next(facts).unwrap() {
-            Step::Need(need) => {
-                let now = world.items.clone();
-                world.items = early.take().map_or_else(|| now.clone(), |early| with_records_of(early, &now));
-                let read = world.read(need);
-                world.items = now;
-                Facts::Read(read)
+        let step = plan.next(facts).unwrap();
+        let now = early.take_if(|_| matches!(step, Step::Need(_))).map(|early| {
+            let seen = with_records_of(early, &world.items);
+            std::mem::replace(&mut world.items, seen)
+        });
+        let answered = world.answer(step, |world, task| {
+            let Some(meanwhile) = meanwhile.take() else { return Some(world.carry_out(task)) };
+            early = looks_early.then(|| world.items.clone());
+            if is_sent {
+                world.carry_out(task);
             }
-            Step::Do(tasks) => Facts::Done(tasks.iter().map(|task| Ok(world.carry_out(task))).collect()),
-            Step::Try(task) => match meanwhile.take() {
-                None => Facts::Tried(Some(world.carry_out(&task))),
-                Some(meanwhile) => {
-                    early = looks_early.then(|| world.items.clone());
-                    if is_sent {
-                        world.carry_out(&task);
-                    }
-                    meanwhile(world);
-                    Facts::Tried(None)
-                }
-            },
-            Step::Wait(_) => Facts::Waited(true),
-            Step::Write(_) => panic!("a write of the API has conditions"),
-            Step::Done(Ok(answered)) => return print_outcome(&answered.outcome),
-            Step::Done(Err(Refusal::OutcomeUnknown)) => return "unknown".to_owned(),
-            Step::Done(Err(refusal)) => return format!("refused: {refusal}"),
-        };
+            meanwhile(world);
+            None
+        });
+        if let Some(now) = now {
+            world.items = now;
+        }
+        match answered {
+            ControlFlow::Continue(next) => facts = next,
+            ControlFlow::Break(Ok(answered)) => return print_outcome(&answered.outcome),
+            ControlFlow::Break(Err(Refusal::OutcomeUnknown)) => return "unknown".to_owned(),
+            ControlFlow::Break(Err(refusal)) => return format!("refused: {refusal}"),
+        }
     }
     panic!("the plan doesn't end")
 }
