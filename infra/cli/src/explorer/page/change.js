@@ -1,5 +1,5 @@
 // Changes: by menu, by dialog and by dragging. A refusal is said where it happens.
-import { $, about, bdi, count, el, get, hear, leads, Lost, node as path, Refused, say, send, tell, visible, wait, worded } from './base.js';
+import { $, about, bdi, calmly, count, el, get, hear, leads, Lost, node as path, Refused, say, send, tell, visible, wait, worded } from './base.js';
 
 let tree;
 const MERGE = { 'content-type': 'application/merge-patch+json' };
@@ -423,7 +423,8 @@ export function trash(_, box) {
   const list = el('div', { 'aria-live': 'polite' });
   let known = null;
   box.append(list);
-  const read = async () => {
+  // One at a time: an older answer must not come after a newer one.
+  const read = calmly(20, async () => {
     if (!box.open) return;
     try {
       const { items } = await get('/trash?limit=50');
@@ -438,7 +439,7 @@ export function trash(_, box) {
       known = null;
       list.replaceChildren(el('p', { class: 'wrong' }, error.message));
     }
-  };
+  });
   const restore = async (id, at) => {
     try {
       await send('POST', path(id, '/restore'), {}, patience());
@@ -461,6 +462,7 @@ export function trash(_, box) {
   box.addEventListener('toggle', read);
   read();
   // The row of the trash follows its record by a moment.
+  hear('back', read);
   hear('trashed', () => [150, 900, 2500].forEach((after) => setTimeout(read, after)));
 }
 
