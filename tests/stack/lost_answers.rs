@@ -237,7 +237,7 @@ async fn a_transaction_that_is_under_way_is_neither_refused_nor_given_up() {
     stack
         .proxy
         .follow(|call| (call.operation == "TransactWriteItems" && call.nth == 0).then(|| Fault::error(400, UNDER_WAY)));
-    let answered = stack.proxied.send(&append("n")).await;
+    let answered = stack.proxied.send(&append("n").header("idempotency-key", "one")).await;
     assert_eq!(answered.status, 201, "{}", String::from_utf8_lossy(&answered.body));
     assert_eq!(stack.proxy.faults("TransactWriteItems"), 1);
     let all = stack.sent(&Asked::new("GET", "/nodes/n/revisions/Audit")).await.json();

@@ -217,7 +217,7 @@ async fn a_row_that_could_not_be_written_is_not_counted_and_its_record_is_a_fail
         let is_row = call.operation == "BatchWriteItem" && call.body.to_string().contains("ROOT#n");
         is_row.then(|| Fault::error(500, "com.amazonaws.dynamodb.v20120810#InternalServerError"))
     });
-    handler.run(&event.to_string(), "test", Duration::from_millis(1_000)).await.unwrap();
+    handler.run(&event.to_string(), "test", Duration::from_secs(3)).await.unwrap();
     let metrics = Written::take(&lines);
     assert_eq!(metrics.sums(["Records", "RowsPut", "Failures"]), [1.0, 0.0, 1.0]);
     assert!(metrics.sum("Retries") > 0.0);

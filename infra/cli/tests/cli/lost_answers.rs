@@ -154,8 +154,15 @@ async fn what_a_killed_import_may_have_written_does_not_come_back() {
     let lines = ["a", "b", "c"].map(|id| format!(r#"{{"id": "{id}"}}"#));
     let file = write(&directory.path().join("tree.jsonl"), &lines);
     let import = ["import", &file];
-    // Each record is written, and none is answered before the process is killed.
-    proxy.follow(|call| (call.operation == "PutItem").then_some(Fault::CutAfter));
+    // Each record is written, and no write is answered. What comes after the last one waits, and the process is killed.
+    let puts = AtomicUsize::new(0);
+    proxy.follow(move |call| match call.operation.as_str() {
+        "PutItem" => {
+            puts.fetch_add(1, Ordering::SeqCst);
+            Some(Fault::CutAfter)
+        }
+        _ => (puts.load(Ordering::SeqCst) >= 3).then_some(Fault::Late(Duration::from_secs(60))),
+    });
     let mut killed = command(&proxy.url(), &import).stdout(Stdio::null()).stderr(Stdio::null()).spawn().unwrap();
     while running.contents().await.keys().filter(|(_, sort_key)| sort_key == "NODE").count() < 3 {
         assert!(killed.try_wait().unwrap().is_none(), "it ended before it was killed");

@@ -53,7 +53,7 @@ async fn a_wait_ends_with_its_time_and_with_the_process() {
     assert_eq!(settled(&http, "1", 3), "{\"settled\":false}\n");
     assert!(begun.elapsed() < SOON);
     let wait = waiting(&http, "60").spawn().unwrap();
-    tokio::time::sleep(Duration::from_millis(500)).await;
+    tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(sapwood.interrupt(), 0);
     assert!(begun.elapsed() < Duration::from_secs(40), "the process has waited for whoever waits for it");
     assert_eq!(wait.wait_with_output().unwrap().status.code(), Some(3));

@@ -322,7 +322,7 @@ async fn settled_waits_for_what_handling_causes() {
 async fn a_batching_window_makes_fewer_batches() {
     let fixture = Fixture::new().await;
     let mut settings = fixture.settings();
-    settings.source.batching_window = Duration::from_millis(400);
+    settings.source.batching_window = Duration::from_secs(2);
     let log = Log::default();
     let mapping = Mapping::start(settings, log.function()).unwrap();
     for n in 0..8 {

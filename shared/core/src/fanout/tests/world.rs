@@ -203,8 +203,7 @@ impl World {
         panic!("the plan doesn't end: {}", lines.join("\n"))
     }
 
-    /// Runs a plan to its end, and has each of its tasks carried out by `carry`, which returns `None` where the answer is
-    /// lost.
+    /// Runs a plan to its end. `carry` carries each of its tasks out, and returns `None` where the answer is lost.
     pub(crate) fn drive<D>(
         &mut self,
         plan: &mut dyn Plan<Done = D>,

@@ -49,12 +49,13 @@ fn run(
     let mut facts = Facts::None;
     for _ in 0..100 {
         let step = plan.next(facts).unwrap();
+        let is_tried = matches!(step, Step::Try(_));
         let now = early.take_if(|_| matches!(step, Step::Need(_))).map(|early| {
             let seen = with_records_of(early, &world.items);
             std::mem::replace(&mut world.items, seen)
         });
         let answered = world.answer(step, |world, task| {
-            let Some(meanwhile) = meanwhile.take() else { return Some(world.carry_out(task)) };
+            let Some(meanwhile) = meanwhile.take_if(|_| is_tried) else { return Some(world.carry_out(task)) };
             early = looks_early.then(|| world.items.clone());
             if is_sent {
                 world.carry_out(task);
