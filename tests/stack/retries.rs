@@ -26,7 +26,7 @@ use tokio::sync::OnceCell;
 /// What the handler keeps back of the time that is left.
 const RESERVED: Duration = Duration::from_millis(500);
 /// From the start of a request until the proxy has it, on a busy machine.
-const ON_ITS_WAY_MAX: Duration = Duration::from_millis(400);
+const ON_ITS_WAY_MAX: Duration = Duration::from_millis(100);
 /// Time enough.
 const PLENTY: Duration = Duration::from_secs(30);
 

@@ -25,7 +25,7 @@ const JSON_BYTES_MAX: usize = 8_000_000;
 
 /// The longest that a neighbour's row may take, on DynamoDB Local beyond what that engine itself takes for the rows. A
 /// test machine runs several engines at a time.
-const NEIGHBOUR_TIME_MAX: Duration = Duration::from_secs(40);
+const NEIGHBOUR_TIME_MAX: Duration = Duration::from_secs(15);
 
 /// Waits for a row, and returns how long it took.
 async fn row(running: &Running, pk: &str, sk: &str) -> Duration {

@@ -461,8 +461,8 @@ export function trash(_, box) {
   }, 'danger');
   box.addEventListener('toggle', read);
   read();
-  // The row of the trash follows its record by a moment.
   hear('back', read);
+  // The row of the trash follows its record by a moment.
   hear('trashed', () => [150, 900, 2500].forEach((after) => setTimeout(read, after)));
 }
 
