@@ -17,7 +17,7 @@ use sapwood_core::plan::{Task, TaskOutcome};
 use sapwood_core::request::{Action, Condition, Update};
 use sapwood_import::backlog::Backlog;
 use sapwood_import::cost;
-use sapwood_import::work::{Level, remove};
+use sapwood_import::work::Level;
 use sapwood_table::{Client, DynamoTable, ReadOptions};
 use serde_json::json;
 
@@ -159,20 +159,20 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     let mut plan = Plan::of(&backlog, scope)?;
     plan.print(client.usage().read_units, arguments.json);
     if arguments.dry_run {
-        forget(backlog, &path)?;
+        backlog.forget()?;
         return Ok(Exit::Done);
     }
     if plan.is_empty() {
         if scope == Scope::Totals && backlog.done()? > 0 {
             end_epoch(&client).await?;
         }
-        return ended(Counts::default(), client.usage().read_units, whose, backlog, &path, &arguments);
+        return ended(Counts::default(), client.usage().read_units, whose, backlog, &arguments);
     }
     if !arguments.yes {
         let question = if others.is_empty() { "Backfill?" } else { "Backfill with other settings than the handler's?" };
         let answer = agrees(question);
         if !matches!(answer, Ok(true)) {
-            forget(backlog, &path)?;
+            backlog.forget()?;
             return answer.map(|_| Exit::Wrong).map_err(|NobodyToAsk| BackfillError::NobodyToAsk);
         }
     }
@@ -181,8 +181,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
         begin_epoch(&client).await?;
         // A node that has come since its part of the table was read is counted in the epoch before, and nothing would
         // count it in this one.
-        drop(backlog);
-        remove(&path);
+        backlog.delete();
         backlog = read(true).await?;
         plan = Plan::of(&backlog, scope)?;
     }
@@ -194,7 +193,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
         end_epoch(&client).await?;
     }
     bar.finish_and_clear();
-    ended(writer.counts, client.usage().read_units, whose, backlog, &path, &arguments)
+    ended(writer.counts, client.usage().read_units, whose, backlog, &arguments)
 }
 
 /// Begins all totals anew: handlers count nodes in the next epoch from the next batch on.
@@ -246,8 +245,7 @@ fn opened(path: &Path, description: &str, segments: u32, settings: &Settings) ->
         return Ok(backlog);
     }
     eprintln!("the working file {} is older than a day: the table is read anew", path.display());
-    drop(backlog);
-    remove(path);
+    backlog.delete();
     Ok(Backlog::open(path, description, segments, settings)?)
 }
 
@@ -261,23 +259,12 @@ fn is_old(path: &Path) -> bool {
     last.and_then(|last| last.elapsed().ok()).is_some_and(|age| age > SCAN_AGE_MAX)
 }
 
-/// Deletes the working file of a backfill that has written nothing: what is wrong now may be right later, and the other
-/// way round.
-fn forget(backlog: Backlog, path: &Path) -> Result<(), BackfillError> {
-    if backlog.done()? == 0 {
-        drop(backlog);
-        remove(path);
-    }
-    Ok(())
-}
-
 /// Says what was done. Where nothing was refused the working file has done its work.
 fn ended(
     counts: Counts,
     read_units: f64,
     whose: Whose,
     backlog: Backlog,
-    path: &Path,
     arguments: &Arguments,
 ) -> Result<Exit, BackfillError> {
     let Counts { redriven, right, others, others_refused } = counts;
@@ -294,8 +281,7 @@ fn ended(
             count(redriven, "node")
         );
     }
-    drop(backlog);
-    remove(path);
+    backlog.delete();
     Ok(Exit::Wrong.unless(refused == 0))
 }
 

@@ -10,7 +10,7 @@ use comfy_table::{CellAlignment, Table};
 use sapwood_core::keys::Tenant;
 use sapwood_core::model::Settings;
 use sapwood_import::sources::{Source, Spooled};
-use sapwood_import::work::{Level, LevelProgress, Work, WorkError, remove};
+use sapwood_import::work::{Level, LevelProgress, Work, WorkError};
 use sapwood_import::{CsvOptions, Format, Options, TreebeardOptions, cost};
 use sapwood_table::{Client, DynamoTable, NoRetries};
 use serde_json::json;
@@ -295,8 +295,7 @@ fn ended(arguments: &Arguments, work: Work, input: &Input) -> Result<Exit, Trans
         say!("{} {verb} written, {} refused", count(summary.written, "record"), summary.refused);
     }
     if summary.refused == 0 {
-        drop(work);
-        remove(&input.work);
+        work.delete();
         return Ok(Exit::Done);
     }
     let refused = &input.refused;

@@ -12,7 +12,7 @@ mod arrange;
 mod hand_out;
 mod take;
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, OptionalExtension};
 use sapwood_core::model::Settings;
@@ -30,6 +30,7 @@ const ARRANGED: &str = "arranged";
 #[derive(Debug)]
 pub struct Backlog {
     connection: Connection,
+    path: PathBuf,
     settings: Settings,
     segments: u32,
 }
@@ -60,7 +61,23 @@ impl Backlog {
         }
         progress::wait_again(&mut connection)?;
         let segments = u32::try_from(tables::integer(&connection, SEGMENTS)?).unwrap_or(segments);
-        Ok(Self { connection, settings: settings.clone(), segments })
+        Ok(Self { connection, path: path.to_owned(), settings: settings.clone(), segments })
+    }
+
+    /// Deletes the working file if nothing is done: what is wrong now may be right later, and the other way round.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`].
+    pub fn forget(self) -> Result<(), WorkError> {
+        if self.done()? == 0 {
+            self.delete();
+        }
+        Ok(())
+    }
+
+    /// Deletes the working file.
+    pub fn delete(self) {
+        tables::delete(self.connection, &self.path);
     }
 
     /// The number of parts that the table is read in.

@@ -1,5 +1,8 @@
+use std::sync::Barrier;
+
 use super::fixture::{Checked, Directory, lines, waiting};
 use crate::sources::Source;
+use crate::work::tables::{self, Purpose};
 use crate::work::{Level, NEXT_BYTES_MAX, Nowhere, Number, Outcomes, Work, WorkError};
 use crate::{CsvOptions, Options};
 
@@ -286,7 +289,7 @@ fn a_working_file_belongs_to_its_table() {
     assert_eq!(lines(&waiting(&open(None).unwrap())).len(), 1);
     assert_eq!(lines(&waiting(&open(Some("two")).unwrap())).len(), 1);
     // A file that was begun without the table is that of the first one that answers.
-    crate::work::remove(&directory.path("work"));
+    open(None).unwrap().delete();
     drop(open(None).unwrap());
     write(&mut open(Some("two")).unwrap());
     assert!(matches!(open(Some("one")), Err(WorkError::OtherTable { .. })));
@@ -317,11 +320,39 @@ fn what_was_refused_waits_again_and_a_file_without_writes_goes() {
     work.refused::<WorkError>(|line, _| panic!("{line}")).unwrap();
     work.forget().unwrap();
     assert!(directory.path("work").exists(), "something is written");
-    crate::work::remove(&directory.path("work"));
+    open().delete();
     let mut work = open();
     refuse(&mut work, both[0].number, "it is taken");
     work.forget().unwrap();
     assert_eq!(std::fs::read_dir(directory.path(".")).unwrap().count(), 1, "only the file is left");
+}
+
+#[test]
+fn a_working_file_that_another_process_deletes_is_in_use() {
+    let directory = Directory::new();
+    let (file, path, options) =
+        (directory.write("a.jsonl", "{\"id\":\"a\"}\n"), directory.path("work"), Options::default());
+    let open = || Work::open(&path, &Source::open(&file, &options).unwrap(), &options);
+    let work = open().unwrap();
+    let opened = rusqlite::Connection::open(&path).unwrap();
+    work.forget().unwrap();
+    assert!(matches!(tables::take(opened, &path, Purpose::Import), Err(WorkError::InUse { .. })));
+    assert!(!path.exists());
+    // Nobody deletes what another has by now.
+    for _ in 0..50 {
+        let work = open().unwrap();
+        let begin = Barrier::new(2);
+        std::thread::scope(|scope| {
+            scope.spawn(|| {
+                begin.wait();
+                work.forget().unwrap();
+            });
+            begin.wait();
+            let next = std::iter::repeat_with(open).find_map(Result::ok).unwrap();
+            assert!(path.exists(), "it was deleted after it was opened");
+            drop(next);
+        });
+    }
 }
 
 #[test]

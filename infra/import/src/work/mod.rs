@@ -86,25 +86,13 @@ impl Work {
     /// [`WorkError::Sqlite`].
     pub fn forget(self) -> Result<(), WorkError> {
         if self.written()? == 0 {
-            // While it is open nobody else can have it. Windows deletes no file that is open.
-            let path = self.path.clone();
-            if cfg!(unix) {
-                remove(&path);
-            }
-            drop(self);
-            if cfg!(not(unix)) {
-                remove(&path);
-            }
+            self.delete();
         }
         Ok(())
     }
-}
 
-/// Deletes a working file, with what SQLite keeps beside it. It is of no use any more, and does no harm if it stays.
-pub fn remove(path: &Path) {
-    for ending in ["", "-wal", "-shm"] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        let _ = std::fs::remove_file(PathBuf::from(name));
+    /// Deletes the working file.
+    pub fn delete(self) {
+        tables::delete(self.connection, &self.path);
     }
 }

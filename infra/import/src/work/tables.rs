@@ -1,6 +1,6 @@
 //! The tables of a working file.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
@@ -94,18 +94,25 @@ pub(super) const CREATE: &str = "
 
 /// Opens a working file for this process alone, and makes its tables if it is new.
 pub(crate) fn open(path: &Path, purpose: Purpose) -> Result<Connection, WorkError> {
-    open_or_make(path, purpose)
-        .map_err(|error| match error.sqlite_error_code() {
-            Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => WorkError::InUse { path: path.to_owned() },
-            Some(ErrorCode::NotADatabase) => WorkError::NotOurs { path: path.to_owned() },
-            _ => error.into(),
-        })?
-        .ok_or_else(|| WorkError::NotOurs { path: path.to_owned() })
+    take(Connection::open(path)?, path, purpose)
 }
 
-/// Returns `None` for a database of another program or version.
-fn open_or_make(path: &Path, purpose: Purpose) -> rusqlite::Result<Option<Connection>> {
-    let connection = Connection::open(path)?;
+/// Takes a working file that is open for this process alone.
+pub(crate) fn take(connection: Connection, path: &Path, purpose: Purpose) -> Result<Connection, WorkError> {
+    let in_use = || WorkError::InUse { path: path.to_owned() };
+    let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
+        Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => in_use(),
+        // The process that had it has deleted it since this one opened it. SQLite writes nothing into such a file.
+        _ if !path.exists() => in_use(),
+        Some(ErrorCode::NotADatabase) => WorkError::NotOurs { path: path.to_owned() },
+        _ => error.into(),
+    };
+    let is_ours = prepare(&connection, purpose).map_err(failed)?;
+    if is_ours { Ok(connection) } else { Err(WorkError::NotOurs { path: path.to_owned() }) }
+}
+
+/// Locks a working file and makes its tables if it is new. Returns false for a database of another program or version.
+fn prepare(connection: &Connection, purpose: Purpose) -> rusqlite::Result<bool> {
     connection.busy_timeout(std::time::Duration::ZERO)?;
     // What SIGKILL leaves is whole: a write-ahead log is replayed. What a power cut takes is written again, which an
     // import must know.
@@ -123,13 +130,28 @@ fn open_or_make(path: &Path, purpose: Purpose) -> rusqlite::Result<Option<Connec
     } else {
         let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         if (pragma("application_id")?, pragma("user_version")?) != (purpose as i64, VERSION) {
-            return Ok(None);
+            return Ok(false);
         }
     }
     // This also takes the lock of a file that isn't new.
     set(&transaction, "opened", 1)?;
     transaction.commit()?;
-    Ok(Some(connection))
+    Ok(true)
+}
+
+/// Deletes a working file before another process can have it. It does no harm if it stays.
+pub(crate) fn delete(connection: Connection, path: &Path) {
+    // The log goes first, because another process makes its own once the file is gone. What is in it goes into the file
+    // before, or a process that is killed in between would leave a file that doesn't know what was written last.
+    let _ = connection.pragma_update(None, "wal_checkpoint", "TRUNCATE");
+    // Windows deletes no file that is open.
+    let connection = cfg!(unix).then_some(connection);
+    for ending in ["-wal", "-shm", ""] {
+        let mut name = path.as_os_str().to_owned();
+        name.push(ending);
+        let _ = std::fs::remove_file(PathBuf::from(name));
+    }
+    drop(connection);
 }
 
 fn make(connection: &Connection) -> rusqlite::Result<()> {
