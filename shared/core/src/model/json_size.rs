@@ -3,10 +3,10 @@
 use super::answered_bytes;
 use super::item::{AttributeValue, Item};
 
-/// Most bytes of a record in an answer, by [`json_bytes`]. With its key it fits a page of the API, and a page fits
-/// Lambda's answer. DynamoDB measures in another way: a list of empty binaries has a byte for each there, and 19 in an
-/// answer.
-pub const JSON_BYTES_MAX: usize = 3_900_000;
+/// Most bytes of a record in an answer, by [`json_bytes`]. Its stream record has it twice, as it was and as it is, and
+/// fits an event of Lambda's (6 MB). DynamoDB measures in another way: a list of empty binaries has a byte for each
+/// there, and 19 in an answer.
+pub const JSON_BYTES_MAX: usize = 3_100_000;
 
 /// Returns how long an item is as JSON: in an answer of the API ([`size_estimate`]) or of DynamoDB
 /// ([`answered_bytes`]), whichever is longer.
