@@ -111,6 +111,6 @@ async fn an_import_of_parents_first_places_hardly_anything_twice() {
 async fn a_shuffled_import_costs_little_more_than_its_rows() {
     // On a busy machine batches of a shuffled import have hardly more than a node each, which takes this many requests.
     // What a batch saves shows where one is handled at a time. A touch takes some 0.55 units of a node's rows, so 1.5
-    // touches come to as many units as these.
-    held(Order::Shuffled, 1.85, 1.5, [("1", 2.0), ("4", 3.4), ("10", 4.6)]).await;
+    // touches come to as many units as these, and with factor 1 to 2.3 requests.
+    held(Order::Shuffled, 1.85, 1.5, [("1", 2.4), ("4", 3.4), ("10", 4.6)]).await;
 }
