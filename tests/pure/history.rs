@@ -316,7 +316,7 @@ fn an_unknown_outcome_needs_a_lost_answer() {
     let call = story.call(rename("n", "one"), plain);
     story.answered(call, Answer::Unknown);
     story.is_wrong("every write was answered");
-    story.history.lost(call);
+    story.history.lost(call, story.history.now());
     story.is_right();
 }
 
@@ -328,7 +328,7 @@ fn time_that_is_used_up_by_lost_answers_is_contention_for_places_alone() {
         let call = story.call(command, plain);
         story.answered(call, Answer::Refused(Refusal::Contended));
         story.is_wrong("for what never was so");
-        story.history.lost(call);
+        story.history.lost(call, story.history.now());
         if is_right { story.is_right() } else { story.is_wrong("for what never was so") }
     }
 }
@@ -372,7 +372,7 @@ fn somebody_elses_deletion_is_an_answer_for_revisions_alone() {
     let mut story = Story::new();
     story.others("n", Some(foreign("n", None, &[])));
     let call = story.call(delete("n", Children::Restrict, "o"), plain);
-    story.history.lost(call);
+    story.history.lost(call, story.history.now());
     story.others("n", None);
     story.ends(call, Outcome::Deleted);
     story.is_wrong("answered, and not done");
@@ -409,7 +409,7 @@ fn a_creation_may_have_a_second_effect_only_where_another_client_has_deleted_the
         story.done(call, "n", Some(item.clone()));
         story.ends(call, created("n", &item));
         story.is_wrong("carried out twice");
-        story.history.lost(call);
+        story.history.lost(call, story.history.now());
         if by_api { story.is_wrong("carried out twice") } else { story.is_right() }
     }
 }

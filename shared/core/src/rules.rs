@@ -168,6 +168,10 @@ pub enum Rule {
     SameVersionAgain,
     /// A write whose attempt got no answer isn't refused: the attempt may still be carried out.
     UnknownNotRefused,
+    /// After an attempt without an answer nothing counts that a batch has read ahead.
+    ReadAheadForgotten,
+    /// An import that may have put a record before goes on only if nothing tells that the record was deleted since.
+    ImportLooks,
     /// A move checks the ancestor path of the moved node, not that of its new parent alone.
     OwnAncestorPath,
     /// A move checks that the root of its new parent's path wasn't put into the trash.

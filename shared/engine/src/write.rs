@@ -25,23 +25,6 @@ pub enum WriteError {
     Table(#[from] TableError),
 }
 
-/// Puts a record of an import.
-///
-/// # Errors
-/// [`TableError`] where the table fails, and no write was left without an answer; of kind
-/// [`ErrorKind::Refuse`](sapwood_table::ErrorKind::Refuse) where it refuses the record.
-pub async fn import<T: Table, P: RetryPolicy>(
-    client: &Client<'_, T, P>,
-    settings: &Settings,
-    record: ImportedRecord<'_>,
-) -> Result<Imported, TableError> {
-    let mut plan = import_record(settings, record);
-    match run_to_end(client, &mut plan).await {
-        Err(_) if plan.is_unanswered() => Ok(Imported::OutOfTime),
-        done => done,
-    }
-}
-
 /// Writes base records of one table.
 #[derive(Debug)]
 pub struct Writer<'a, T, P> {
@@ -126,6 +109,19 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     /// [`TableError`] where the table fails.
     pub async fn release(&self, claim: &Claim) -> Result<(), TableError> {
         self.carry_out(claim.release(self.context.settings)).await
+    }
+
+    /// Puts a record of an import.
+    ///
+    /// # Errors
+    /// [`TableError`] where the table fails, and no write was left without an answer; of kind
+    /// [`ErrorKind::Refuse`](sapwood_table::ErrorKind::Refuse) where it refuses the record.
+    pub async fn import(&self, record: ImportedRecord<'_>) -> Result<Imported, TableError> {
+        let mut plan = import_record(self.context, record);
+        match run_to_end(self.client, &mut plan).await {
+            Err(_) if plan.is_unanswered() => Ok(Imported::OutOfTime),
+            done => done,
+        }
     }
 
     async fn carry_out(&self, task: Task) -> Result<(), TableError> {

@@ -12,7 +12,7 @@ use indicatif::ProgressBar;
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{Settings, Stored};
 use sapwood_engine::write::{
-    ABOVE_ATTRIBUTES, Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import,
+    ABOVE_ATTRIBUTES, Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, Writer as RecordWriter, deletes_revisions,
 };
 use sapwood_import::Record;
 use sapwood_import::work::{Outcomes, Waiting, Work};
@@ -199,7 +199,7 @@ impl Writer<'_> {
         let node = waiting.record.node();
         let (since, may_be_written) = (waiting.sent.unwrap_or(now), waiting.sent.is_some());
         let record = ImportedRecord { node, key, item, since, may_be_written, now, looks_max: LOOKS_MAX };
-        Ok(match import(self.client, self.settings, record).await {
+        Ok(match RecordWriter::new(self.client, self.settings).import(record).await {
             Ok(Imported::Written) => Written::Yes,
             Ok(Imported::OutOfTime) => return Err(TableError::unanswered("no answer for a record").into()),
             Ok(Imported::Another) => Written::Refused("the table has another record of this key".to_owned()),

@@ -5,7 +5,6 @@ use super::idempotency::{Begun, begun, given_back};
 use super::perform::{Carried, carry_out, plan};
 use super::prefetch::Prefetched;
 use super::{Command, Context, Outcome, Refusal, Request};
-use crate::keys::Schema;
 use crate::plan::{Facts, Failure, Io, Plan, Rule, Script, Step, Task, TaskOutcome};
 
 /// The outcome of a command.
@@ -63,7 +62,7 @@ async fn once(
     let begin = || Attempts::new(context, request, claim.clone());
     let Carried { outcome, is_unanswered, changed } = match prefetched.as_deref_mut() {
         None => carry_out(io, begin(), command, Vec::new()).await?,
-        Some(prefetched) => Guided::new(prefetched, &context.settings.schema).carry_out(io, begin, command).await?,
+        Some(prefetched) => Guided::new(prefetched, context).carry_out(io, begin, command).await?,
     };
     if let Some(prefetched) = prefetched {
         prefetched.place_too(changed);
@@ -107,12 +106,12 @@ struct Guided<'w> {
     relies: bool,
     /// What the command writes.
     under_way: Option<Task>,
-    schema: &'w Schema,
+    context: Context<'w>,
 }
 
 impl<'w> Guided<'w> {
-    fn new(prefetched: &'w mut Prefetched, schema: &'w Schema) -> Self {
-        Self { prefetched, asks: true, relies: false, under_way: None, schema }
+    fn new(prefetched: &'w mut Prefetched, context: Context<'w>) -> Self {
+        Self { prefetched, asks: true, relies: false, under_way: None, context }
     }
 
     async fn carry_out<'a>(
@@ -171,13 +170,13 @@ impl<'w> Guided<'w> {
     /// Takes what the command has written.
     fn learn(&mut self, facts: &Facts) {
         let Facts::Tried(outcome) = facts else { return };
-        if outcome.is_none() {
+        if outcome.is_none() && self.context.rules.keeps(Rule::ReadAheadForgotten) {
             // Seconds have passed, in which others may have changed anything that was read ahead.
             self.prefetched.forget_all();
         }
         let task = self.under_way.take().filter(|_| *outcome == Some(TaskOutcome::Held));
         if let Some(task) = task {
-            self.prefetched.written(&task, self.schema);
+            self.prefetched.written(&task, &self.context.settings.schema);
         }
     }
 }

@@ -1,11 +1,12 @@
 //! A record of an import: it is put if there is none of its key. One that is there already counts as written if it is
 //! equal.
 
+use super::Context;
 use super::traces::{deleted_since, traces_may_be_gone, traces_stay};
 use crate::keys::{ItemKey, NodeRef, SortKey};
 use crate::model::{AttributeValue, DELETING, DeletionMark, Item, PUT_BACK, Settings, Stored, Trashed, has_mark};
 use crate::plan::conditions::still_gone;
-use crate::plan::{Failure, Io, Need, Read, Script, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Read, Rule, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
 /// Most looks at a record that is being deleted. With the waits of a person's retry policy that is two minutes.
@@ -62,12 +63,13 @@ pub struct ImportedRecord<'a> {
 
 /// Puts one record. It takes one request where there is no record of its key, and it can't have been written before.
 #[must_use]
-pub fn import_record<'a>(settings: &'a Settings, record: ImportedRecord<'a>) -> Script<'a, Imported> {
-    Script::new(move |io| async move { put(&io, settings, record).await })
+pub fn import_record<'a>(context: Context<'a>, record: ImportedRecord<'a>) -> Script<'a, Imported> {
+    Script::new(move |io| async move { put(&io, context, record).await })
 }
 
-async fn put(io: &Io, settings: &Settings, record: ImportedRecord<'_>) -> Result<Imported, Failure> {
-    let (mut looks, mut failed, mut is_unanswered) = (0, 0, record.may_be_written);
+async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Result<Imported, Failure> {
+    let (settings, looks_back) = (context.settings, context.rules.keeps(Rule::ImportLooks));
+    let (mut looks, mut failed, mut is_unanswered) = (0, 0, record.may_be_written && looks_back);
     let mut found = if is_unanswered {
         record.look(io, is_unanswered, settings).await?
     } else {
@@ -80,7 +82,7 @@ async fn put(io: &Io, settings: &Settings, record: ImportedRecord<'_>) -> Result
                 let put = Action::Put { key: record.key.clone(), item: record.item.clone(), condition };
                 match io.attempt(Task::together(std::iter::once(put).chain(checks).collect())).await? {
                     Some(TaskOutcome::Held) => return Ok(Imported::Written),
-                    outcome => is_unanswered |= outcome.is_none(),
+                    outcome => is_unanswered |= outcome.is_none() && looks_back,
                 }
                 failed += 1;
                 failed - 1

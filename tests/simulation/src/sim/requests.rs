@@ -10,8 +10,8 @@ use sapwood_core::keys::{Id, NodeRef, Version};
 use sapwood_core::model::{AttributeValue, DeletionMode, ETag, Item, Latest, Settings, text};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, Imported, ImportedRecord, Limits, NewRevision, Patch, Preconditions,
-    Prefetched, Request, Spot, Stamp, Tags, Tiebreak, ValueChange, Writer,
+    Begun, Children, Command, Content, Idempotency, Imported, ImportedRecord, Limits, NewRevision, Patch,
+    Preconditions, Prefetched, Refusal, Request, Spot, Stamp, Tags, Tiebreak, ValueChange, WriteError, Writer,
 };
 use sapwood_table::Client;
 
@@ -68,6 +68,8 @@ pub(super) enum Asked {
     Impatient(Box<Asked>),
     /// Asks for these, one after another. What several of them need is read before.
     Batch(Vec<Asked>),
+    /// The same with an idempotency key, and again to another function where this one dies.
+    KeyedBatch(Vec<Asked>),
     /// Imports nodes that are wholly new: those of these ids, each below this parent.
     Import(Vec<(String, Option<String>)>),
 }
@@ -75,7 +77,7 @@ pub(super) enum Asked {
 impl Asked {
     /// True if the client sends the request again where a function dies.
     pub(super) fn is_sent_again(&self) -> bool {
-        matches!(self, Self::Keyed(_) | Self::Import(_))
+        matches!(self, Self::Keyed(_) | Self::KeyedBatch(_) | Self::Import(_))
     }
 
     /// The same with a revision, if it is a write that can have one.
@@ -188,7 +190,7 @@ impl Asked {
             Self::IfUnchanged(asked) | Self::Twice(asked) | Self::Keyed(asked) | Self::Impatient(asked) => {
                 asked.command(number, values)
             }
-            Self::Batch(_) | Self::Import(_) => unreachable!("several commands"),
+            Self::Batch(_) | Self::KeyedBatch(_) | Self::Import(_) => unreachable!("several commands"),
         }
     }
 
@@ -274,23 +276,47 @@ pub(super) fn request(
         let answer = async |command: &Command, request: &Request, since: usize, prefetched: Option<&mut Prefetched>| {
             let asking = Asking::Api(Box::new(command.clone()));
             calls.lock().unwrap().history.called(invocation, asking, request.clone(), since);
-            let answer = writer.write_once(command, request, prefetched).await;
+            let answer = Answer::from(writer.write_once(command, request, prefetched).await);
+            let is_final = answer.is_final();
             calls.lock().unwrap().history.answered(invocation, answer);
+            is_final
         };
         let since = calls.lock().unwrap().seen_since();
         match &asked {
-            Asked::Batch(operations) => {
+            Asked::Batch(operations) | Asked::KeyedBatch(operations) => {
+                let key = matches!(asked, Asked::KeyedBatch(_)).then(|| format!("k{number}"));
+                let claim = match &key {
+                    None => None,
+                    Some(key) => match writer.begin(&idempotency(key.clone()), &stamp).await {
+                        Ok(Begun::Claimed(claim)) => Some(claim),
+                        // What it was completed with was answered before.
+                        Ok(Begun::Kept(_)) => return,
+                        Err(error) => {
+                            if matches!(error, WriteError::Refused(Refusal::InProgress)) {
+                                calls.lock().unwrap().history.batch_in_progress(invocation);
+                            }
+                            return;
+                        }
+                    },
+                };
                 let commands: Vec<Command> = (0..)
                     .zip(operations)
                     .map(|(part, operation)| operation.command(number + 100 * part, values))
                     .collect();
                 let mut prefetched = Prefetched::default();
                 writer.read_ahead(&commands.iter().collect::<Vec<_>>(), &mut prefetched).await;
+                let (mut is_final, mut since) = (true, since);
                 for (part, command) in (0..).zip(&commands) {
                     let token = format!("{} part {part}", stamp.token);
-                    let request =
-                        Request::new(Stamp { token, tiebreak: Tiebreak { part, ..stamp.tiebreak }, ..stamp.clone() });
-                    answer(command, &request, since, Some(&mut prefetched)).await;
+                    let stamp = Stamp { token, tiebreak: Tiebreak { part, ..stamp.tiebreak }, ..stamp.clone() };
+                    let idempotency = key.as_ref().map(|key| idempotency(format!("{key} part {part}")));
+                    let request = Request { idempotency, ..Request::new(stamp) };
+                    is_final &= answer(command, &request, since, Some(&mut prefetched)).await;
+                    since = calls.lock().unwrap().history.read_since(invocation, since);
+                }
+                if let Some(claim) = claim {
+                    // A claim that can't be completed or given back runs out by itself.
+                    let _ = if is_final { writer.complete(&claim, &[1]).await } else { writer.release(&claim).await };
                 }
             }
             Asked::Import(nodes) => {
@@ -302,13 +328,13 @@ pub(super) fn request(
                     }
                     let asking = Asking::Import(number, item.clone());
                     calls.lock().unwrap().history.called(invocation, asking, Request::new(stamp.clone()), since);
-                    let answer = import(&session, &node(id), &item, before, stamp.seconds, &settings).await;
+                    let answer = import(&writer, &node(id), &item, before, stamp.seconds, &settings).await;
                     calls.lock().unwrap().history.answered(invocation, answer);
                 }
             }
             asked => {
                 let is_keyed = matches!(asked, Asked::Twice(_) | Asked::Keyed(_) | Asked::Impatient(_));
-                let key = Idempotency { tenant: None, hash: format!("k{number}"), fingerprint: String::new() };
+                let key = idempotency(format!("k{number}"));
                 let preconditions =
                     asked.unchanged().map(|node| if_match(&calls, &node, &settings)).unwrap_or_default();
                 let request =
@@ -327,6 +353,10 @@ pub(super) fn request(
             }
         }
     })
+}
+
+fn idempotency(hash: String) -> Idempotency {
+    Idempotency { tenant: None, hash, fingerprint: String::new() }
 }
 
 /// That a node is what it is now, or that there is none.
@@ -355,7 +385,7 @@ const LOOKS_MAX: u32 = 3;
 
 /// Imports a node as `sapwood import` does.
 async fn import(
-    client: &Client<'_, SimTable, SimRetryPolicy>,
+    writer: &Writer<'_, SimTable, SimRetryPolicy>,
     node: &NodeRef,
     item: &Item,
     before: Before,
@@ -365,7 +395,7 @@ async fn import(
     let key = settings.schema.node_key(node);
     let (since, may_be_written) = if let Before::Sent(since) = before { (since, true) } else { (now, false) };
     let record = ImportedRecord { node, key, item: item.clone(), since, may_be_written, now, looks_max: LOOKS_MAX };
-    match sapwood_engine::write::import(client, settings, record).await {
+    match writer.import(record).await {
         Ok(Imported::Written) => Answer::Imported,
         Ok(Imported::Another) => Answer::Another,
         Ok(Imported::BeingDeleted) => Answer::BeingDeleted,
@@ -426,6 +456,7 @@ pub(super) fn colliding(rng: &mut SmallRng, of_topic: bool, number: u32) -> Aske
         1 => Asked::Keyed(asked),
         2 => Asked::Impatient(asked),
         3 => Asked::Batch(others),
+        6 => Asked::KeyedBatch(others),
         4 if !of_topic => Asked::IfUnchanged(asked),
         5 if !of_topic => Asked::Import(vec![("n".to_owned(), Some("p".to_owned()))]),
         _ => *asked,

@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use sapwood_core::keys::ItemKey;
-use sapwood_core::model::{AttributeValue, DeletionMode, ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, UNDER, json_bytes};
+use sapwood_core::model::{AttributeValue, DeletionMode, ITEM_BYTES_MAX, Item, UNDER};
 
 use super::copies::{self, Copying};
 use super::drills;
@@ -408,23 +408,16 @@ fn deletions(rng: &mut SmallRng, writes_max: usize, mixed: bool) -> Script {
 /// How many times as small as DynamoDB's the limits are where nodes are heavy.
 pub(super) const SCALED: usize = 100;
 
-/// The same as mixed deletions, with values of every shape in some nodes. The largest are as large as a node may be
-/// that the API takes.
+/// The same as mixed deletions, with values of every shape in some nodes. The largest are as large as a node may be.
 fn heavy(rng: &mut SmallRng, writes_max: usize) -> Script {
     let mut script = deletions(rng, writes_max, true);
     let ids: Vec<String> = IDS.iter().map(|id| (*id).to_owned()).collect();
     let mut bulk = || {
         let (_, shape) = SHAPES[rng.random_range(0..SHAPES.len())];
         let most = ITEM_BYTES_MAX / SCALED;
-        let mut bytes = if rng.random_bool(0.5) { most } else { rng.random_range(50..most) };
-        loop {
-            let value = shape(bytes);
-            if json_bytes(&Item::from([("bulk".to_owned(), value.clone())])) <= JSON_BYTES_MAX / SCALED {
-                let id = ids[rng.random_range(0..ids.len())].clone();
-                return BaseWrite::Set { id, attribute: "bulk", value: Some(value) };
-            }
-            bytes /= 2;
-        }
+        let bytes = if rng.random_bool(0.5) { most } else { rng.random_range(50..most) };
+        let id = ids[rng.random_range(0..ids.len())].clone();
+        BaseWrite::Set { id, attribute: "bulk", value: Some(shape(bytes)) }
     };
     script.settled.extend([bulk(), bulk(), bulk()]);
     let others = std::mem::take(&mut script.rest);

@@ -6,10 +6,17 @@ use super::steps::named_record;
 use crate::fanout::tests::world::{World, mark, node};
 use crate::keys::{Id, ItemKey, TrashTime};
 use crate::model::{
-    DELETING, Deletion, DeletionMode, Item, Lineage, PUT_BACK, Placement, Stored, TRASHED, Tombstone, Trashed, text,
+    DELETING, Deletion, DeletionMode, Item, Lineage, PUT_BACK, Placement, Settings, Stored, TRASHED, Tombstone,
+    Trashed, text,
 };
-use crate::plan::{Facts, Plan, Step, TaskOutcome};
-use crate::write::{Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import_record};
+use crate::plan::{Facts, Plan, Rules, Step, TaskOutcome};
+use crate::write::{
+    Above, Context, Imported, ImportedRecord, LOOKS_MAX, Limits, Unknown, deletes_revisions, import_record,
+};
+
+fn context(settings: &Settings) -> Context<'_> {
+    Context { settings, limits: Limits::default(), rules: Rules::default() }
+}
 
 /// Imports `n`. The answer to its first write may be lost. At each wait something may happen. Returns what became of
 /// it, and how many waits there were.
@@ -21,7 +28,7 @@ fn imported(world: &mut World, is_lost: bool, at_wait: impl Fn(&mut World, usize
 fn imported_as(world: &mut World, item: Item, is_lost: bool, at_wait: impl Fn(&mut World, usize)) -> (Imported, usize) {
     let (settings, of) = (world.settings.clone(), node("n"));
     let mut plan = import_record(
-        &settings,
+        context(&settings),
         ImportedRecord {
             node: &of,
             key: settings.schema.node_key(&of),
@@ -56,7 +63,7 @@ fn imported_again(world: &mut World, sk: &str, now: u64) -> (Imported, usize) {
     let key = ItemKey::new(settings.schema.node_key(&of).pk, sk);
     let (item, since) = (imported_item(), 100_000);
     let record = ImportedRecord { node: &of, key, item, since, may_be_written: true, now, looks_max: 5 };
-    let mut plan = import_record(&settings, record);
+    let mut plan = import_record(context(&settings), record);
     let mut writes = 0;
     let done = world.drive(&mut plan, |world, task| {
         writes += 1;
@@ -145,7 +152,7 @@ fn a_record_that_a_repair_has_put_back_is_written_over_if_it_still_is() {
     let (settings, of) = (world.settings.clone(), node("n"));
     let key = settings.schema.node_key(&of);
     let mut plan = import_record(
-        &settings,
+        context(&settings),
         ImportedRecord {
             node: &of,
             key,
@@ -220,7 +227,7 @@ fn a_record_that_is_written_and_deleted_while_it_is_looked_for_does_not_come_bac
     let (settings, of) = (world.settings.clone(), node("n"));
     let key = settings.schema.node_key(&of);
     let mut plan = import_record(
-        &settings,
+        context(&settings),
         ImportedRecord {
             node: &of,
             key: key.clone(),

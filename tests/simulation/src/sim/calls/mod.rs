@@ -325,15 +325,20 @@ impl Calls {
             return None;
         }
         self.limbo.push((invocation, asked, ask));
-        asked.iter().for_each(|asked| self.history.lost(*asked));
+        asked.iter().for_each(|asked| self.note_loss(*asked));
         Some(Answer::Failed(TableError::unanswered("in limbo")))
+    }
+
+    fn note_loss(&mut self, asked: usize) {
+        let since = self.seen_since();
+        self.history.lost(asked, since);
     }
 
     /// The error of a request that got no answer. The handler is told of one that failed for another reason: it doesn't
     /// tell them apart where it looks again.
     fn lose(&mut self, asked: Option<usize>) -> TableError {
         let Some(asked) = asked else { return injected() };
-        self.history.lost(asked);
+        self.note_loss(asked);
         TableError::unanswered("lost")
     }
 

@@ -144,6 +144,7 @@ pub fn all_scopes() -> Vec<(&'static str, Vec<Scope>)> {
     let mut keyed: Vec<Asked> = own.iter().map(|asked| Asked::Keyed(boxed(asked))).collect();
     keyed.push(Asked::IfUnchanged(boxed(&own[3])));
     keyed.push(Asked::Batch(vec![own[0].clone(), own[3].clone()]));
+    keyed.push(Asked::KeyedBatch(vec![own[0].clone(), own[3].clone()]));
     keyed.push(Asked::Import(vec![("n".to_owned(), Some("p".to_owned()))]));
     let child = [create("k", "n"), rename("k", 1), move_to("k", "n"), move_to("p", "k"), delete("k", None)];
     let topic = [append(), unrevise(1), unrevise(2), Asked::Amend { id: "p".to_owned(), version: 1 }];
@@ -247,12 +248,11 @@ fn places(settled: &[BaseWrite]) -> Vec<Scope> {
         create("o", "p"),
     ];
     let pairs = ways.flat_map(|one| others.iter().map(move |other| vec![vec![one.clone()], vec![other.clone()]]));
-    let of = |clients| Scope {
-        is_ordered: true,
-        passes_max: 0,
-        deaths_max: 0,
-        handles: Handles::AtOnce,
-        ..scope(siblings.clone(), clients)
+    let of = |clients: Vec<Vec<Asked>>| {
+        // A client sends again what has a key, if its function dies.
+        let deaths_max = u32::from(matches!(clients[0][0], Asked::Keyed(_)));
+        let scope = scope(siblings.clone(), clients);
+        Scope { is_ordered: true, passes_max: deaths_max, deaths_max, handles: Handles::AtOnce, ..scope }
     };
     pairs.map(of).collect()
 }

@@ -16,7 +16,7 @@ mod judge;
 mod refusals;
 pub(super) mod sequential;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use sapwood_core::fanout::StreamRecord;
@@ -56,6 +56,17 @@ pub enum Answer {
 }
 
 impl Answer {
+    /// True if the answer of a batch can be kept that has this one: the next time it would be the same.
+    pub(super) fn is_final(&self) -> bool {
+        let is_passing =
+            |refusal: &Refusal| matches!(refusal, Refusal::Contended | Refusal::InProgress | Refusal::NotYetPlaced);
+        match self {
+            Self::Unknown | Self::Failed => false,
+            Self::Refused(refusal) => !is_passing(refusal),
+            _ => true,
+        }
+    }
+
     fn digest(&self) -> u64 {
         match self {
             Self::Done(Answered { outcome: Outcome::Node { item, created, revision, .. }, is_repeated }) => {
@@ -94,6 +105,8 @@ struct Call {
     effects: Vec<(ItemKey, usize)>,
     /// True if one of its writes got no answer.
     is_lost: bool,
+    /// What it reads after the last of these is as it was then, or newer.
+    lost_since: usize,
     /// True if the rows of its node didn't show the node's place and life at some time since the call.
     was_unplaced: bool,
 }
@@ -131,6 +144,8 @@ pub struct History {
     now: usize,
     /// The newest call of each invocation.
     newest: BTreeMap<u64, usize>,
+    /// The invocations whose batch was told that its key is in use.
+    in_progress: BTreeSet<u64>,
     schema: Arc<Schema>,
     /// The attribute that orders siblings by hand.
     order: Option<String>,
@@ -163,6 +178,7 @@ impl History {
             answer: None,
             effects: Vec::new(),
             is_lost: false,
+            lost_since: 0,
             was_unplaced: false,
         };
         self.calls.push(Arc::new(call));
@@ -199,10 +215,16 @@ impl History {
         self.calls().filter(takes).count()
     }
 
+    /// The batch of an invocation is told that its key is in use.
+    pub(super) fn batch_in_progress(&mut self, invocation: u64) {
+        self.in_progress.insert(invocation);
+    }
+
     /// True if the newest call of an invocation was told that its key is in use.
     pub(super) fn is_in_progress(&self, invocation: u64) -> bool {
         let call = self.newest(invocation).map(|call| &self.calls[call]);
-        call.is_some_and(|call| matches!(call.answer, Some((_, Answer::Refused(Refusal::InProgress)))))
+        self.in_progress.contains(&invocation)
+            || call.is_some_and(|call| matches!(call.answer, Some((_, Answer::Refused(Refusal::InProgress)))))
     }
 
     /// The newest call of an invocation. None where the invocation isn't a request to the API.
@@ -226,12 +248,20 @@ impl History {
         self.calls[call].request.idempotency.is_some()
     }
 
-    /// A write of this call gets no answer.
+    /// A write of this call gets no answer. Reads see the table now as it was at this time, or later.
     ///
     /// # Panics
     /// Where there is no such call.
-    pub fn lost(&mut self, call: usize) {
-        self.call(call).is_lost = true;
+    pub fn lost(&mut self, call: usize, seen_since: usize) {
+        let call = self.call(call);
+        (call.is_lost, call.lost_since) = (true, seen_since);
+    }
+
+    /// When a batch began to read what its next operation goes by, if it did so at this time for the one before: after
+    /// an attempt without an answer it reads anew. With a key it may be the claim that got no answer.
+    pub(super) fn read_since(&self, invocation: u64, since: usize) -> usize {
+        let call = self.newest(invocation).filter(|call| !self.has_key(*call));
+        call.map_or(since, |call| self.calls[call].lost_since.max(since))
     }
 
     /// Takes changes of the table, which this call has made at once, or somebody else.

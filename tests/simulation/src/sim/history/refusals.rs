@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sapwood_core::keys::{Id, ItemKey};
-use sapwood_core::model::{AttributeValue, Item};
+use sapwood_core::model::{AttributeValue, Item, LinkFault};
 use sapwood_engine::write::{Children, Command, Idempotency, NoWayBack, Refusal, Spot};
 
 use super::sequential::{self, is_marked, is_odd, is_there, text};
@@ -107,12 +107,12 @@ impl History {
             Refusal::NotByHand => sequential::spot(command).is_some() && self.order.is_none(),
             // Without root rows nobody knows the order of roots.
             Refusal::RootsUnordered => self.parents(call, command, until).contains(""),
-            Refusal::Link(_) => {
-                matches!(
-                    **command,
-                    Command::Create { .. } | Command::Replace { .. } | Command::Patch { .. } | Command::Copy { .. }
-                )
-            }
+            Refusal::Link(LinkFault::NotAnId(name)) => match command.as_ref() {
+                Command::Copy { source, .. } => was(&self.schema.node_key(source), &|state| {
+                    state.and_then(|item| item.get(name)).is_some_and(sequential::is_no_link)
+                }),
+                command => sequential::given(command, name).is_some_and(sequential::is_no_link),
+            },
             // An id that the API has made is never read before the first attempt.
             Refusal::Contended => {
                 let is_made = matches!(
@@ -194,10 +194,11 @@ impl History {
 }
 
 /// True if another call with the same key may have had the key's claim while this one was under way: it wasn't answered
-/// before, or may not have given the claim back, and its lease hadn't ended.
+/// before, or may not have given the claim back, and its lease hadn't ended. Who is refused gives it back if the table
+/// lets it.
 fn is_in_its_way(call: &Call, other: &Call, until: usize) -> bool {
     let has_ended = match &other.answer {
-        None | Some((_, Answer::Unknown | Answer::Failed)) => false,
+        None | Some((_, Answer::Unknown | Answer::Failed | Answer::Refused(_))) => false,
         Some((at, _)) => *at < call.called,
     };
     let is_leased = other.request.stamp.seconds + LEASE_SECONDS > call.request.stamp.seconds;

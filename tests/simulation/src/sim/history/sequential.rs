@@ -176,6 +176,28 @@ pub(super) fn spot(command: &Command) -> Option<&Spot> {
     }
 }
 
+/// The value that a command gives an attribute.
+pub(super) fn given<'c>(command: &'c Command, name: &str) -> Option<&'c AttributeValue> {
+    match command {
+        Command::Create { content, .. } | Command::Replace { content, .. } => content.attributes.get(name),
+        Command::Patch { patch, .. } => match patch.attributes.get(name) {
+            Some(ValueChange::Set(value)) => Some(value),
+            _ => None,
+        },
+        _ => None,
+    }
+}
+
+/// True if a value doesn't name nodes.
+pub(super) fn is_no_link(value: &AttributeValue) -> bool {
+    let is_id = |value: &AttributeValue| matches!(value, AttributeValue::S(id) if !id.is_empty());
+    match value {
+        AttributeValue::Ss(ids) => ids.iter().any(String::is_empty),
+        AttributeValue::L(values) => !values.iter().all(is_id),
+        value => !is_id(value),
+    }
+}
+
 /// True if a command leaves an attribute as it is, and answers what it has read of it.
 pub(super) fn leaves(command: &Command, name: &str, order: Option<&str>) -> bool {
     let patch = match command {
