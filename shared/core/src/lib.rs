@@ -44,6 +44,7 @@
 
 pub mod audit;
 pub mod fanout;
+mod hash;
 pub mod inherit;
 pub mod keys;
 pub mod model;

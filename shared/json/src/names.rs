@@ -1,6 +1,7 @@
 //! Reserved names of attributes.
 
 use sapwood_core::keys::Schema;
+use sapwood_core::model::is_reserved;
 
 use super::{JsonError, Place};
 
@@ -16,10 +17,9 @@ pub(super) enum Record {
 /// Returns why a name is reserved; `None` if a user can give it.
 pub(super) fn reserved(name: &str, record: Record, schema: &Schema) -> Option<&'static str> {
     let names = schema.names();
-    if name.starts_with('_') {
-        Some("names that begin with `_` are Sapwood's own")
-    } else if *name == names.partition_key || *name == names.sort_key {
-        Some("it is a part of the table's key")
+    if is_reserved(name, schema) {
+        let is_own = name.starts_with('_');
+        Some(if is_own { "names that begin with `_` are Sapwood's own" } else { "it is a part of the table's key" })
     } else if record == Record::Node && *name == names.parent {
         Some("it holds the node's parent, a field beside `attributes`")
     } else if record == Record::Node && *name == names.segment {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::Subject;
+use crate::hash;
 use crate::keys::{CASCADE, ItemKey, LINEAGE, NodeRef};
 use crate::model::{Item, encode_item};
 
@@ -363,17 +364,13 @@ pub fn one_a_node(differences: Vec<Difference>) -> Vec<Difference> {
     differences.into_iter().filter(is_first).collect()
 }
 
-/// A hash of items, in the order in which they were added.
+/// A hash of items, in the order in which they were added. A report that another release reads means the same there.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Evidence(u64);
 
 impl Evidence {
-    /// FNV-1a of 64 bits: a report that another release reads must mean the same there.
-    const BASIS: u64 = 0xcbf2_9ce4_8422_2325;
-    const PRIME: u64 = 0x0100_0000_01b3;
-
     pub(super) fn new() -> Self {
-        Self(Self::BASIS)
+        Self(hash::NOTHING)
     }
 
     pub(super) fn hash(self) -> u64 {
@@ -397,6 +394,6 @@ impl Evidence {
     }
 
     fn with(self, bytes: impl Iterator<Item = u8>) -> Self {
-        Self(bytes.fold(self.0, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(Self::PRIME)))
+        Self(hash::with(self.0, bytes))
     }
 }

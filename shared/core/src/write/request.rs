@@ -2,6 +2,7 @@
 
 use super::Idempotency;
 use super::refusal::{Precondition, Refusal};
+use crate::hash;
 use crate::keys::Schema;
 use crate::model::{ETag, Item, WRITE, WRITE_BEFORE, text, text_of};
 
@@ -52,12 +53,10 @@ pub struct Tiebreak {
 }
 
 impl Tiebreak {
-    /// The turn of a write, or of a batch, at this time and with this name.
+    /// Makes the tiebreak of a write, or of a batch, at this time and with this name.
     #[must_use]
     pub fn new(micros: u64, name: &str) -> Self {
-        // FNV-1a.
-        let hash = |hash: u64, byte| (hash ^ u64::from(byte)).wrapping_mul(0x0100_0000_01b3);
-        Self { micros, seed: name.bytes().fold(0xcbf2_9ce4_8422_2325, hash), part: 0 }
+        Self { micros, seed: hash::with(hash::NOTHING, name.bytes()), part: 0 }
     }
 }
 
