@@ -9,9 +9,9 @@ use super::command::{Content, NewRevision, Patch, Spot, ValueChange};
 use super::moves::{Move, deepest_row, depth_of, height, is_in_trash};
 use super::names::Naming;
 use super::record::{self, Draft};
+use super::reorder::room::MakingRoom;
 use super::reorder::walk::Placed;
-use super::reorder::weighing::{TooHeavy, too_heavy};
-use super::reorder::{CHANGED_MAX, FindSpot, Found, Room, Slice};
+use super::reorder::{Found, Slice};
 use super::traces::{deleted_since, traces_stay};
 use super::{Appended, NoWayBack, Outcome, Precondition, Refusal, revision};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema};
@@ -21,7 +21,7 @@ use crate::model::{
 };
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge};
 use crate::plan::conditions::still_gone;
-use crate::plan::{Failure, Io, Need, Read, Rule, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Read, Rule, Task};
 use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX};
 
 /// What a node has that is created as the top of a copy.
@@ -144,23 +144,10 @@ pub(super) async fn save(
     placed: Vec<Placed>,
     changed: &mut Vec<Placed>,
 ) -> Result<Outcome, Stop> {
-    let room = Room { with_node: CHANGED_MAX, in_slice: CHANGED_MAX };
-    let (sliced, tried) = (changed, Vec::new());
-    let mut save = SaveNode {
-        attempts,
-        node,
-        wanted,
-        placed,
-        taken: None,
-        room,
-        bulky: None,
-        slice: None,
-        sliced,
-        tried,
-        next: None,
-    };
+    let siblings = MakingRoom::new(placed);
+    let mut save = SaveNode { attempts, node, wanted, taken: None, siblings, next: None };
     let outcome = save.carry_out(io).await;
-    save.sliced.append(&mut save.tried);
+    changed.extend(save.siblings.changed());
     outcome
 }
 
@@ -169,20 +156,11 @@ struct SaveNode<'w, 'a> {
     attempts: &'w mut Attempts<'a>,
     node: &'w NodeRef,
     wanted: Wanted<'w>,
-    /// What the batch has placed before.
-    placed: Vec<Placed>,
     /// The parent that the node takes from the sibling that it is put next to, if that isn't the one that it has, or
     /// the one that it had before it was put into the trash.
     taken: Option<Option<Id>>,
-    /// Most siblings that get other values in a transaction.
-    room: Room,
-    /// The largest sibling, with its bytes, if siblings were too large to get values in one transaction.
-    bulky: Option<(usize, Id)>,
-    /// How far siblings got values before, in transactions of their own, and which.
-    slice: Option<Slice>,
-    sliced: &'w mut Vec<Placed>,
-    /// The siblings that get other values in the last attempt, to make room for the node.
-    tried: Vec<Placed>,
+    /// Its siblings, as far as they make room for it.
+    siblings: MakingRoom,
     /// The revision that is appended with the node, as the last attempt has it.
     next: Option<revision::Next>,
 }
@@ -281,7 +259,7 @@ impl<'a> SaveNode<'_, 'a> {
                     let mut checks =
                         self.path_checks(io, &node_write, &look).await.map_err(|stop| self.no_way_back(stop))?;
                     checks.extend(self.names(io, &node_write, &look).await?);
-                    if !self.fits(io, &node_write).await? {
+                    if !self.siblings.fits(io, &node_write.changes, node_write.slice.is_some()).await? {
                         continue;
                     }
                     self.write(io, *node_write, checks).await?
@@ -482,7 +460,7 @@ impl<'a> SaveNode<'_, 'a> {
             return Err(self.cycle());
         }
         self.taken = Some(parent);
-        self.slice = None;
+        self.siblings.begin_anew();
         Ok(true)
     }
 
@@ -491,7 +469,7 @@ impl<'a> SaveNode<'_, 'a> {
         let trashed = look.node.as_deref().and_then(Trashed::read).filter(|_| self.wanted.goes_back());
         let Some(trashed) = trashed else { return Ok(false) };
         if self.taken.as_ref() != Some(&trashed.parent) {
-            self.slice = None;
+            self.siblings.begin_anew();
             let is_looked_at = trashed.parent.is_none();
             self.taken = Some(trashed.parent);
             return Ok(!is_looked_at);
@@ -540,14 +518,7 @@ impl<'a> SaveNode<'_, 'a> {
         let (context, stamp) = (self.attempts.context, &self.attempts.request.stamp);
         let records = (look.node.as_deref(), look.anchor.as_ref());
         let parent = self.parent_afterwards(look.node.as_deref());
-        let room = (self.room, self.slice.as_ref());
-        let mut find = FindSpot::new(context, stamp, (self.node, parent), spot, records, &self.placed, room)?;
-        find.find(io).await.map_err(|stop| match (stop, &self.bulky) {
-            (Stop::Refused(Refusal::NoRoom { .. }), Some((bytes, id))) => {
-                Refusal::SiblingsTooLarge { id: id.clone(), bytes: *bytes }.into()
-            }
-            (stop, _) => stop,
-        })
+        self.siblings.find(io, context, stamp, (self.node, parent), spot, records).await
     }
 
     fn prepare(&self, look: &Look, found: Found) -> Result<Prepared, Stop> {
@@ -804,23 +775,13 @@ impl<'a> SaveNode<'_, 'a> {
         Ok(edges.into_iter().map(check).collect())
     }
 
-    /// True if a transaction has room for the siblings that get other values. Else there are fewer with the node, or in
-    /// a slice, and the others before or after it.
-    async fn fits(&mut self, io: &Io, node_write: &NodeWrite) -> Result<bool, Failure> {
-        let Some(TooHeavy { fitting, largest }) = too_heavy(io, &node_write.changes).await? else { return Ok(true) };
-        let room = if node_write.slice.is_some() { &mut self.room.in_slice } else { &mut self.room.with_node };
-        // The sibling that the node comes next to isn't counted where siblings are chosen, so as many may be one too
-        // many. Less room each time comes to an end.
-        *room = fitting.min(room.saturating_sub(1));
-        self.bulky = largest;
-        Ok(false)
-    }
-
     async fn write(&mut self, io: &Io, node_write: NodeWrite, checks: Vec<Action>) -> Result<Option<Outcome>, Stop> {
         let NodeWrite { action, outcome, on, completion, traces, anchor, changes, slice, .. } = node_write;
         let (changes, changed): (Vec<Action>, Vec<Placed>) = changes.into_iter().unzip();
         if let Some(slice) = slice {
-            self.write_slice(io, slice, changes, changed).await?;
+            if !self.siblings.write_slice(io, slice, changes, changed).await? {
+                self.attempts.fail(io).await?;
+            }
             return Ok(None);
         }
         let revision = self.next.as_ref().map_or_else(Vec::new, |next| next.actions.clone());
@@ -839,33 +800,13 @@ impl<'a> SaveNode<'_, 'a> {
             add(&mut actions, action);
         }
         if let Some(over) = (actions.len() + completion.len()).checked_sub(TRANSACTION_ACTIONS_MAX + 1) {
-            let left = others.min(self.room.with_node).checked_sub(over + 1);
-            let attribute = || self.by_hand().unwrap_or_default().to_owned();
-            // Fewer siblings with the node, and the others before it.
-            self.room.with_node = left.ok_or_else(|| Refusal::NoRoom { attribute: attribute() })?;
+            if !self.siblings.has_less(others, over) {
+                return Err(Refusal::NoRoom { attribute: self.by_hand().unwrap_or_default().to_owned() }.into());
+            }
             return Ok(None);
         }
-        self.tried = changed;
+        self.siblings.tries(changed);
         self.attempts.send_completed(io, actions, completion, outcome, on).await
-    }
-
-    /// Gives siblings values before the node is written. This doesn't count as an attempt: it can be repeated, and
-    /// completes no claim.
-    async fn write_slice(
-        &mut self,
-        io: &Io,
-        slice: Slice,
-        changes: Vec<Action>,
-        changed: Vec<Placed>,
-    ) -> Result<(), Stop> {
-        if io.one(Task::together(changes)).await? != TaskOutcome::Held {
-            return self.attempts.fail(io).await;
-        }
-        self.placed.retain(|(_, id, _)| changed.iter().all(|(_, other, _)| other != id));
-        self.placed.extend(changed.iter().cloned());
-        self.sliced.extend(changed);
-        self.slice = Some(slice);
-        Ok(())
     }
 
     /// What an attempt without an answer has left besides the node's record: the revision that was appended with it. A

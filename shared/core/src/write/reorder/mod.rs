@@ -5,8 +5,8 @@
 //! have become crowded. All of them are written with the node in one transaction.
 
 pub(super) mod order_key;
+pub(super) mod room;
 pub(super) mod walk;
-pub(super) mod weighing;
 
 use super::attempts::Stop;
 use super::command::Spot;

@@ -1,10 +1,16 @@
-//! Siblings that get other values are read as a whole first, because a transaction has room for 4 MB.
+//! Siblings that make room for a node: how many get other values at a time, and how far those without a value have got
+//! theirs. They are read as a whole before they are written, because a transaction has room for 4 MB.
 
 use super::walk::Placed;
-use crate::keys::Id;
-use crate::model::item_bytes;
-use crate::plan::{Failure, Io, Need, Read};
+use super::{CHANGED_MAX, FindSpot, Found, Room, Slice};
+use crate::keys::{Id, NodeRef};
+use crate::model::{Item, item_bytes};
+use crate::plan::{Failure, Io, Need, Read, Task, TaskOutcome};
 use crate::request::Action;
+use crate::write::attempts::Stop;
+use crate::write::command::Spot;
+use crate::write::request::Stamp;
+use crate::write::{Context, Refusal};
 
 /// Most siblings that are written without a look at their sizes: with the node, its neighbour and the outcome they fit
 /// a transaction, even the largest.
@@ -17,16 +23,111 @@ const WEIGHED_AT_FIRST: usize = 4;
 /// and a revision that is appended with the node and the one before it have at most half.
 const SIBLINGS_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 
-/// Siblings that are too large to get other values in one transaction.
-pub(in crate::write) struct TooHeavy {
-    /// How many of them fit.
-    pub(in crate::write) fitting: usize,
-    /// The largest of those that were read, with its bytes.
-    pub(in crate::write) largest: Option<(usize, Id)>,
+/// How siblings make room for a node, from one attempt to write it to the next.
+#[derive(Debug)]
+pub(in crate::write) struct MakingRoom {
+    /// What the batch has placed before.
+    placed: Vec<Placed>,
+    /// Most siblings that get other values in a transaction.
+    room: Room,
+    /// The largest sibling, with its bytes, if siblings were too large to get values in one transaction.
+    bulky: Option<(usize, Id)>,
+    /// How far siblings got values before, in transactions of their own.
+    slice: Option<Slice>,
+    /// The siblings that got values in these.
+    sliced: Vec<Placed>,
+    /// The siblings that get other values in the last attempt.
+    tried: Vec<Placed>,
+}
+
+impl MakingRoom {
+    pub(in crate::write) fn new(placed: Vec<Placed>) -> Self {
+        let room = Room { with_node: CHANGED_MAX, in_slice: CHANGED_MAX };
+        Self { placed, room, bulky: None, slice: None, sliced: Vec::new(), tried: Vec::new() }
+    }
+
+    /// The siblings that got other values, or may have got them.
+    pub(in crate::write) fn changed(self) -> impl Iterator<Item = Placed> {
+        self.sliced.into_iter().chain(self.tried)
+    }
+
+    /// The node gets another parent than was known, so it has other siblings.
+    pub(in crate::write) fn begin_anew(&mut self) {
+        self.slice = None;
+    }
+
+    /// Finds where a node comes among its siblings, given its record and that of the sibling that it comes next to.
+    pub(in crate::write) async fn find(
+        &self,
+        io: &Io,
+        context: Context<'_>,
+        stamp: &Stamp,
+        of: (&NodeRef, Option<Id>),
+        spot: &Spot,
+        records: (Option<&Item>, Option<&Item>),
+    ) -> Result<Found, Stop> {
+        let room = (self.room, self.slice.as_ref());
+        let mut find = FindSpot::new(context, stamp, of, spot, records, &self.placed, room)?;
+        find.find(io).await.map_err(|stop| match (stop, &self.bulky) {
+            (Stop::Refused(Refusal::NoRoom { .. }), Some((bytes, id))) => {
+                Refusal::SiblingsTooLarge { id: id.clone(), bytes: *bytes }.into()
+            }
+            (stop, _) => stop,
+        })
+    }
+
+    /// True if a transaction has room for the siblings that get other values. Else there are fewer with the node, or in
+    /// a slice, and the others before or after it.
+    pub(in crate::write) async fn fits(
+        &mut self,
+        io: &Io,
+        siblings: &[(Action, Placed)],
+        is_slice: bool,
+    ) -> Result<bool, Failure> {
+        let Some(Weighing { fitting, largest, .. }) = too_heavy(io, siblings).await? else { return Ok(true) };
+        let room = if is_slice { &mut self.room.in_slice } else { &mut self.room.with_node };
+        // The sibling that the node comes next to isn't counted where siblings are chosen, so as many may be one too
+        // many. Less room each time comes to an end.
+        *room = fitting.min(room.saturating_sub(1));
+        self.bulky = largest;
+        Ok(false)
+    }
+
+    /// So many of these siblings have no place in the transaction that writes the node: next time there are fewer with
+    /// the node, and the others before it. Returns false if that leaves none.
+    pub(in crate::write) fn has_less(&mut self, siblings: usize, over: usize) -> bool {
+        let left = siblings.min(self.room.with_node).checked_sub(over + 1);
+        self.room.with_node = left.unwrap_or_default();
+        left.is_some()
+    }
+
+    /// These siblings get other values with the node.
+    pub(in crate::write) fn tries(&mut self, changed: Vec<Placed>) {
+        self.tried = changed;
+    }
+
+    /// Gives siblings values before the node is written. This doesn't count as an attempt: it can be repeated, and
+    /// completes no claim. Returns false if one of them has changed.
+    pub(in crate::write) async fn write_slice(
+        &mut self,
+        io: &Io,
+        slice: Slice,
+        changes: Vec<Action>,
+        changed: Vec<Placed>,
+    ) -> Result<bool, Failure> {
+        if io.one(Task::together(changes)).await? != TaskOutcome::Held {
+            return Ok(false);
+        }
+        self.placed.retain(|(_, id, _)| changed.iter().all(|(_, other, _)| other != id));
+        self.placed.extend(changed.iter().cloned());
+        self.sliced.extend(changed);
+        self.slice = Some(slice);
+        Ok(true)
+    }
 }
 
 /// Weighs siblings, until they are too heavy for one transaction; `None` if all of them fit.
-pub(in crate::write) async fn too_heavy(io: &Io, siblings: &[(Action, Placed)]) -> Result<Option<TooHeavy>, Failure> {
+async fn too_heavy(io: &Io, siblings: &[(Action, Placed)]) -> Result<Option<Weighing>, Failure> {
     if siblings.len() <= UNWEIGHED_MAX {
         return Ok(None);
     }
@@ -36,7 +137,7 @@ pub(in crate::write) async fn too_heavy(io: &Io, siblings: &[(Action, Placed)]) 
         let read = io.read(Need::keys(next.iter().map(|(action, _)| action.key().clone()))).await?;
         weighing.add(next, &read)?;
         if weighing.bytes > SIBLINGS_BYTES_MAX {
-            return Ok(Some(TooHeavy { fitting: weighing.fitting, largest: weighing.largest }));
+            return Ok(Some(weighing));
         }
         rest = others;
     }

@@ -1085,6 +1085,40 @@ fn an_attempt_that_is_on_its_way_is_not_carried_out_after_the_answer() {
     assert_eq!(of_an_attempt_on_its_way(Rules::without(Rule::AttemptEnds)), TaskOutcome::Held);
 }
 
+/// A node without a value is one of many, and is put last. The others stay in their order all the time. So they do if
+/// another child without a value comes in between.
+#[test]
+fn one_of_many_without_a_value_comes_last_and_the_others_stay_in_order() {
+    for comes_between in [None, Some("n0001x"), Some("n0200x"), Some("z")] {
+        let names: Vec<String> = (0..250).map(|number| format!("n{number:04}")).collect();
+        let others: Vec<&String> = names.iter().filter(|of| *of != "n0005").collect();
+        let in_order = |world: &World| {
+            let now = children(world);
+            let now: Vec<&String> = now.iter().filter(|of| others.contains(of)).collect();
+            assert_eq!(now, others, "{comes_between:?}");
+        };
+        let mut world = world(&names.iter().map(|of| (of.as_str(), None)).collect::<Vec<_>>());
+        let settings = world.settings.clone();
+        let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
+        let (command, request, mut writes) = (put("n0005", Spot::Last), Request::new(at(1)), 0);
+        let done = world.drive(&mut write_once(context, &command, &request, None), |world, task| {
+            let outcome = world.carry_out(task);
+            writes += 1;
+            in_order(world);
+            if let Some(id) = comes_between.filter(|_| writes == 1) {
+                world.put_base(id, Some(PARENT));
+                settle(world);
+            }
+            Some(outcome)
+        });
+        done.unwrap();
+        in_order(&world);
+        let last: Vec<String> = children(&world).into_iter().filter(|of| Some(of.as_str()) != comes_between).collect();
+        assert_eq!(last.last().unwrap(), "n0005", "{comes_between:?}");
+        assert!(writes > 2, "there were {writes} writes");
+    }
+}
+
 /// Between two slices another request moves the node. Its new siblings get values from the first on.
 #[test]
 fn a_slice_among_other_siblings_does_not_count() {
