@@ -7,7 +7,7 @@ use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, item_bytes, text};
 use sapwood_core::plan::{Rule, Rules, WritesKind};
-use sapwood_engine::fanout::{Fanout, Limits, Run};
+use sapwood_engine::fanout::{Fanout, Limits, Report, Run};
 use sapwood_table::{RetryPolicy, Write};
 use sapwood_tests::fixture::at_once;
 use sapwood_tests::memory::{Admitted, Admitting, MemoryTable};
@@ -68,53 +68,76 @@ fn node(id: &str, parent: Option<&str>, bytes: usize) -> (ItemKey, Item) {
     (key, item)
 }
 
+fn is_node(record: &StreamRecord) -> bool {
+    record.key.sk == "NODE"
+}
+
+/// A table, and a handler that has placed a chain of nodes in it.
+struct Placing {
+    table: MemoryTable,
+    fanout: Fanout,
+}
+
+impl Placing {
+    fn below_a_chain(levels: usize, rules: Rules) -> Self {
+        let limits = Limits { requests_in_flight_max: 8, ..Limits::default() };
+        let table = MemoryTable(std::sync::Arc::default(), Schema::default());
+        let placing = Self { table, fanout: Fanout { rules, limits, ..Fanout::default() } };
+        for level in 0..levels {
+            let parent = level.checked_sub(1).map(|above| format!("chain{above}"));
+            placing.write(node(&format!("chain{level}"), parent.as_deref(), 1));
+        }
+        placing.place_all();
+        placing
+    }
+
+    fn write(&self, (key, item): (ItemKey, Item)) {
+        self.table.0.lock().unwrap().write(&key, Some(item));
+    }
+
+    /// The records of nodes that nobody has taken.
+    fn take(&self) -> Vec<StreamRecord> {
+        std::mem::take(&mut self.table.0.lock().unwrap().stream).into_iter().filter(is_node).collect()
+    }
+
+    /// Handles records in one invocation.
+    fn run(&self, units_a_second: usize, records: &[StreamRecord], number: usize) -> Report {
+        let bandwidth = Bandwidth { units_a_second, left: Mutex::new((units_a_second, SECONDS)) };
+        let admitting = Admitting(&self.table, |writes: &[Write]| bandwidth.admit(writes));
+        at_once(self.fanout.run(&admitting, &&bandwidth, Run { name: &number.to_string(), now: 0 }, records))
+    }
+
+    fn place_all(&self) {
+        assert!(self.run(usize::MAX, &self.take(), 0).failed.is_empty());
+        self.take();
+    }
+}
+
 /// Places 40 nodes of 10 KB at depth 12, after a node that is gone, one that was moved and one that was renamed. They
 /// come in the order of the stream and not of their ids. Returns the number of invocations, or none where an invocation
 /// made no progress.
 fn invocations(rules: Rules) -> Option<usize> {
-    let table = MemoryTable(std::sync::Arc::default(), Schema::default());
-    let write = |(key, item)| table.0.lock().unwrap().write(&key, Some(item));
-    for depth in 0..12 {
-        let parent = (depth > 0).then(|| format!("chain{}", depth - 1));
-        write(node(&format!("chain{depth}"), parent.as_deref(), 1));
-    }
-    let fanout =
-        Fanout { rules, limits: Limits { requests_in_flight_max: 8, ..Limits::default() }, ..Fanout::default() };
-    let wide = Bandwidth { units_a_second: usize::MAX, left: Mutex::new((usize::MAX, SECONDS)) };
-    let take = || std::mem::take(&mut table.0.lock().unwrap().stream);
-    let is_node = |record: &StreamRecord| record.key.sk == "NODE";
-    let run = |bandwidth: &Bandwidth, records: &[StreamRecord], number: usize| {
-        let name = number.to_string();
-        *bandwidth.left.lock().unwrap() = (bandwidth.units_a_second, SECONDS);
-        let narrow = Admitting(&table, |writes: &[Write]| bandwidth.admit(writes));
-        at_once(fanout.run(&narrow, &bandwidth, Run { name: &name, now: 0 }, records))
-    };
-    let chain: Vec<StreamRecord> = take().into_iter().filter(is_node).collect();
-    assert!(run(&wide, &chain, 0).failed.is_empty());
-    take();
+    let placing = Placing::below_a_chain(12, rules);
     // At the front of the batch are nodes whose rows have to be deleted, some with rows to be put before.
     for id in ["gone", "moved", "renamed"] {
-        write(node(id, Some("chain11"), 1));
+        placing.write(node(id, Some("chain11"), 1));
     }
-    let placed: Vec<StreamRecord> = take().into_iter().filter(is_node).collect();
-    assert!(run(&wide, &placed, 0).failed.is_empty());
-    take();
-    table.0.lock().unwrap().write(&ItemKey::new("gone", "NODE"), None);
-    write(node("moved", Some("chain10"), 1));
-    write(node("renamed", Some("chain11"), 2));
+    placing.place_all();
+    placing.table.0.lock().unwrap().write(&ItemKey::new("gone", "NODE"), None);
+    placing.write(node("moved", Some("chain10"), 1));
+    placing.write(node("renamed", Some("chain11"), 2));
     for number in 0..40 {
         // In the stream's order, the ids go up and down.
-        write(node(&format!("n{:02}", number * 23 % 40), Some("chain11"), 10_000));
+        placing.write(node(&format!("n{:02}", number * 23 % 40), Some("chain11"), 10_000));
     }
-    let mut records: Vec<StreamRecord> = take().into_iter().filter(is_node).collect();
-    // 13 rows and a lineage of a node take about 140 units, and an invocation has 480 for rows that are put.
-    let narrow = Bandwidth { units_a_second: 16, left: Mutex::default() };
+    let mut records = placing.take();
     for number in 1..=40 {
-        let report = run(&narrow, &records, number);
+        // 13 rows and a lineage of a node take about 140 units, and an invocation has 480 for rows that are put.
+        let report = placing.run(16, &records, number);
         let first = records.iter().position(|record| report.failed.contains(&record.sequence));
         match first {
             None => {
-                let contents = table.0.lock().unwrap().contents();
+                let contents = placing.table.0.lock().unwrap().contents();
                 assert_eq!(Oracle::default().differences(&contents), Vec::<String>::new());
                 return Some(number);
             }
@@ -134,4 +157,21 @@ fn a_batch_that_does_not_fit_an_invocation_is_done_from_its_front() {
 #[test]
 fn rows_in_the_order_of_ids_make_no_progress() {
     assert_eq!(invocations(Rules::without(Rule::RecordOrder)), None);
+}
+
+/// A node of 390 KB at depth 30 has 12 MB of rows, and an invocation puts 3 MB of them.
+#[test]
+fn the_log_names_a_node_whose_rows_need_more_than_an_invocation() {
+    let placing = Placing::below_a_chain(30, Rules::default());
+    placing.write(node("heavy", Some("chain29"), 390_000));
+    let records = placing.take();
+    let report = placing.run(100, &records, 1);
+    assert_eq!(report.failed.len(), 1, "{report:?}");
+    let named: Vec<_> = report.problems.iter().map(|problem| (&*problem.key.pk, &*problem.reason)).collect();
+    assert!(
+        named
+            .iter()
+            .any(|(pk, reason)| *pk == "heavy" && reason.starts_with("its rows have 12 MB in requests and weren't")),
+        "{named:?}"
+    );
 }
