@@ -7,9 +7,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use sapwood_core::audit::{Difference, Kind, Mended, Subject, look, mend};
+use sapwood_core::fanout::{Context, Limits, Run};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, Item, text};
-use sapwood_core::plan::{Context, Facts, Limits, Plan, Read, Rule, Rules, Run, Step};
+use sapwood_core::plan::{Facts, Plan, Read, Rule, Rules, Step};
 use sapwood_engine::audit::Audit;
 use sapwood_table::{Client, RetryPolicy, TableError};
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};

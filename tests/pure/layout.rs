@@ -8,12 +8,11 @@ use std::path::{Path, PathBuf};
 mod circles;
 
 /// The crates from the bottom up. A crate depends on those of the rows above its own, and on none beside it.
-const LAYERS: [&[&str]; 8] = [
+const LAYERS: [&[&str]; 7] = [
     &["sapwood-keys", "sapwood-telemetry"],
     &["sapwood-core"],
     &["sapwood-json", "sapwood-table"],
-    &["sapwood-engine", "sapwood-local"],
-    &["sapwood-http"],
+    &["sapwood-engine", "sapwood-http", "sapwood-local"],
     &["api-reader", "api-writer", "auditor", "stream-handler", "sapwood-import"],
     &["sapwood-tests"],
     &["sapwood-cli"],
@@ -213,6 +212,40 @@ fn the_sdk_is_named_in_one_module_of_the_product_and_in_those_that_run_an_engine
     let of_commands = ["doctor/look.rs", "redrive/table_stream.rs", "stream.rs", "watch/follow.rs", "watch/mod.rs"]
         .map(|file| format!("infra/cli/src/{file}"));
     assert_eq!(files, [others.to_vec(), of_commands.to_vec()].concat());
+}
+
+/// Whatever a text names of `sapwood_core`: `keys::Schema`, say.
+fn named_of_core(text: &str) -> Vec<String> {
+    let text = text.split_whitespace().collect::<String>();
+    text.split("sapwood_core::")
+        .skip(1)
+        .flat_map(|after| {
+            let is_name = |letter: char| letter.is_alphanumeric() || letter == '_' || letter == ':';
+            let path = after.split(|letter| !is_name(letter)).next().unwrap_or_default();
+            let Some(names) = after[path.len()..].strip_prefix('{').filter(|_| path.ends_with(':')) else {
+                return vec![path.to_owned()];
+            };
+            let names = names.split('}').next().unwrap_or_default().split(',').filter(|name| !name.is_empty());
+            names.map(|name| format!("{path}{name}")).collect()
+        })
+        .collect()
+}
+
+#[test]
+fn what_a_table_knows_is_values_and_what_a_plan_asks_to_have_done() {
+    let may_know = |name: &str| {
+        ["keys::", "model::", "request::"].iter().any(|module| name.starts_with(module))
+            || ["plan::Task", "plan::TaskOutcome", "plan::Writes", "plan::WritesKind"]
+                .iter()
+                .any(|known| name.strip_prefix(known).is_some_and(|of| of.is_empty() || of.starts_with("::")))
+    };
+    assert_eq!(named_of_core("use sapwood_core::plan::{\n    Task,\n    Limits,\n};"), ["plan::Task", "plan::Limits"]);
+    assert!(!may_know("plan::Limits") && !may_know("fanout::Limits"));
+    let table: Vec<_> = product().into_iter().filter(|(path, _)| path.starts_with("shared/table/")).collect();
+    let named: Vec<_> =
+        table.iter().flat_map(|(path, text)| named_of_core(text).into_iter().map(move |name| (path, name))).collect();
+    assert!(named.len() > 20, "{named:?}");
+    none(named.into_iter().filter(|(_, name)| !may_know(name)).map(|(path, name)| format!("{path}: {name}")).collect());
 }
 
 /// Literals of one line that spell a key, or a part of one. What is between backticks is text for a reader.

@@ -12,9 +12,10 @@ use sapwood_core::audit::{
     Class, Difference, Mended, Position, Recount, Redriven, Subject, look, look_at_history, look_at_totals, mend,
     redrive,
 };
+use sapwood_core::fanout::{Context, Limits, Run};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Item, Settings, key_of};
-use sapwood_core::plan::{Context, Limits, Rule, Rules, Run};
+use sapwood_core::plan::{Rule, Rules};
 use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Scan, Scannable, Table, TableError};
 
 use crate::run::{run, run_settled};

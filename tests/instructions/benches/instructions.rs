@@ -5,10 +5,12 @@
 use std::hint::black_box;
 
 use gungraun::{Callgrind, EventKind, LibraryBenchmarkConfig, library_benchmark, library_benchmark_group, main};
-use sapwood_core::fanout::{Batch, PlaceInput, PlacePlan, RoundEnd, StreamRecord, place, place_nodes};
+use sapwood_core::fanout::{
+    Batch, Context, Limits, PlaceInput, PlacePlan, RoundEnd, Run, StreamRecord, place, place_nodes,
+};
 use sapwood_core::keys::SortKey;
 use sapwood_core::model::{Item, Settings, Shown, Stored, rows};
-use sapwood_core::plan::{Context, Limits, Rules, Run};
+use sapwood_core::plan::Rules;
 use sapwood_core::write::{self, Answered, Command, Refusal, Request, write_once};
 use sapwood_instructions::{Contents, Node, create, node_at, read_all, records, row_keys, run, table};
 

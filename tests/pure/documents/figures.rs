@@ -589,7 +589,7 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
     let newest = sapwood_core::write::Limits::default().revision_page_items_max;
     let batch = format!("parents first, {OPERATIONS_MAX} at a time.");
     assert_says("docs/api.md", &[batch, format!("isn't among its newest {newest} revisions")]);
-    let rounds = sapwood_core::plan::Limits::default().rounds_max;
+    let rounds = sapwood_core::fanout::Limits::default().rounds_max;
     assert_says("docs/runbooks/handler-failures.md", &[format!("`rounds` near {rounds} ")]);
     for (document, figure) in [
         ("README.md", format!("nearest {DEPTH_MAX} ancestors")),

@@ -4,10 +4,9 @@
 
 use std::collections::BTreeMap;
 
-use sapwood_core::fanout::StreamRecord;
+use sapwood_core::fanout::{Limits, StreamRecord};
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{DELETING, DeletionMark, DeletionMode};
-use sapwood_core::plan::Limits;
 use sapwood_scaling::clock::{Clock, INVOCATION};
 use sapwood_scaling::document::{
     REQUESTS, SECONDS_FOR_ROWS, TABLES, changed, flood, ordered, part, slice, units_at, wait, warmed, with_part,

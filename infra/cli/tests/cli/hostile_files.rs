@@ -10,7 +10,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, AttributeValue, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType,
 };
-use sapwood_core::plan::Limits;
+use sapwood_core::fanout::Limits;
 use sapwood_tests::client::{node, put, put_all, s};
 use sapwood_tests::faults::Fault;
 use sapwood_tests::running::{Running, TABLE};

@@ -7,7 +7,7 @@ use super::history::topic_of;
 use super::look::names;
 use super::recount::{are_nothing, is_as_read, lane_keys_beside};
 use super::{Difference, Kind};
-use crate::fanout::make_equal;
+use crate::fanout::{Context, make_equal};
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
     Amounts, BORN, BaseNode, Cursor, CursorError, DELETING, Deletion, Epoch, FORMAT_ATTRIBUTE, Item, Lineage,
@@ -15,7 +15,7 @@ use crate::model::{
     with_key,
 };
 use crate::plan::conditions::{same_claim, same_name};
-use crate::plan::{Context, Failure, Io, Need, Rule, Script, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Rule, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 /// What became of a difference.

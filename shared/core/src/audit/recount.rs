@@ -12,9 +12,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::Mended;
+use crate::fanout::Context;
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, Stored, key_of, text, with_key};
-use crate::plan::{Context, Failure, Io, Need, Rule, Script, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Rule, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 /// The attribute of a lane that names the recount under way. Lanes that are deleted meanwhile and come back don't have

@@ -5,9 +5,10 @@
 
 use super::mend::Mend;
 use super::{Difference, Kind, Mended};
+use crate::fanout::Context;
 use crate::keys::{ItemKey, NodeRef, SortKey};
 use crate::model::{Counted, Cursor, CursorError, Item, Latest, PUT_BACK, Stored, has_mark};
-use crate::plan::{Context, Failure, Io, Need, Rule, Script, Task};
+use crate::plan::{Failure, Io, Need, Rule, Script, Task};
 use crate::request::{Action, Condition};
 
 /// What became of an item whose record was lost.

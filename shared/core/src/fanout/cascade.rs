@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 
 use super::HandDown;
+use super::context::Context;
 use super::deletion::{DeletionSlice, Slice, children_of, delete_marked, keys_alone, page_query};
 use super::touch::{touch, untouched};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey};
 use crate::model::{Cursor, CursorError, FORMAT_ATTRIBUTE, Position, text};
 use crate::plan::step::{Failure, Need, Task, TaskOutcome, count_held};
-use crate::plan::{Context, Io, Problem, Rule, Script};
+use crate::plan::{Io, Problem, Rule, Script};
 use crate::request::{Action, Condition};
 
 /// The plan that a record of a lineage asks for, on the children of its node or a first slice of them. `sequence` is

@@ -1,12 +1,13 @@
 //! The action on a child whose parent is being deleted, or was deleted.
 
+use super::context::Context;
 use crate::keys::{Id, NodeRef, Schema};
 use crate::model::{
     BaseNode, Deletion, DeletionMark, DeletionMode, REVISION, TRASHED, UNDER, Under, number, text, times_written_next,
 };
 use crate::plan::conditions::{TooManyAttributes, unchanged};
 use crate::plan::step::Task;
-use crate::plan::{Context, Problem, Rule};
+use crate::plan::{Problem, Rule};
 use crate::request::{Action, Condition, Update};
 
 /// The action on a child of a deleted node.

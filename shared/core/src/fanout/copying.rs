@@ -8,6 +8,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::context::Context;
 use super::deletion::{keys_alone, page_query};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
@@ -17,7 +18,7 @@ use crate::model::{
 };
 use crate::plan::conditions::unclaimed_or_of;
 use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome, count_held};
-use crate::plan::{Context, Io, Rule, Script};
+use crate::plan::{Io, Rule, Script};
 use crate::request::{Action, Condition, Page, ReadOptions, Update};
 
 /// About how many bytes of records one step reads, as answers have them, and puts: a transaction takes 4 MB

@@ -4,9 +4,10 @@
 use std::collections::BTreeMap;
 
 use super::Placing;
+use super::context::Context;
 use crate::keys::NodeRef;
 use crate::model::Stored;
-use crate::plan::{Context, Need, Script};
+use crate::plan::{Need, Script};
 
 /// How often the plan looks without seeing one more parent placed. The waits between the looks grow.
 const LOOKS_MAX: u32 = 3;

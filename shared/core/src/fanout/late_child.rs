@@ -4,12 +4,13 @@
 use std::collections::BTreeSet;
 
 use super::child_action::{Child, ChildAction};
+use super::context::Context;
 use crate::keys::{DEPTH_MAX, NodeRef};
 use crate::model::{BORN, BaseNode, Deletion, Item, NewerFormat, Stored, is_same_life};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, PathEnd};
 use crate::plan::conditions::{TooManyAttributes, still_gone};
 use crate::plan::step::{Failure, Need, Task, TaskOutcome, count_held};
-use crate::plan::{Context, Io, Problem, Rule, Script};
+use crate::plan::{Io, Problem, Rule, Script};
 use crate::request::{Action, Condition};
 
 /// A node that came late.

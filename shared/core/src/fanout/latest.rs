@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::context::Context;
 use crate::keys::{ItemKey, Version};
 use crate::model::{Item, Latest, VERSION, key_of, number};
 use crate::plan::newest::newest_on;
 use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome};
-use crate::plan::{Context, Io, Rule, Script};
+use crate::plan::{Io, Rule, Script};
 use crate::request::{Action, Condition, Query, ReadOptions};
 
 /// What the records of a batch say of a topic.

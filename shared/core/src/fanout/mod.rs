@@ -17,6 +17,7 @@
 mod batch;
 mod cascade;
 mod child_action;
+mod context;
 mod copying;
 mod count;
 mod deletion;
@@ -35,6 +36,7 @@ mod touch;
 pub use batch::{Batch, Event, HandDown, LineageChange, NewestRecord, Placing, Standing, StreamRecord};
 pub use cascade::{continue_cursor, hand_down};
 pub use child_action::{Child, ChildAction};
+pub use context::{Context, Limits, Run};
 pub use copying::continue_copy;
 pub(crate) use count::Seen;
 pub use count::{ToCount, count_nodes};

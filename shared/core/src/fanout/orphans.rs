@@ -2,11 +2,12 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::context::Context;
 use super::touch::{touch, untouched};
 use crate::keys::NodeRef;
 use crate::model::{ORPHAN_ROW, orphan_row_parent, own_id};
 use crate::plan::step::count_held;
-use crate::plan::{Context, Rule, Script, Task};
+use crate::plan::{Rule, Script, Task};
 use crate::request::{Query, ReadOptions};
 
 /// The result of a look into the register of orphans.

@@ -6,10 +6,10 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use super::context::Context;
 use super::placement;
 use crate::keys::{DEPTH_MAX, ItemKey, NodeRef};
 use crate::model::{BaseNode, Placement, Stored};
-use crate::plan::Context;
 use crate::plan::Read;
 
 /// What is known of the nodes from one on upwards that have base records and no lineage.

@@ -1,8 +1,9 @@
 //! Touches: a write into a base record by which its own stream record has the node placed again.
 
+use super::context::Context;
 use crate::keys::{Id, ItemKey, NodeRef};
 use crate::model::{TOUCHED, touch_value};
-use crate::plan::{Context, Failure, Problem, Rule, Task, TaskOutcome};
+use crate::plan::{Failure, Problem, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 /// Touches a child, if it exists, so that it is placed again.

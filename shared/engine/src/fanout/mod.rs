@@ -6,14 +6,14 @@ mod executor;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::fanout::{
-    Awaited, Batch, Copied, Early, HandDown, LineageChange, Orphans, Placing, StreamRecord, ToCount, TopicChanges,
-    await_parents, continue_copy, continue_cursor, copy_highest, copy_newest, count_nodes, hand_down, place_nodes,
-    touch_orphans,
+    Awaited, Batch, Context, Copied, Early, HandDown, LineageChange, Orphans, Placing, StreamRecord, ToCount,
+    TopicChanges, await_parents, continue_copy, continue_cursor, copy_highest, copy_newest, count_nodes, hand_down,
+    place_nodes, touch_orphans,
 };
+pub use sapwood_core::fanout::{Limits, Run};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Latest, Settings};
-use sapwood_core::plan::{Context, Plan, Problem, Rule, Rules, Script, Tally};
-pub use sapwood_core::plan::{Limits, Run};
+use sapwood_core::plan::{Plan, Problem, Rule, Rules, Script, Tally};
 use sapwood_table::{BatchBytes, Client, RetryPolicy, Table, Usage};
 
 use executor::Executor;

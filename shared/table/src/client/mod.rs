@@ -11,7 +11,7 @@ use std::sync::{Mutex, PoisonError};
 
 use futures::stream::{self, StreamExt};
 use sapwood_core::keys::Schema;
-use sapwood_core::plan::{Limits, WritesKind};
+use sapwood_core::plan::WritesKind;
 use sapwood_core::request::{ErrorKind, TableError};
 use tokio::sync::Semaphore;
 
@@ -68,6 +68,9 @@ impl std::ops::AddAssign for Usage {
     }
 }
 
+/// See [`Client::within`].
+const BYTES_IN_FLIGHT_MAX: usize = 8 * 1_024 * 1_024;
+
 /// A table, the retry policy of one invocation or request, and a count of what the requests took. A write that
 /// [`Client::carry_out`] retries may have been carried out by an earlier attempt; [`Client::attempt`] never sends a
 /// write again that may have been.
@@ -94,7 +97,8 @@ pub struct Client<'a, T, P> {
 }
 
 impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
-    /// Makes a client of a table with this schema. It keeps eight requests of one kind in flight.
+    /// Makes a client of a table with this schema. It keeps eight requests of one kind in flight, and 8 MB of requests
+    /// that write many items.
     pub fn new(table: &'a T, retry_policy: &'a P, schema: &'a Schema) -> Self {
         Self {
             table,
@@ -110,7 +114,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
             batch_bytes: BatchBytes::default(),
             narrowed: Mutex::default(),
         }
-        .within(Limits::default().bytes_in_flight_max)
+        .within(BYTES_IN_FLIGHT_MAX)
     }
 
     /// Sets how many bytes of requests [`Client::write_many`] keeps in flight. A larger request goes alone.

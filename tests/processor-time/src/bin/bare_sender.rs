@@ -17,7 +17,7 @@ use aws_sdk_dynamodb::types::{
 };
 use futures::StreamExt as _;
 use lambda_runtime::{Error, LambdaEvent, service_fn};
-use sapwood_core::plan::Limits;
+use sapwood_core::fanout::Limits;
 use serde_dynamo::Item;
 use serde_json::{Value, json};
 

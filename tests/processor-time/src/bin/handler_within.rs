@@ -5,7 +5,7 @@
 use std::time::SystemTime;
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
-use sapwood_core::plan::Limits;
+use sapwood_core::fanout::Limits;
 use sapwood_engine::fanout::Fanout;
 use sapwood_table::{Connection, DynamoTable};
 use serde_json::value::RawValue;

@@ -11,10 +11,11 @@ use std::sync::Arc;
 use super::parents_first::parents_first;
 use super::predict::Climb;
 use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, Seen, ToCount, place};
+use crate::fanout::Context;
 use crate::keys::{ItemKey, NodeRef};
 use crate::model::{BaseNode, CopyMark, Epoch, NewerFormat, Placement, Share, Shortfall, Stored, Unreadable, is_touch};
 use crate::plan::step::{Failure, Need, Read};
-use crate::plan::{Context, Io, Problem, Rule, Script};
+use crate::plan::{Io, Problem, Rule, Script};
 use write::WriteStep;
 
 /// The plan of a round that places these nodes. A patient round leaves those for later whose parents aren't placed yet.

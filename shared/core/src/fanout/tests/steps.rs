@@ -2,13 +2,13 @@
 //! line.
 
 use super::world::{World, mark, node};
-use crate::fanout::{Child, HandDown, LateChild, continue_cursor, copy_newest, hand_down};
+use crate::fanout::{Child, Context, HandDown, LateChild, Run, continue_cursor, copy_newest, hand_down};
 use crate::keys::{Id, ItemKey, Schema};
 use crate::model::{
     BORN, Cursor, Deletion, DeletionMark, DeletionMode, Heir, Latest, Position, REVISION, Tombstone, UNDER, Under,
     number, text, with_key,
 };
-use crate::plan::{Context, Facts, Plan, Rules, Run, Step};
+use crate::plan::{Facts, Plan, Rules, Step};
 
 fn lines(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use crate::fanout::{Context, Limits, Run};
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use crate::model::{
     BORN, DELETING, Deletion, DeletionMark, DeletionMode, Item, Lineage, Placement, Settings, TOUCHED, UNDER, Under,
     answered_bytes, key_of, rows, text, with_key,
 };
-use crate::plan::{Context, Facts, Failure, Limits, Need, Plan, Read, Rules, Run, Step, Task, TaskOutcome};
+use crate::plan::{Facts, Failure, Need, Plan, Read, Rules, Step, Task, TaskOutcome};
 use crate::request::{Action, Page};
 
 /// A table in memory, and what another client does before a step.

@@ -1,0 +1,35 @@
+//! What plans count.
+
+/// What plans have done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tally {
+    /// Rounds in which nodes were placed.
+    pub rounds: u64,
+    /// Rows put. Lineages and copies don't count.
+    pub rows_put: u64,
+    /// Rows deleted.
+    pub rows_deleted: u64,
+    /// Children touched.
+    pub touches: u64,
+    /// `v0_` copies written or deleted.
+    pub copies: u64,
+    /// Children of deleted nodes that were marked, adopted or detached.
+    pub child_actions: u64,
+    /// Nodes that the handler deleted.
+    pub nodes_deleted: u64,
+    /// Nodes that the handler has made as copies of others.
+    pub nodes_copied: u64,
+}
+
+impl std::ops::AddAssign for Tally {
+    fn add_assign(&mut self, other: Self) {
+        self.rounds += other.rounds;
+        self.rows_put += other.rows_put;
+        self.rows_deleted += other.rows_deleted;
+        self.touches += other.touches;
+        self.copies += other.copies;
+        self.child_actions += other.child_actions;
+        self.nodes_deleted += other.nodes_deleted;
+        self.nodes_copied += other.nodes_copied;
+    }
+}
