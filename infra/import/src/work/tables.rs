@@ -102,7 +102,8 @@ pub(crate) fn take(connection: Connection, path: &Path, purpose: Purpose) -> Res
     let in_use = || WorkError::InUse { path: path.to_owned() };
     let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => in_use(),
-        // The process that had it has deleted it since this one opened it. SQLite writes nothing into such a file.
+        // The process that had it has deleted it since this one opened it, and SQLite finds no place for its log. Where
+        // a third process has made a new file by then, nobody notices.
         _ if !path.exists() => in_use(),
         Some(ErrorCode::NotADatabase) => WorkError::NotOurs { path: path.to_owned() },
         _ => error.into(),
@@ -139,7 +140,7 @@ fn prepare(connection: &Connection, purpose: Purpose) -> rusqlite::Result<bool> 
     Ok(true)
 }
 
-/// Deletes a working file before another process can have it. It does no harm if it stays.
+/// Deletes a working file, on Unix before another process can have it. It does no harm if it stays.
 pub(crate) fn delete(connection: Connection, path: &Path) {
     // The log goes first, because another process makes its own once the file is gone. What is in it goes into the file
     // before, or a process that is killed in between would leave a file that doesn't know what was written last.

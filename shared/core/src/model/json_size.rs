@@ -4,7 +4,7 @@ use super::answered_bytes;
 use super::item::{AttributeValue, Item};
 
 /// Most bytes of a record in an answer, by [`json_bytes`]. Its stream record has it twice, as it was and as it is, and
-/// fits an event of Lambda's (6 MB). DynamoDB measures in another way: a list of empty binaries has a byte for each
+/// fits an event of Lambda's (6 MiB). DynamoDB measures in another way: a list of empty binaries has a byte for each
 /// there, and 19 in an answer.
 pub const JSON_BYTES_MAX: usize = 3_100_000;
 

@@ -93,8 +93,8 @@ impl MakingRoom {
         Ok(false)
     }
 
-    /// So many of these siblings have no place in the transaction that writes the node: next time there are fewer with
-    /// the node, and the others before it. Returns false if that leaves none.
+    /// The transaction that writes the node and these siblings has so many actions too many: next time there are fewer
+    /// siblings with the node, and the others before it. Returns false if even none would leave too many.
     pub(in crate::write) fn has_less(&mut self, siblings: usize, over: usize) -> bool {
         let left = siblings.min(self.room.with_node).checked_sub(over + 1);
         self.room.with_node = left.unwrap_or_default();

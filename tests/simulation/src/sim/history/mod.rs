@@ -316,7 +316,7 @@ impl History {
         let of_call = |call: &Call| {
             let answered = call.answer.as_ref().map(|(at, answer)| (*at, answer.digest()));
             let sent = (format!("{:?}", call.request.preconditions), call.request.stamp.seconds);
-            let noted = (call.is_lost, call.was_unplaced, &call.effects);
+            let noted = (call.is_lost, call.lost_since, call.was_unplaced, &call.effects);
             digests::of(&(call.since, call.called, answered, sent, noted))
         };
         let of_change = |key: &ItemKey, change: &Change| {
