@@ -103,7 +103,7 @@ pub(crate) fn take(connection: Connection, path: &Path, purpose: Purpose) -> Res
     let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => in_use(),
         // The process that had it has deleted it since this one opened it, and SQLite finds no place for its log. Where
-        // a third process has made a new file by then, nobody notices.
+        // that file has been made anew by then, nobody notices.
         _ if !path.exists() => in_use(),
         Some(ErrorCode::NotADatabase) => WorkError::NotOurs { path: path.to_owned() },
         _ => error.into(),

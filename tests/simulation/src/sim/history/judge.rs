@@ -34,7 +34,7 @@ impl History {
         match (answer, effect) {
             (Answer::Failed, None) => Ok(()),
             // A read of an import that fails ends the command, whatever has become of the write.
-            (Answer::Unknown, _) if call.is_lost || matches!(call.asking, Asking::Import(..)) => Ok(()),
+            (Answer::Unknown, _) if call.is_lost() || matches!(call.asking, Asking::Import(..)) => Ok(()),
             (Answer::Unknown, _) => Err("unknown, and every write was answered".to_owned()),
             (Answer::Refused(_) | Answer::Failed | Answer::Another | Answer::BeingDeleted, Some(_)) => {
                 Err("done, and refused".to_owned())
@@ -68,7 +68,7 @@ impl History {
                     let is_write = first == key && state(done).is_some();
                     let is_back = sequential::is_back(state(done - 1), state(at - 1))
                         || state(done - 1).is_none() && self.is_traceless(key, at - 1);
-                    if !(call.is_lost && is_write && is_back) {
+                    if !(call.is_lost() && is_write && is_back) {
                         return Err("carried out twice".to_owned());
                     }
                 }
@@ -267,7 +267,7 @@ impl History {
                 state.is_some_and(|state| as_seen(state) == as_seen(item) && sequential::stays(command, state))
             }),
             // The revision that was there is gone, and the answer that said who did it was lost.
-            Outcome::Deleted if call.is_lost && matches!(**command, Command::DeleteRevision { .. }) => {
+            Outcome::Deleted if call.is_lost() && matches!(**command, Command::DeleteRevision { .. }) => {
                 let (mut was, mut went) = (false, false);
                 self.states(&key, call.since, until).for_each(|state| {
                     went |= was && !is_there(state);

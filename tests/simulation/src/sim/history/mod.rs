@@ -103,12 +103,17 @@ struct Call {
     answer: Option<(usize, Answer)>,
     /// The changes that it made.
     effects: Vec<(ItemKey, usize)>,
-    /// True if one of its writes got no answer.
-    is_lost: bool,
-    /// What it reads after the last of these is as it was then, or newer.
-    lost_since: usize,
+    /// Where one of its writes got no answer: what it reads after the last of these is as it was then, or newer.
+    lost_since: Option<usize>,
     /// True if the rows of its node didn't show the node's place and life at some time since the call.
     was_unplaced: bool,
+}
+
+impl Call {
+    /// True if one of its writes got no answer.
+    fn is_lost(&self) -> bool {
+        self.lost_since.is_some()
+    }
 }
 
 /// What became of a record of an import in the runs before.
@@ -177,8 +182,7 @@ impl History {
             called: self.now,
             answer: None,
             effects: Vec::new(),
-            is_lost: false,
-            lost_since: 0,
+            lost_since: None,
             was_unplaced: false,
         };
         self.calls.push(Arc::new(call));
@@ -253,15 +257,14 @@ impl History {
     /// # Panics
     /// Where there is no such call.
     pub fn lost(&mut self, call: usize, seen_since: usize) {
-        let call = self.call(call);
-        (call.is_lost, call.lost_since) = (true, seen_since);
+        self.call(call).lost_since = Some(seen_since);
     }
 
     /// When a batch began to read what its next operation goes by, if it did so at this time for the one before: after
     /// an attempt without an answer it reads anew. With a key it may be the claim that got no answer.
     pub(super) fn read_since(&self, invocation: u64, since: usize) -> usize {
         let call = self.newest(invocation).filter(|call| !self.has_key(*call));
-        call.map_or(since, |call| self.calls[call].lost_since.max(since))
+        call.and_then(|call| self.calls[call].lost_since).map_or(since, |lost| lost.max(since))
     }
 
     /// Takes changes of the table, which this call has made at once, or somebody else.
@@ -316,7 +319,7 @@ impl History {
         let of_call = |call: &Call| {
             let answered = call.answer.as_ref().map(|(at, answer)| (*at, answer.digest()));
             let sent = (format!("{:?}", call.request.preconditions), call.request.stamp.seconds);
-            let noted = (call.is_lost, call.lost_since, call.was_unplaced, &call.effects);
+            let noted = (call.lost_since, call.was_unplaced, &call.effects);
             digests::of(&(call.since, call.called, answered, sent, noted))
         };
         let of_change = |key: &ItemKey, change: &Change| {

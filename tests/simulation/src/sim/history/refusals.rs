@@ -122,7 +122,7 @@ impl History {
                 let is_taken = is_made && own_was(&is_there);
                 // What is in its place already is only checked. Without an answer to that nothing is unknown, and the
                 // time may be used up.
-                let is_lost_check = call.is_lost && sequential::spot(command).is_some();
+                let is_lost_check = call.is_lost() && sequential::spot(command).is_some();
                 is_taken || is_lost_check || self.was_disturbed(call, until)
             }
             Refusal::InProgress => self.with_the_key(call).any(|(other, _)| is_in_its_way(call, other, until)),
@@ -173,7 +173,7 @@ impl History {
     /// was lost: the next try finds the key in use.
     fn was_disturbed(&self, call: &Call, until: usize) -> bool {
         let own: BTreeSet<usize> = call.effects.iter().map(|(_, at)| *at).collect();
-        let is_lost_claim = call.is_lost && call.request.idempotency.is_some();
+        let is_lost_claim = call.is_lost() && call.request.idempotency.is_some();
         // A repair changes claims of names alone.
         let is_claimed = self.claimed.iter().any(|at| (call.called..=until).contains(at));
         is_lost_claim
