@@ -7,7 +7,7 @@ use sapwood_engine::write::{
     Answered, Children, Command, Content, Idempotency, Outcome, Patch, Refusal, Request, Spot, Stamp, Tiebreak,
     ValueChange,
 };
-use sapwood_tests::sim::{Answer, Asking, History};
+use sapwood_tests::sim::{Answer, Asking, BatchAnswer, History};
 
 /// A history that is written step by step. Its calls are counted from 0, and call `n` writes as `tn`.
 struct Story {
@@ -307,6 +307,57 @@ fn a_claim_whose_lease_has_ended_is_in_nobodys_way() {
     };
     story(1_059).is_right();
     story(1_060).is_wrong("for what never was so");
+}
+
+#[test]
+fn who_was_refused_has_its_claim_only_where_a_write_of_it_failed() {
+    let story = |has_failed: bool| {
+        let mut story = Story::new();
+        let first = story.call(rename("n", "one"), keyed("k"));
+        if has_failed {
+            story.history.failed(first);
+        }
+        story.answered(first, Answer::Refused(Refusal::NotFound));
+        story.others("p", Some(parent()));
+        let again = story.call(rename("n", "one"), keyed("k"));
+        story.answered(again, Answer::Refused(Refusal::InProgress));
+        story
+    };
+    story(true).is_right();
+    story(false).is_wrong("for what never was so");
+}
+
+/// A story of two batches with one key. The first has two parts, so many of which end, and this answer, if one.
+fn two_batches(ended: u64, first: Option<BatchAnswer>, second: BatchAnswer, seconds: u64) -> Story {
+    let mut story = Story::new();
+    story.history.batch_called(0, "k".to_owned(), 2, 1_000);
+    let now = story.history.now();
+    for part in 0..2 {
+        let request = keyed(&format!("k part {part}"))(Request::new(stamp(0)));
+        story.history.called(0, Asking::Api(Box::new(rename("n", "one"))), request, now);
+        if part < ended {
+            story.history.answered(0, Answer::Refused(Refusal::NotFound));
+        }
+    }
+    first.into_iter().for_each(|answer| story.history.batch_answered(0, answer));
+    story.others("p", Some(parent()));
+    story.history.batch_called(1, "k".to_owned(), 2, seconds);
+    story.history.batch_answered(1, second);
+    story
+}
+
+#[test]
+fn a_batch_is_answered_as_before_only_if_all_of_it_was() {
+    let done = Some(BatchAnswer::Done { is_settled: true });
+    let wrong = "a batch was answered wrong";
+    two_batches(2, done, BatchAnswer::Kept, 1_000).is_right();
+    two_batches(2, None, BatchAnswer::Kept, 1_000).is_right();
+    two_batches(1, None, BatchAnswer::Kept, 1_000).is_wrong(wrong);
+    two_batches(1, None, BatchAnswer::InProgress, 1_059).is_right();
+    two_batches(1, None, BatchAnswer::InProgress, 1_060).is_wrong(wrong);
+    two_batches(2, done, BatchAnswer::InProgress, 1_000).is_wrong(wrong);
+    two_batches(2, Some(BatchAnswer::Done { is_settled: false }), BatchAnswer::InProgress, 1_000).is_right();
+    two_batches(2, done, BatchAnswer::Refused, 1_000).is_wrong(wrong);
 }
 
 #[test]

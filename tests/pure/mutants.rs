@@ -224,7 +224,7 @@ mutants! {
     a_write_that_is_decided_anew_is_carried_out_twice: Profile::new(Writers::Answers).without(Rule::StandsAsRead), seed 1250;
     a_keyed_write_is_refused_and_carried_out_later: Profile { limbo: true, ..Profile::new(Writers::Answers) }.without(Rule::UnknownNotRefused), seed 1593;
     what_was_read_ahead_is_too_old_after_a_lost_answer: Profile { failure_percent: Some(30), ..Profile::new(Writers::Answers) }.without(Rule::ReadAheadForgotten), seed 22140;
-    an_import_that_does_not_look_brings_a_node_back: Profile::new(Writers::Answers).without(Rule::ImportLooks), seed 10236;
+    an_import_that_does_not_look_brings_a_node_back: Profile::new(Writers::Answers).without(Rule::ImportLooks), seed 12231;
     a_creation_without_an_answer_brings_a_node_back: Profile { failure_percent: Some(10), failures_max: 2, ..drill(Drill::LostCreation, Rule::CreatedAndDeleted) }, seed 1014;
     a_request_that_is_too_large_and_not_halved_stops_the_stream: Profile { silent_413: true, steps_max: 4_000, ..Profile::new(Writers::Heavy) }, seed 15;
     without_confirming_the_trash_a_child_that_comes_in_is_live: drill(Drill::TrashAndBack, Rule::ConfirmTrash), seed 2264;

@@ -18,7 +18,7 @@ use rusqlite::{Connection, OptionalExtension};
 use sapwood_core::model::Settings;
 
 use crate::work::tables::{self, Purpose};
-use crate::work::{LevelProgress, WorkError, progress};
+use crate::work::{LevelProgress, Lock, WorkError, progress};
 pub use hand_out::{Due, Other};
 pub use take::Page;
 
@@ -30,6 +30,8 @@ const ARRANGED: &str = "arranged";
 #[derive(Debug)]
 pub struct Backlog {
     connection: Connection,
+    /// Goes after the connection.
+    lock: Lock,
     path: PathBuf,
     settings: Settings,
     segments: u32,
@@ -43,7 +45,7 @@ impl Backlog {
     /// # Errors
     /// [`WorkError::OtherBacklog`], [`WorkError::InUse`], and [`WorkError::NotOurs`].
     pub fn open(path: &Path, description: &str, segments: u32, settings: &Settings) -> Result<Self, WorkError> {
-        let mut connection = tables::open(path, Purpose::Backlog)?;
+        let (mut connection, lock) = tables::open(path, Purpose::Backlog)?;
         let query = "SELECT value FROM value WHERE name = ?";
         let before: Option<String> = connection.query_row(query, [DESCRIPTION], |row| row.get(0)).optional()?;
         if before.as_deref() != Some(description) {
@@ -61,7 +63,7 @@ impl Backlog {
         }
         progress::wait_again(&mut connection)?;
         let segments = u32::try_from(tables::integer(&connection, SEGMENTS)?).unwrap_or(segments);
-        Ok(Self { connection, path: path.to_owned(), settings: settings.clone(), segments })
+        Ok(Self { connection, lock, path: path.to_owned(), settings: settings.clone(), segments })
     }
 
     /// Deletes the working file if nothing is done: what is wrong now may be right later, and the other way round.
@@ -77,7 +79,7 @@ impl Backlog {
 
     /// Deletes the working file.
     pub fn delete(self) {
-        tables::delete(self.connection, &self.path);
+        tables::delete(self.connection, self.lock, &self.path);
     }
 
     /// The number of parts that the table is read in.

@@ -1,9 +1,8 @@
-use std::sync::Barrier;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use super::fixture::{Checked, Directory, lines, waiting};
 use crate::sources::Source;
-use crate::work::tables::{self, Purpose};
-use crate::work::{Level, NEXT_BYTES_MAX, Nowhere, Number, Outcomes, Work, WorkError};
+use crate::work::{Level, Lock, NEXT_BYTES_MAX, Nowhere, Number, Outcomes, Work, WorkError};
 use crate::{CsvOptions, Options};
 
 fn refuse(work: &mut Work, number: Number, reason: &str) {
@@ -327,32 +326,63 @@ fn what_was_refused_waits_again_and_a_file_without_writes_goes() {
     assert_eq!(std::fs::read_dir(directory.path(".")).unwrap().count(), 1, "only the file is left");
 }
 
+/// Four threads have something now and then, none while another has it.
+fn take_turns<T>(take: impl Fn() -> Option<T> + Sync, give_up: impl Fn(T) + Sync, times: usize) {
+    let users = AtomicUsize::new(0);
+    std::thread::scope(|scope| {
+        for _ in 0..4 {
+            scope.spawn(|| {
+                for _ in 0..times {
+                    let Some(taken) = take() else { continue };
+                    assert_eq!(users.fetch_add(1, Ordering::SeqCst), 0, "another has it");
+                    users.fetch_sub(1, Ordering::SeqCst);
+                    give_up(taken);
+                }
+            });
+        }
+    });
+}
+
 #[test]
-fn a_working_file_that_another_process_deletes_is_in_use() {
+fn a_working_file_is_one_process_s_until_it_is_deleted() {
     let directory = Directory::new();
     let (file, path, options) =
         (directory.write("a.jsonl", "{\"id\":\"a\"}\n"), directory.path("work"), Options::default());
-    let open = || Work::open(&path, &Source::open(&file, &options).unwrap(), &options);
-    let work = open().unwrap();
-    let opened = rusqlite::Connection::open(&path).unwrap();
+    let open = || match Work::open(&path, &Source::open(&file, &options).unwrap(), &options) {
+        Err(WorkError::InUse { .. }) => None,
+        opened => Some(opened.unwrap()),
+    };
+    let forget = |work: Work| {
+        assert!(path.exists(), "it was deleted after it was opened");
+        work.forget().unwrap();
+    };
+    take_turns(open, forget, 100);
+    assert_eq!(std::fs::read_dir(directory.path(".")).unwrap().count(), 1, "only the file is left");
+}
+
+#[test]
+fn a_lock_that_is_deleted_is_nobody_s() {
+    let directory = Directory::new();
+    take_turns(|| Lock::of(&directory.path("work")).unwrap(), drop, 40_000);
+}
+
+#[test]
+fn what_a_process_leaves_that_is_killed_while_it_deletes_does_no_harm() {
+    let directory = Directory::new();
+    let (file, path, options) =
+        (directory.write("a.jsonl", "{\"id\":\"a\"}\n"), directory.path("work"), Options::default());
+    let (log, copy) = (directory.path("work-wal"), directory.path("copy"));
+    let mut source = Source::open(&file, &options).unwrap();
+    let mut work = Work::open(&path, &source, &options).unwrap();
+    while work.load_some(&mut source).unwrap() {}
+    std::fs::copy(&log, &copy).unwrap();
     work.forget().unwrap();
-    assert!(matches!(tables::take(opened, &path, Purpose::Import), Err(WorkError::InUse { .. })));
-    assert!(!path.exists());
-    // Nobody deletes what another has by now.
-    for _ in 0..50 {
-        let work = open().unwrap();
-        let begin = Barrier::new(2);
-        std::thread::scope(|scope| {
-            scope.spawn(|| {
-                begin.wait();
-                work.forget().unwrap();
-            });
-            begin.wait();
-            let next = std::iter::repeat_with(open).find_map(Result::ok).unwrap();
-            assert!(path.exists(), "it was deleted after it was opened");
-            drop(next);
-        });
-    }
+    std::fs::rename(&copy, &log).unwrap();
+    directory.write("work-lock", "");
+    let work = Work::open(&path, &Source::open(&file, &options).unwrap(), &options).unwrap();
+    assert_eq!(work.entries().unwrap(), 0);
+    work.forget().unwrap();
+    assert_eq!(std::fs::read_dir(directory.path(".")).unwrap().count(), 1, "only the file is left");
 }
 
 #[test]

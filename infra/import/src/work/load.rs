@@ -65,7 +65,7 @@ impl Work {
     }
 
     /// Returns the number of entries that were taken in.
-    pub(super) fn entries(&self) -> Result<u64, WorkError> {
+    pub(crate) fn entries(&self) -> Result<u64, WorkError> {
         Ok(tables::integer(&self.connection, ENTRIES)?.unsigned_abs())
     }
 }

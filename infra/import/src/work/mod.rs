@@ -19,6 +19,7 @@ mod faults;
 mod fingerprint;
 pub(crate) mod links;
 pub(crate) mod load;
+mod lock;
 mod lookup;
 pub(crate) mod progress;
 mod stage;
@@ -33,6 +34,7 @@ use crate::Options;
 use crate::sources::Source;
 pub use error::WorkError;
 pub use faults::{FAULTS_KEPT_MAX, Faults, LocatedFault};
+pub(crate) use lock::Lock;
 pub use lookup::{Lookup, LookupError, Nowhere};
 pub use progress::{LevelProgress, NEXT_BYTES_MAX, Number, Outcomes, Summary, Waiting};
 use stage::Stage;
@@ -42,6 +44,8 @@ pub use tables::{CACHE_BYTES, Level};
 #[derive(Debug)]
 pub struct Work {
     connection: Connection,
+    /// Goes after the connection.
+    lock: Lock,
     path: PathBuf,
     settings: Settings,
     /// How many entries of the source were taken in by an earlier process, and are skipped.
@@ -62,9 +66,10 @@ impl Work {
     /// [`WorkError::InUse`] if another process has the file open; [`WorkError::NotOurs`] for a file of another program
     /// or version.
     pub fn open(path: &Path, source: &Source, options: &Options) -> Result<Self, WorkError> {
-        let connection = tables::open(path, tables::Purpose::Import)?;
+        let (connection, lock) = tables::open(path, tables::Purpose::Import)?;
         let mut work = Self {
             connection,
+            lock,
             path: path.to_owned(),
             settings: options.settings.clone(),
             to_skip: 0,
@@ -93,6 +98,6 @@ impl Work {
 
     /// Deletes the working file.
     pub fn delete(self) {
-        tables::delete(self.connection, &self.path);
+        tables::delete(self.connection, self.lock, &self.path);
     }
 }

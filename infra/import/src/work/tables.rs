@@ -1,10 +1,11 @@
 //! The tables of a working file.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
 
 use super::WorkError;
+use super::lock::{Lock, beside};
 
 /// The memory of SQLite's cache, in bytes. Its sorter takes as much again while it runs.
 pub const CACHE_BYTES: usize = 32 * 1_024 * 1_024;
@@ -92,27 +93,24 @@ pub(super) const CREATE: &str = "
     CREATE TABLE fault_count (kind INTEGER PRIMARY KEY, count INTEGER NOT NULL);
 ";
 
-/// Opens a working file for this process alone, and makes its tables if it is new.
-pub(crate) fn open(path: &Path, purpose: Purpose) -> Result<Connection, WorkError> {
-    take(Connection::open(path)?, path, purpose)
-}
-
-/// Takes a working file that is open for this process alone.
-pub(crate) fn take(connection: Connection, path: &Path, purpose: Purpose) -> Result<Connection, WorkError> {
+/// Opens a working file for this process alone, and makes its tables if it is new. The connection has to go before the
+/// lock.
+pub(crate) fn open(path: &Path, purpose: Purpose) -> Result<(Connection, Lock), WorkError> {
     let in_use = || WorkError::InUse { path: path.to_owned() };
-    let failed = |error: rusqlite::Error| match error.sqlite_error_code() {
+    let lock = Lock::of(path).map_err(|source| WorkError::NoLock { path: path.to_owned(), source })?;
+    let lock = lock.ok_or_else(in_use)?;
+    let connection = Connection::open(path)?;
+    let is_ours = prepare(&connection, purpose).map_err(|error| match error.sqlite_error_code() {
+        // By another name of it, or by another program.
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => in_use(),
-        // The process that had it has deleted it since this one opened it, and SQLite finds no place for its log. Where
-        // that file has been made anew by then, nobody notices.
-        _ if !path.exists() => in_use(),
         Some(ErrorCode::NotADatabase) => WorkError::NotOurs { path: path.to_owned() },
         _ => error.into(),
-    };
-    let is_ours = prepare(&connection, purpose).map_err(failed)?;
-    if is_ours { Ok(connection) } else { Err(WorkError::NotOurs { path: path.to_owned() }) }
+    })?;
+    if is_ours { Ok((connection, lock)) } else { Err(WorkError::NotOurs { path: path.to_owned() }) }
 }
 
-/// Locks a working file and makes its tables if it is new. Returns false for a database of another program or version.
+/// Makes the tables of a working file that is new, and locks it against its other names. Returns false for a database
+/// of another program or version.
 fn prepare(connection: &Connection, purpose: Purpose) -> rusqlite::Result<bool> {
     connection.busy_timeout(std::time::Duration::ZERO)?;
     // What SIGKILL leaves is whole: a write-ahead log is replayed. What a power cut takes is written again, which an
@@ -140,19 +138,14 @@ fn prepare(connection: &Connection, purpose: Purpose) -> rusqlite::Result<bool> 
     Ok(true)
 }
 
-/// Deletes a working file, on Unix before another process can have it. It does no harm if it stays.
-pub(crate) fn delete(connection: Connection, path: &Path) {
-    // The log goes first, because another process makes its own once the file is gone. What is in it goes into the file
-    // before, or a process that is killed in between would leave a file that doesn't know what was written last.
-    let _ = connection.pragma_update(None, "wal_checkpoint", "TRUNCATE");
-    // Windows deletes no file that is open.
-    let connection = cfg!(unix).then_some(connection);
-    for ending in ["-wal", "-shm", ""] {
-        let mut name = path.as_os_str().to_owned();
-        name.push(ending);
-        let _ = std::fs::remove_file(PathBuf::from(name));
-    }
+/// Deletes a working file. It does no harm if it stays.
+pub(crate) fn delete(connection: Connection, lock: Lock, path: &Path) {
+    // SQLite puts the log into the file as it closes it. Where it couldn't, SQLite drops a log without its file.
     drop(connection);
+    for ending in ["", "-wal", "-shm"] {
+        let _ = std::fs::remove_file(beside(path, ending));
+    }
+    drop(lock);
 }
 
 fn make(connection: &Connection) -> rusqlite::Result<()> {

@@ -68,10 +68,9 @@ pub fn import_record<'a>(context: Context<'a>, record: ImportedRecord<'a>) -> Sc
 }
 
 async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Result<Imported, Failure> {
-    let (settings, looks_back) = (context.settings, context.rules.keeps(Rule::ImportLooks));
-    let (mut looks, mut failed, mut is_unanswered) = (0, 0, record.may_be_written && looks_back);
+    let (mut looks, mut failed, mut is_unanswered) = (0, 0, record.may_be_written);
     let mut found = if is_unanswered {
-        record.look(io, is_unanswered, settings).await?
+        record.look(io, is_unanswered, context).await?
     } else {
         Found::Gone(Condition::Absent, Vec::new())
     };
@@ -82,7 +81,7 @@ async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Resul
                 let put = Action::Put { key: record.key.clone(), item: record.item.clone(), condition };
                 match io.attempt(Task::together(std::iter::once(put).chain(checks).collect())).await? {
                     Some(TaskOutcome::Held) => return Ok(Imported::Written),
-                    outcome => is_unanswered |= outcome.is_none() && looks_back,
+                    outcome => is_unanswered |= outcome.is_none(),
                 }
                 failed += 1;
                 failed - 1
@@ -96,7 +95,7 @@ async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Resul
         if !io.wait(step).await? {
             return Ok(Imported::OutOfTime);
         }
-        found = record.look(io, is_unanswered, settings).await?;
+        found = record.look(io, is_unanswered, context).await?;
     }
 }
 
@@ -114,9 +113,9 @@ impl ImportedRecord<'_> {
         settings.schema.parse_sort_key(&self.key.sk) == Some(SortKey::Node)
     }
 
-    async fn look(&self, io: &Io, is_unanswered: bool, settings: &Settings) -> Result<Found, Failure> {
-        let read = io.read(self.needed(is_unanswered, settings)).await?;
-        self.found(is_unanswered, &read, settings)
+    async fn look(&self, io: &Io, is_unanswered: bool, context: Context<'_>) -> Result<Found, Failure> {
+        let read = io.read(self.needed(is_unanswered, context.settings)).await?;
+        self.found(is_unanswered, &read, context)
     }
 
     fn needed(&self, is_unanswered: bool, settings: &Settings) -> Need {
@@ -128,14 +127,16 @@ impl ImportedRecord<'_> {
         Need::keys(keys)
     }
 
-    fn found(&self, is_unanswered: bool, read: &Read, settings: &Settings) -> Result<Found, Failure> {
+    fn found(&self, is_unanswered: bool, read: &Read, context: Context<'_>) -> Result<Found, Failure> {
+        let settings = context.settings;
         let there = read.item(&self.key)?;
         if let Some(gone) = still_gone(there) {
             if !is_unanswered {
                 return Ok(Found::Gone(gone, Vec::new()));
             }
             // The record may have been written, and deleted since: then it must not come back.
-            return Ok(match self.deleted_meanwhile(read, settings)? {
+            let looks = context.rules.keeps(Rule::ImportLooks);
+            return Ok(match self.deleted_meanwhile(read, settings)?.filter(|_| looks) {
                 Some(unknown) => Found::Settled(Imported::Unknown(unknown)),
                 None => Found::Gone(gone, traces_stay(self.node, read, &settings.schema)?.into()),
             });

@@ -35,7 +35,7 @@ pub use concurrent_moves::{MoveProfile, run_moves};
 pub use damage::{Damage, run_damage};
 pub use drills::Drill;
 pub use exhaustive::{Scope, Searched, all_scopes, few_scopes, search_every_order, search_scope};
-pub use history::{Answer, Asking, History};
+pub use history::{Answer, Asking, BatchAnswer, History};
 pub use profile::{Profile, Writers};
 pub use schedule::{Fault, Run, claims_taken_over, run};
 pub use search::{faults, search, shown};

@@ -11,12 +11,12 @@ use sapwood_core::model::{AttributeValue, DeletionMode, ETag, Item, Latest, Sett
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
     Begun, Children, Command, Content, Idempotency, Imported, ImportedRecord, Limits, NewRevision, Patch,
-    Preconditions, Prefetched, Refusal, Request, Spot, Stamp, Tags, Tiebreak, ValueChange, WriteError, Writer,
+    Preconditions, Prefetched, Request, Spot, Stamp, Tags, Tiebreak, ValueChange, Writer,
 };
 use sapwood_table::Client;
 
 use super::calls::{Shared, SimRetryPolicy, SimTable};
-use super::history::{Answer, Asking, Before};
+use super::history::{Answer, Asking, BatchAnswer, Before};
 use crate::own;
 
 /// One request.
@@ -285,19 +285,18 @@ pub(super) fn request(
         match &asked {
             Asked::Batch(operations) | Asked::KeyedBatch(operations) => {
                 let key = matches!(asked, Asked::KeyedBatch(_)).then(|| format!("k{number}"));
+                let answered = |answer: BatchAnswer| calls.lock().unwrap().history.batch_answered(invocation, answer);
                 let claim = match &key {
                     None => None,
-                    Some(key) => match writer.begin(&idempotency(key.clone()), &stamp).await {
-                        Ok(Begun::Claimed(claim)) => Some(claim),
-                        // What it was completed with was answered before.
-                        Ok(Begun::Kept(_)) => return,
-                        Err(error) => {
-                            if matches!(error, WriteError::Refused(Refusal::InProgress)) {
-                                calls.lock().unwrap().history.batch_in_progress(invocation);
-                            }
-                            return;
+                    Some(key) => {
+                        let (key, parts) = (key.clone(), operations.len());
+                        calls.lock().unwrap().history.batch_called(invocation, key.clone(), parts, seconds);
+                        match writer.begin(&idempotency(key), &stamp).await {
+                            Ok(Begun::Claimed(claim)) => Some(claim),
+                            Ok(Begun::Kept(_)) => return answered(BatchAnswer::Kept),
+                            Err(error) => return answered(error.into()),
                         }
-                    },
+                    }
                 };
                 let commands: Vec<Command> = (0..)
                     .zip(operations)
@@ -316,7 +315,8 @@ pub(super) fn request(
                 }
                 if let Some(claim) = claim {
                     // A claim that can't be completed or given back runs out by itself.
-                    let _ = if is_final { writer.complete(&claim, &[1]).await } else { writer.release(&claim).await };
+                    let end = if is_final { writer.complete(&claim, &[1]).await } else { writer.release(&claim).await };
+                    answered(BatchAnswer::Done { is_settled: end.is_ok() });
                 }
             }
             Asked::Import(nodes) => {

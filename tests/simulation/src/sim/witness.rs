@@ -33,6 +33,8 @@ struct Node {
     /// True if another client has put the node where it is, or back after its life had ended. No deletion that was over
     /// before is a reason to act on it.
     stays: bool,
+    /// True if another client has put the record back, and it has looked the same since.
+    is_back: bool,
     /// The record whose mark another client has taken back, until the lineage shows that the handler has seen it.
     taken_back: Option<Item>,
 }
@@ -74,8 +76,8 @@ pub(super) struct Witness {
     changes: usize,
     /// The nodes that were created again.
     again: BTreeSet<String>,
-    /// For each node the states of its record that have ended: after how many changes, and the reasons of that time.
-    earlier: BTreeMap<String, Vec<(usize, Item, BTreeSet<Mark>)>>,
+    /// For each node the states of its record that have ended, each with the number of the change that ended it.
+    earlier: BTreeMap<String, Vec<(usize, Node)>>,
     /// For each operation that deletes a subtree: its node, and the nodes that were below that node all the time.
     below: BTreeMap<String, (String, BTreeSet<String>)>,
     /// The children that a node's rows showed when its lineage said that the node is being deleted.
@@ -287,9 +289,9 @@ impl Witness {
         }
         let Some(mut old) = self.nodes.get(id).cloned() else { return Err(format!("the handler made {id}")) };
         // Where the record is what it was when the invocation read it, no condition can tell what came in between.
-        for (ended, item, reasons) in self.earlier.get(id).into_iter().flatten() {
-            if *ended > began && is_same(item, &old.item) {
-                old.reasons.extend(reasons.clone());
+        for (ended, earlier) in self.earlier.get(id).into_iter().flatten() {
+            if *ended > began && is_same(&earlier.item, &old.item) {
+                old.reasons.extend(earlier.reasons.clone());
             }
         }
         let Some(new) = &record.new else {
@@ -417,8 +419,7 @@ impl Witness {
             self.moved.insert(id.to_owned(), self.changes);
         }
         if let Some(old) = old.as_ref().filter(|old| record.new.as_ref().is_none_or(|new| !is_same(&old.item, new))) {
-            let state = (self.changes, old.item.clone(), old.reasons.clone());
-            self.earlier.entry(id.to_owned()).or_default().push(state);
+            self.earlier.entry(id.to_owned()).or_default().push((self.changes, old.clone()));
         }
         match &record.new {
             Some(item) => {
@@ -429,7 +430,8 @@ impl Witness {
                     .as_ref()
                     .and_then(|old| if old.mark().is_some() { Some(old.item.clone()) } else { old.taken_back.clone() });
                 let stays = self.stays(id, old.as_ref(), item, actor);
-                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons, stays, taken_back });
+                let is_back = same.map_or(old.is_none() && actor == Actor::Client, |old| old.is_back);
+                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons, stays, is_back, taken_back });
                 if self.deleted.contains_key(id) {
                     self.again.insert(id.to_owned());
                 }
@@ -527,7 +529,11 @@ impl Witness {
             ["parent", "_under"].iter().any(|name| old.is_none_or(|old| old.item.get(*name) != new.get(*name)));
         match (actor, old) {
             _ if !is_put => old.is_some_and(|old| old.stays),
-            (Actor::Client, Some(_)) => true,
+            // The event of an equal record that was put back before, delivered again, looks like that of this one.
+            (Actor::Client, Some(_)) => {
+                let earlier = self.earlier.get(id).into_iter().flatten();
+                !earlier.filter(|(_, earlier)| earlier.is_back).any(|(_, earlier)| is_same(&earlier.item, new))
+            }
             // The API names each life that it begins.
             (Actor::Client, None) => text(new, "_born").is_none_or(|born| {
                 self.deleted.get(id).is_some_and(|ended| !ended.by_client && ended.born == Some(born))

@@ -345,7 +345,11 @@ impl Calls {
     /// The error of a request that isn't carried out.
     fn refuse(&mut self, asked: Option<usize>) -> TableError {
         let is_lost = asked.is_some() && self.loses_requests && self.coin();
-        if is_lost { self.lose(asked) } else { injected() }
+        if is_lost {
+            return self.lose(asked);
+        }
+        asked.iter().for_each(|asked| self.history.failed(*asked));
+        injected()
     }
 
     /// Carries out one of a request's writes. Without a result it has failed, and may have been carried out all the

@@ -6,8 +6,9 @@ use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, ETag, Item};
 use sapwood_engine::write::{Answered, Command, Outcome, Spot, Tags};
 
+use super::refusals::LEASE_SECONDS;
 use super::sequential::{self, as_seen, is_appended_with, is_copying, is_marked, is_odd, is_there, own_key, users_own};
-use super::{Answer, Asking, Call, History};
+use super::{Answer, Asking, BatchAnswer, Call, History, KeyedBatch};
 
 impl History {
     pub(super) fn judge(&self, call: &Call) -> Result<(), String> {
@@ -436,6 +437,31 @@ impl History {
         wrong
     }
 
+    /// Checks the batches with a key: one is answered as before only if all of its parts were, and is told that another
+    /// is under way only while that may have the claim.
+    pub(super) fn wrong_batches(&self) -> Vec<String> {
+        let is_wrong = |batch: &&KeyedBatch| {
+            let Some((until, answer)) = batch.answer else { return false };
+            let is_other = |other: &&KeyedBatch| other.invocation != batch.invocation && other.called <= until;
+            let mut others = self.batches.iter().filter(|other| other.key == batch.key).filter(is_other);
+            match answer {
+                // Its claim may have got no answer, and there may have been no time for another look.
+                BatchAnswer::Done { .. } | BatchAnswer::Failed | BatchAnswer::Contended => false,
+                BatchAnswer::Kept => !others.any(|other| self.is_whole(other, until)),
+                BatchAnswer::InProgress => !others.any(|other| is_in_the_way(batch, other)),
+                BatchAnswer::Refused => true,
+            }
+        };
+        self.batches.iter().filter(is_wrong).map(|batch| format!("a batch was answered wrong: {batch:?}")).collect()
+    }
+
+    /// True if all parts of a batch had answers by then that can be kept.
+    fn is_whole(&self, batch: &KeyedBatch, until: usize) -> bool {
+        let is_kept = |call: &Call| call.answer.as_ref().is_some_and(|(at, answer)| *at <= until && answer.is_final());
+        let parts = self.calls().filter(|call| call.invocation == batch.invocation);
+        parts.filter(|call| is_kept(call)).count() == batch.parts
+    }
+
     /// True if this is the outcome of an earlier call with the same key.
     fn is_repeat(
         &self,
@@ -461,4 +487,15 @@ impl History {
             (None, _) => calls.iter().any(|call| self.check_unchanged(&self.calls[*call], outcome, until).is_ok()),
         }
     }
+}
+
+/// True if another batch with the key of this one may have had the claim while this one was under way.
+fn is_in_the_way(batch: &KeyedBatch, other: &KeyedBatch) -> bool {
+    let has_ended = match other.answer {
+        // A batch that the table failed may have its claim all the same.
+        None | Some((_, BatchAnswer::Failed | BatchAnswer::Contended)) => false,
+        Some((at, BatchAnswer::Done { is_settled })) => is_settled && at < batch.called,
+        Some(_) => true,
+    };
+    !has_ended && other.seconds + LEASE_SECONDS > batch.seconds
 }

@@ -16,7 +16,7 @@ mod judge;
 mod refusals;
 pub(super) mod sequential;
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use sapwood_core::fanout::StreamRecord;
@@ -105,6 +105,8 @@ struct Call {
     effects: Vec<(ItemKey, usize)>,
     /// Where one of its writes got no answer: what it reads after the last of these is as it was then, or newer.
     lost_since: Option<usize>,
+    /// True if one of its writes failed.
+    has_failed: bool,
     /// True if the rows of its node didn't show the node's place and life at some time since the call.
     was_unplaced: bool,
 }
@@ -113,6 +115,49 @@ impl Call {
     /// True if one of its writes got no answer.
     fn is_lost(&self) -> bool {
         self.lost_since.is_some()
+    }
+}
+
+/// A batch with an idempotency key. Its parts are calls of their own.
+#[derive(Clone, Debug, Hash)]
+struct KeyedBatch {
+    invocation: u64,
+    key: String,
+    parts: usize,
+    called: usize,
+    /// When it was called, in seconds since 1970.
+    seconds: u64,
+    answer: Option<(usize, BatchAnswer)>,
+}
+
+/// What came of the key of a batch.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BatchAnswer {
+    /// Its parts are answered.
+    Done {
+        /// True if its claim is completed or given back, and the batch was told so.
+        is_settled: bool,
+    },
+    /// It was answered as it was before.
+    Kept,
+    /// Another request with the key is under way.
+    InProgress,
+    /// Others kept coming in between.
+    Contended,
+    /// It is refused for another reason.
+    Refused,
+    /// The table has failed.
+    Failed,
+}
+
+impl From<WriteError> for BatchAnswer {
+    fn from(error: WriteError) -> Self {
+        match error {
+            WriteError::Refused(Refusal::InProgress) => Self::InProgress,
+            WriteError::Refused(Refusal::Contended) => Self::Contended,
+            WriteError::Refused(_) => Self::Refused,
+            WriteError::Table(_) => Self::Failed,
+        }
     }
 }
 
@@ -149,8 +194,7 @@ pub struct History {
     now: usize,
     /// The newest call of each invocation.
     newest: BTreeMap<u64, usize>,
-    /// The invocations whose batch was told that its key is in use.
-    in_progress: BTreeSet<u64>,
+    batches: Vec<KeyedBatch>,
     schema: Arc<Schema>,
     /// The attribute that orders siblings by hand.
     order: Option<String>,
@@ -183,6 +227,7 @@ impl History {
             answer: None,
             effects: Vec::new(),
             lost_since: None,
+            has_failed: false,
             was_unplaced: false,
         };
         self.calls.push(Arc::new(call));
@@ -219,15 +264,24 @@ impl History {
         self.calls().filter(takes).count()
     }
 
-    /// The batch of an invocation is told that its key is in use.
-    pub(super) fn batch_in_progress(&mut self, invocation: u64) {
-        self.in_progress.insert(invocation);
+    /// An invocation begins a batch with an idempotency key, of so many parts.
+    pub fn batch_called(&mut self, invocation: u64, key: String, parts: usize, seconds: u64) {
+        let called = self.now;
+        self.batches.push(KeyedBatch { invocation, key, parts, called, seconds, answer: None });
     }
 
-    /// True if the newest call of an invocation was told that its key is in use.
+    /// An invocation answers its batch.
+    pub fn batch_answered(&mut self, invocation: u64, answer: BatchAnswer) {
+        let now = self.now;
+        let own = self.batches.iter_mut().filter(|batch| batch.invocation == invocation);
+        own.for_each(|batch| batch.answer = Some((now, answer)));
+    }
+
+    /// True if the newest call of an invocation was told that its key is in use, or its batch was.
     pub(super) fn is_in_progress(&self, invocation: u64) -> bool {
         let call = self.newest(invocation).map(|call| &self.calls[call]);
-        self.in_progress.contains(&invocation)
+        let is_told = |batch: &KeyedBatch| matches!(batch.answer, Some((_, BatchAnswer::InProgress)));
+        self.batches.iter().any(|batch| batch.invocation == invocation && is_told(batch))
             || call.is_some_and(|call| matches!(call.answer, Some((_, Answer::Refused(Refusal::InProgress)))))
     }
 
@@ -257,7 +311,16 @@ impl History {
     /// # Panics
     /// Where there is no such call.
     pub fn lost(&mut self, call: usize, seen_since: usize) {
-        self.call(call).lost_since = Some(seen_since);
+        let call = self.call(call);
+        (call.lost_since, call.has_failed) = (Some(seen_since), true);
+    }
+
+    /// A write of this call fails.
+    ///
+    /// # Panics
+    /// Where there is no such call.
+    pub fn failed(&mut self, call: usize) {
+        self.call(call).has_failed = true;
     }
 
     /// When a batch began to read what its next operation goes by, if it did so at this time for the one before: after
@@ -319,7 +382,7 @@ impl History {
         let of_call = |call: &Call| {
             let answered = call.answer.as_ref().map(|(at, answer)| (*at, answer.digest()));
             let sent = (format!("{:?}", call.request.preconditions), call.request.stamp.seconds);
-            let noted = (call.lost_since, call.was_unplaced, &call.effects);
+            let noted = (call.lost_since, call.has_failed, call.was_unplaced, &call.effects);
             digests::of(&(call.since, call.called, answered, sent, noted))
         };
         let of_change = |key: &ItemKey, change: &Change| {
@@ -328,7 +391,7 @@ impl History {
         };
         let changes =
             self.changes.iter().flat_map(|(key, changes)| changes.iter().map(move |change| of_change(key, change)));
-        let moments = digests::of(&(&self.together, &self.claimed));
+        let moments = digests::of(&(&self.together, &self.claimed, &self.batches));
         self.calls().map(of_call).chain(changes).fold(moments, digests::chained)
     }
 
@@ -339,7 +402,7 @@ impl History {
             let what = self.judge(&self.calls[call]).err()?;
             Some(format!("{what}: {}", self.describe(call)))
         });
-        wrong.chain(self.repeated()).chain(self.imported_twice()).collect()
+        wrong.chain(self.repeated()).chain(self.imported_twice()).chain(self.wrong_batches()).collect()
     }
 
     /// A cycle among the nodes, if there is one now.

@@ -11,7 +11,7 @@ use super::{Answer, Asking, Call, History};
 use crate::sim::names::has_name;
 
 /// How long the claim of an idempotency key is its owner's, in seconds.
-const LEASE_SECONDS: u64 = 60;
+pub(super) const LEASE_SECONDS: u64 = 60;
 
 impl History {
     /// Checks that a refusal was right at some time between the call and its answer. What others than the node itself
@@ -198,7 +198,8 @@ impl History {
 /// lets it.
 fn is_in_its_way(call: &Call, other: &Call, until: usize) -> bool {
     let has_ended = match &other.answer {
-        None | Some((_, Answer::Unknown | Answer::Failed | Answer::Refused(_))) => false,
+        None | Some((_, Answer::Unknown | Answer::Failed)) => false,
+        Some((_, Answer::Refused(_))) if other.has_failed => false,
         Some((at, _)) => *at < call.called,
     };
     let is_leased = other.request.stamp.seconds + LEASE_SECONDS > call.request.stamp.seconds;
