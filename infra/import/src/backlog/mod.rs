@@ -12,7 +12,7 @@ mod arrange;
 mod hand_out;
 mod take;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension};
 use sapwood_core::model::Settings;
@@ -30,9 +30,8 @@ const ARRANGED: &str = "arranged";
 #[derive(Debug)]
 pub struct Backlog {
     connection: Connection,
-    /// Goes after the connection.
+    /// Dropped after the connection, as fields are in this order.
     lock: Lock,
-    path: PathBuf,
     settings: Settings,
     segments: u32,
 }
@@ -45,7 +44,7 @@ impl Backlog {
     /// # Errors
     /// [`WorkError::OtherBacklog`], [`WorkError::InUse`], and [`WorkError::NotOurs`].
     pub fn open(path: &Path, description: &str, segments: u32, settings: &Settings) -> Result<Self, WorkError> {
-        let (mut connection, lock) = tables::open(path, Purpose::Backlog)?;
+        let (lock, mut connection) = tables::open(path, Purpose::Backlog)?;
         let query = "SELECT value FROM value WHERE name = ?";
         let before: Option<String> = connection.query_row(query, [DESCRIPTION], |row| row.get(0)).optional()?;
         if before.as_deref() != Some(description) {
@@ -63,7 +62,7 @@ impl Backlog {
         }
         progress::wait_again(&mut connection)?;
         let segments = u32::try_from(tables::integer(&connection, SEGMENTS)?).unwrap_or(segments);
-        Ok(Self { connection, lock, path: path.to_owned(), settings: settings.clone(), segments })
+        Ok(Self { connection, lock, settings: settings.clone(), segments })
     }
 
     /// Deletes the working file if nothing is done: what is wrong now may be right later, and the other way round.
@@ -79,7 +78,7 @@ impl Backlog {
 
     /// Deletes the working file.
     pub fn delete(self) {
-        tables::delete(self.connection, self.lock, &self.path);
+        tables::delete(self.connection, &self.lock);
     }
 
     /// The number of parts that the table is read in.

@@ -326,7 +326,7 @@ fn what_was_refused_waits_again_and_a_file_without_writes_goes() {
     assert_eq!(std::fs::read_dir(directory.path(".")).unwrap().count(), 1, "only the file is left");
 }
 
-/// Four threads have something now and then, none while another has it.
+/// Four threads take something again and again. No two have it at once.
 fn take_turns<T>(take: impl Fn() -> Option<T> + Sync, give_up: impl Fn(T) + Sync, times: usize) {
     let users = AtomicUsize::new(0);
     std::thread::scope(|scope| {
@@ -357,6 +357,16 @@ fn a_working_file_is_one_process_s_until_it_is_deleted() {
         work.forget().unwrap();
     };
     take_turns(open, forget, 100);
+    // Whatever it is called.
+    #[cfg(unix)]
+    {
+        let link = directory.path("link");
+        std::os::unix::fs::symlink(&path, &link).unwrap();
+        let work = open().unwrap();
+        assert!(Lock::of(&link).unwrap().is_none());
+        forget(work);
+        std::fs::remove_file(link).unwrap();
+    }
     assert_eq!(std::fs::read_dir(directory.path(".")).unwrap().count(), 1, "only the file is left");
 }
 

@@ -33,8 +33,10 @@ pub enum WorkError {
     /// Another process has the file open.
     #[error("{path} is in use by another process; wait for it, or stop it")]
     InUse { path: PathBuf },
-    /// The file beside it that says who uses it can't be locked.
-    #[error("{path} can't be had for this process alone: {source}. Name a working file on a local disk with --work")]
+    /// The lock file beside it can't be made or locked.
+    #[error(
+        "{path}-lock can't be made or locked: {source}. Check that its folder is there and can be written, or name a working file on a local disk with --work"
+    )]
     NoLock { path: PathBuf, source: std::io::Error },
     /// The file is another program's, or another version's.
     #[error("{path} isn't a working file of this version; name another file, or delete it to begin anew")]

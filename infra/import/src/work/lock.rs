@@ -1,5 +1,6 @@
 //! The lock of a working file, a file beside it. The working file can't be the lock itself: it is deleted once its work
-//! is done, and who had opened it before then would lock what nobody else sees, and write into the log of the next one.
+//! is done. A process that had opened it before then would lock a file that nobody else sees, and write into the next
+//! one's log.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -11,8 +12,9 @@ use same_file::Handle;
 /// the file of the lock behind, which the next one takes.
 #[derive(Debug)]
 pub(crate) struct Lock {
+    working_file: PathBuf,
     path: PathBuf,
-    /// The system gives the lock up with it.
+    /// Closing it gives the lock up.
     _file: Handle,
 }
 
@@ -22,9 +24,11 @@ impl Lock {
     /// # Errors
     /// The system's.
     pub(crate) fn of(working_file: &Path) -> io::Result<Option<Self>> {
-        let path = beside(working_file, "-lock");
+        let working_file = without_links(working_file)?;
+        let path = beside(&working_file, "-lock");
         loop {
-            let file = File::options().append(true).create(true).open(&path)?;
+            // Windows locks no file that is open for appending alone.
+            let file = File::options().read(true).append(true).create(true).open(&path)?;
             match file.try_lock() {
                 Ok(()) => {}
                 Err(TryLockError::WouldBlock) => return Ok(None),
@@ -33,11 +37,16 @@ impl Lock {
             let file = Handle::from_file(file)?;
             // The process that had it may have deleted it since this one opened it, and another has its own by then.
             match Handle::from_path(&path) {
-                Ok(there) if there == file => return Ok(Some(Self { path, _file: file })),
+                Ok(there) if there == file => return Ok(Some(Self { working_file, path, _file: file })),
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
         }
+    }
+
+    /// The working file's path without symbolic links: whatever it is called, it has one lock.
+    pub(super) fn working_file(&self) -> &Path {
+        &self.working_file
     }
 }
 
@@ -48,7 +57,18 @@ impl Drop for Lock {
     }
 }
 
-/// Returns the path of the file beside this one whose name ends with so much more.
+/// Resolves the symbolic links of a path. The file needn't be there, but its folder must.
+fn without_links(path: &Path) -> io::Result<PathBuf> {
+    match fs::canonicalize(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => {
+            let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
+            Ok(fs::canonicalize(folder)?.join(path.file_name().unwrap_or_default()))
+        }
+        found => found,
+    }
+}
+
+/// Returns a path with this added to its name.
 pub(super) fn beside(path: &Path, ending: &str) -> PathBuf {
     let mut name = path.as_os_str().to_owned();
     name.push(ending);

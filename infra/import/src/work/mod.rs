@@ -44,7 +44,7 @@ pub use tables::{CACHE_BYTES, Level};
 #[derive(Debug)]
 pub struct Work {
     connection: Connection,
-    /// Goes after the connection.
+    /// Dropped after the connection, as fields are in this order.
     lock: Lock,
     path: PathBuf,
     settings: Settings,
@@ -66,7 +66,7 @@ impl Work {
     /// [`WorkError::InUse`] if another process has the file open; [`WorkError::NotOurs`] for a file of another program
     /// or version.
     pub fn open(path: &Path, source: &Source, options: &Options) -> Result<Self, WorkError> {
-        let (connection, lock) = tables::open(path, tables::Purpose::Import)?;
+        let (lock, connection) = tables::open(path, tables::Purpose::Import)?;
         let mut work = Self {
             connection,
             lock,
@@ -98,6 +98,6 @@ impl Work {
 
     /// Deletes the working file.
     pub fn delete(self) {
-        tables::delete(self.connection, self.lock, &self.path);
+        tables::delete(self.connection, &self.lock);
     }
 }

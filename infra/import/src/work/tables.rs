@@ -1,5 +1,6 @@
 //! The tables of a working file.
 
+use std::io::ErrorKind;
 use std::path::Path;
 
 use rusqlite::{Connection, ErrorCode, OptionalExtension};
@@ -93,24 +94,24 @@ pub(super) const CREATE: &str = "
     CREATE TABLE fault_count (kind INTEGER PRIMARY KEY, count INTEGER NOT NULL);
 ";
 
-/// Opens a working file for this process alone, and makes its tables if it is new. The connection has to go before the
-/// lock.
-pub(crate) fn open(path: &Path, purpose: Purpose) -> Result<(Connection, Lock), WorkError> {
+/// Opens a working file for this process alone, and makes its tables if it is new. Bound in this order, the connection
+/// is dropped before the lock.
+pub(crate) fn open(path: &Path, purpose: Purpose) -> Result<(Lock, Connection), WorkError> {
     let in_use = || WorkError::InUse { path: path.to_owned() };
     let lock = Lock::of(path).map_err(|source| WorkError::NoLock { path: path.to_owned(), source })?;
     let lock = lock.ok_or_else(in_use)?;
-    let connection = Connection::open(path)?;
+    let connection = Connection::open(lock.working_file())?;
     let is_ours = prepare(&connection, purpose).map_err(|error| match error.sqlite_error_code() {
-        // By another name of it, or by another program.
+        // Another program has it.
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => in_use(),
         Some(ErrorCode::NotADatabase) => WorkError::NotOurs { path: path.to_owned() },
         _ => error.into(),
     })?;
-    if is_ours { Ok((connection, lock)) } else { Err(WorkError::NotOurs { path: path.to_owned() }) }
+    if is_ours { Ok((lock, connection)) } else { Err(WorkError::NotOurs { path: path.to_owned() }) }
 }
 
-/// Makes the tables of a working file that is new, and locks it against its other names. Returns false for a database
-/// of another program or version.
+/// Makes the tables of a working file that is new, and locks it against other programs. Returns false for a database of
+/// another program or version.
 fn prepare(connection: &Connection, purpose: Purpose) -> rusqlite::Result<bool> {
     connection.busy_timeout(std::time::Duration::ZERO)?;
     // What SIGKILL leaves is whole: a write-ahead log is replayed. What a power cut takes is written again, which an
@@ -139,13 +140,16 @@ fn prepare(connection: &Connection, purpose: Purpose) -> rusqlite::Result<bool> 
 }
 
 /// Deletes a working file. It does no harm if it stays.
-pub(crate) fn delete(connection: Connection, lock: Lock, path: &Path) {
-    // SQLite puts the log into the file as it closes it. Where it couldn't, SQLite drops a log without its file.
+pub(crate) fn delete(connection: Connection, lock: &Lock) {
+    // SQLite writes the log into the file as it closes it, and deletes the log. Where it couldn't, the log goes here,
+    // and never before its file. After a kill in between, SQLite deletes a log without a file at the next open.
     drop(connection);
     for ending in ["", "-wal", "-shm"] {
-        let _ = std::fs::remove_file(beside(path, ending));
+        match std::fs::remove_file(beside(lock.working_file(), ending)) {
+            Err(error) if error.kind() != ErrorKind::NotFound => return,
+            _ => {}
+        }
     }
-    drop(lock);
 }
 
 fn make(connection: &Connection) -> rusqlite::Result<()> {

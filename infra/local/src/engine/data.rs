@@ -73,7 +73,8 @@ impl Place {
 }
 
 fn lock(directory: &Path) -> Result<File, EngineError> {
-    let file = open_private(File::options().append(true), &directory.join(LOCK))
+    // Windows locks no file that is open for appending alone.
+    let file = open_private(File::options().read(true).append(true), &directory.join(LOCK))
         .map_err(|source| unusable(directory, source))?;
     match file.try_lock() {
         Ok(()) => Ok(file),

@@ -33,7 +33,8 @@ struct Node {
     /// True if another client has put the node where it is, or back after its life had ended. No deletion that was over
     /// before is a reason to act on it.
     stays: bool,
-    /// True if another client has put the record back, and it has looked the same since.
+    /// True if another client has put this record where there was none, as the API makes one that it writes once, and
+    /// it has looked the same since.
     is_back: bool,
     /// The record whose mark another client has taken back, until the lineage shows that the handler has seen it.
     taken_back: Option<Item>,
@@ -430,7 +431,9 @@ impl Witness {
                     .as_ref()
                     .and_then(|old| if old.mark().is_some() { Some(old.item.clone()) } else { old.taken_back.clone() });
                 let stays = self.stays(id, old.as_ref(), item, actor);
-                let is_back = same.map_or(old.is_none() && actor == Actor::Client, |old| old.is_back);
+                let is_as_created = || times_written(Some(item)) == 1 && item.contains_key("_born");
+                let is_put = || old.is_none() && actor == Actor::Client && is_as_created();
+                let is_back = same.map_or_else(is_put, |old| old.is_back);
                 self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons, stays, is_back, taken_back });
                 if self.deleted.contains_key(id) {
                     self.again.insert(id.to_owned());

@@ -267,7 +267,7 @@ impl World {
 
     fn send(&mut self, sent: Sent) -> u64 {
         // One that is sent again has another invocation.
-        let is_new = |invocation: &u64| self.calls.lock().unwrap().history.newest(*invocation).is_none();
+        let is_new = |invocation: &u64| !self.calls.lock().unwrap().history.has_begun(*invocation);
         let invocation = (sent.number..).find(is_new).unwrap();
         let under_way = UnderWay::new(&self.calls, self.request(&sent, invocation, &self.calls));
         self.requests.insert(invocation, (sent, under_way));

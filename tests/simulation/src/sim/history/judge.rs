@@ -445,10 +445,12 @@ impl History {
             let is_other = |other: &&KeyedBatch| other.invocation != batch.invocation && other.called <= until;
             let mut others = self.batches.iter().filter(|other| other.key == batch.key).filter(is_other);
             match answer {
+                // Its parts are judged.
+                BatchAnswer::Done { .. } | BatchAnswer::Failed => false,
                 // Its claim may have got no answer, and there may have been no time for another look.
-                BatchAnswer::Done { .. } | BatchAnswer::Failed | BatchAnswer::Contended => false,
-                BatchAnswer::Kept => !others.any(|other| self.is_whole(other, until)),
-                BatchAnswer::InProgress => !others.any(|other| is_in_the_way(batch, other)),
+                BatchAnswer::Contended => false,
+                BatchAnswer::Kept => !others.any(|other| self.has_final_answers(other, until)),
+                BatchAnswer::InProgress => !others.any(|other| may_have_claim(other, batch)),
                 BatchAnswer::Refused => true,
             }
         };
@@ -456,7 +458,7 @@ impl History {
     }
 
     /// True if all parts of a batch had answers by then that can be kept.
-    fn is_whole(&self, batch: &KeyedBatch, until: usize) -> bool {
+    fn has_final_answers(&self, batch: &KeyedBatch, until: usize) -> bool {
         let is_kept = |call: &Call| call.answer.as_ref().is_some_and(|(at, answer)| *at <= until && answer.is_final());
         let parts = self.calls().filter(|call| call.invocation == batch.invocation);
         parts.filter(|call| is_kept(call)).count() == batch.parts
@@ -489,13 +491,13 @@ impl History {
     }
 }
 
-/// True if another batch with the key of this one may have had the claim while this one was under way.
-fn is_in_the_way(batch: &KeyedBatch, other: &KeyedBatch) -> bool {
-    let has_ended = match other.answer {
+/// True if a batch may have had the claim of its key while this other one was under way.
+fn may_have_claim(batch: &KeyedBatch, other: &KeyedBatch) -> bool {
+    let has_ended = match batch.answer {
         // A batch that the table failed may have its claim all the same.
         None | Some((_, BatchAnswer::Failed | BatchAnswer::Contended)) => false,
-        Some((at, BatchAnswer::Done { is_settled })) => is_settled && at < batch.called,
+        Some((at, BatchAnswer::Done { is_settled })) => is_settled && at < other.called,
         Some(_) => true,
     };
-    !has_ended && other.seconds + LEASE_SECONDS > batch.seconds
+    !has_ended && batch.seconds + LEASE_SECONDS > other.seconds
 }

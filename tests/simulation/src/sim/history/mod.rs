@@ -105,7 +105,7 @@ struct Call {
     effects: Vec<(ItemKey, usize)>,
     /// Where one of its writes got no answer: what it reads after the last of these is as it was then, or newer.
     lost_since: Option<usize>,
-    /// True if one of its writes failed.
+    /// True if one of its writes failed, so its claim may still stand.
     has_failed: bool,
     /// True if the rows of its node didn't show the node's place and life at some time since the call.
     was_unplaced: bool,
@@ -290,6 +290,11 @@ impl History {
         self.newest.get(&invocation).copied()
     }
 
+    /// True if an invocation has begun a call or a batch.
+    pub(super) fn has_begun(&self, invocation: u64) -> bool {
+        self.newest(invocation).is_some() || self.batches.iter().any(|batch| batch.invocation == invocation)
+    }
+
     /// What an import's working file says of a record that the import of this number wrote, or began to write.
     pub(super) fn import_before(&self, number: u64, item: &Item) -> Before {
         let is_of = |call: &&Call| matches!(&call.asking, Asking::Import(of, other) if *of == number && other == item);
@@ -306,13 +311,16 @@ impl History {
         self.calls[call].request.idempotency.is_some()
     }
 
-    /// A write of this call gets no answer. Reads see the table now as it was at this time, or later.
+    /// A write of this call gets no answer. Reads see the table now as it was at this time, or later. What a batch does
+    /// once its last part is answered is no part's.
     ///
     /// # Panics
     /// Where there is no such call.
     pub fn lost(&mut self, call: usize, seen_since: usize) {
-        let call = self.call(call);
-        (call.lost_since, call.has_failed) = (Some(seen_since), true);
+        self.failed(call);
+        if self.calls[call].answer.is_none() {
+            self.call(call).lost_since = Some(seen_since);
+        }
     }
 
     /// A write of this call fails.
@@ -320,7 +328,9 @@ impl History {
     /// # Panics
     /// Where there is no such call.
     pub fn failed(&mut self, call: usize) {
-        self.call(call).has_failed = true;
+        if self.calls[call].answer.is_none() {
+            self.call(call).has_failed = true;
+        }
     }
 
     /// When a batch began to read what its next operation goes by, if it did so at this time for the one before: after
