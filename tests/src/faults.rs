@@ -82,6 +82,8 @@ pub enum Fault {
     Stall(Duration),
     /// The proxy waits for this time, then passes the request on: a queue before the engine.
     Late(Duration),
+    /// The proxy cuts the connection, and the engine carries out the request after this time.
+    CutThenLate(Duration),
 }
 
 impl Fault {
@@ -280,6 +282,11 @@ async fn serve(mut client: TcpStream, engine: SocketAddr, state: Arc<Mutex<State
             Some(Fault::Stall(time)) => {
                 tokio::time::sleep(time).await;
                 return Ok(());
+            }
+            Some(Fault::CutThenLate(time)) => {
+                drop(client);
+                tokio::time::sleep(time).await;
+                return engine.ask(&request).await.map(drop);
             }
             Some(Fault::Late(time)) => {
                 tokio::time::sleep(time).await;

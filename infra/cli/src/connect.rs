@@ -9,7 +9,7 @@ use sapwood_core::keys::{KeyError, Names, Schema};
 use sapwood_core::model::{Announcement, NewerFormat, Settings, VariableError};
 use sapwood_engine::announce::announced;
 use sapwood_local::template::{Template, TemplateError};
-use sapwood_table::{Client, DynamoTable, ErrorKind, RetryPolicy, TableError};
+use sapwood_table::{Client, DynamoTable, ErrorKind, LATE, RetryPolicy, TableError};
 
 use crate::TEMPLATE;
 use crate::arguments::{endpoint, template_parameter};
@@ -296,5 +296,9 @@ impl RetryPolicy for Patient {
         let longest = FIRST_WAIT.saturating_mul(1 << attempt.min(10)).min(LONGEST_WAIT);
         tokio::time::sleep(longest.mul_f64(fastrand::f64())).await;
         true
+    }
+
+    async fn wait_out(&self) {
+        tokio::time::sleep(LATE).await;
     }
 }

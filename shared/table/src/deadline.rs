@@ -26,6 +26,9 @@ pub struct Deadline {
 const FIRST_WAIT: Duration = Duration::from_millis(25);
 const LONGEST_WAIT: Duration = Duration::from_secs(2);
 
+/// How long a request whose connection was cut may still be carried out. It is on its way, or in a queue.
+pub const LATE: Duration = Duration::from_secs(2);
+
 /// The shares of an invocation's time in which rows are put, and after that deleted. They are a choice: deleting costs
 /// less, and what follows takes a few requests.
 const SHARE_FOR_MEANWHILE: f64 = 0.3;
@@ -76,6 +79,10 @@ impl RetryPolicy for Deadline {
         }
         tokio::time::sleep(wait).await;
         true
+    }
+
+    async fn wait_out(&self) {
+        tokio::time::sleep(LATE.min(self.left())).await;
     }
 
     #[allow(clippy::disallowed_methods, reason = "a deadline is a moment of the clock; nothing pure knows it")]

@@ -13,7 +13,7 @@ use std::future::Future;
 pub use client::{BatchBytes, CarriedOut, Client, Items, NoRetries, RetryPolicy, Usage};
 pub use connection::Connection;
 pub use credentials::lacks_credentials;
-pub use deadline::Deadline;
+pub use deadline::{Deadline, LATE};
 pub use dynamodb::DynamoTable;
 pub use sapwood_core::request::{
     Action, Condition, ErrorKind, Page, Query, ReadOptions, Scan, Scanned, TRANSACTION_ACTIONS_MAX, TableError,

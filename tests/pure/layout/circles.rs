@@ -1,4 +1,5 @@
-//! No files of a crate name one another in a circle, as far as their `use` declarations say.
+//! No files of a crate name one another in a circle by the paths of their `use` declarations. Names that a parent module
+//! re-exports aren't followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 

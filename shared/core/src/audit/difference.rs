@@ -370,7 +370,7 @@ pub(super) struct Evidence(u64);
 
 impl Evidence {
     pub(super) fn new() -> Self {
-        Self(hash::NOTHING)
+        Self(hash::EMPTY)
     }
 
     pub(super) fn hash(self) -> u64 {
@@ -394,6 +394,6 @@ impl Evidence {
     }
 
     fn with(self, bytes: impl Iterator<Item = u8>) -> Self {
-        Self(hash::with(self.0, bytes))
+        Self(hash::continued(self.0, bytes))
     }
 }

@@ -10,7 +10,7 @@ use std::time::Duration;
 use super::{Difference, Kind, Subject};
 use crate::keys::{ItemKey, NodeRef};
 
-/// How many times as long as any suspect that went away by itself another one must last until it counts.
+/// A suspect counts once it has lasted this many times as long as the longest one that went away by itself.
 const OUTLIVES: u32 = 3;
 
 /// How many times the settling time a suspect of the auditor must last at most: an hour, where that is 10 minutes. What
@@ -214,8 +214,8 @@ impl Suspects {
     }
 
     /// Learns from a suspect that has gone away, or has changed: others may last as long. What a mend explains didn't
-    /// go by itself, and of a time without a look at most the settling time counts. What one item says by
-    /// itself its owner has changed.
+    /// go by itself, and of a time without a look at most the settling time counts. A difference within one item says
+    /// nothing of the lag: only its owner ends it.
     fn went(&mut self, suspect: &Suspect, now: Duration) {
         if suspect.stage == Stage::Mended || suspect.explained || suspect.difference.kind.is_of_one_item() {
             return;

@@ -99,8 +99,8 @@ impl SiblingPlace {
         Self(NUMBER.to_string().into())
     }
 
-    /// What the places by a text begin with, if the text begins so, where so many attributes make a place. `None` for a
-    /// beginning that no place has room for.
+    /// The prefix of the places of all texts that begin with this one, where `attributes` attributes make a place.
+    /// `None` if a place has no room for it.
     #[must_use]
     pub fn texts(beginning: &str, attributes: usize) -> Option<Self> {
         let text = escape_part(beginning);
@@ -173,7 +173,7 @@ fn room(id: &Id) -> usize {
     TEXT_BYTES_MAX.min((SORT_KEY_BYTES_MAX - AROUND_BYTES).saturating_sub(id.as_str().len()))
 }
 
-/// How many bytes each of so many parts has room for besides its first, of what one part has.
+/// The bytes that each of `parts` parts has besides its first, out of the `room` of one part.
 fn share(room: usize, parts: usize) -> usize {
     let parts = parts.max(1);
     ((room + 1).saturating_sub(parts - 1) / parts).saturating_sub(1)

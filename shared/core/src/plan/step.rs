@@ -109,8 +109,8 @@ pub struct Writes {
 pub enum WritesKind {
     /// The same as the first rows, while other nodes of the batch wait for their parents and need time, too.
     Meanwhile {
-        /// So many writes at the front are of the node whose record comes first. They count as first rows: nothing of
-        /// the batch is done for good before this node is.
+        /// The first `ahead` writes are of the node whose record comes first. They count as first rows: nothing of the
+        /// batch is done for good before this node is.
         ahead: usize,
     },
     /// Rows that are put, or what is written in their place first.

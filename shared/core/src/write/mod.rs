@@ -41,6 +41,7 @@ mod save;
 mod tests;
 mod traces;
 mod trash;
+mod wanted;
 
 pub use command::{Children, Command, Content, NewRevision, Patch, Spot, ValueChange};
 pub use execute::{Answered, write_once};

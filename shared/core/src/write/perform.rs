@@ -4,8 +4,9 @@ use super::attempts::{Attempts, done};
 use super::copy::Copy;
 use super::delete::Deletion;
 use super::reorder::walk::Placed;
-use super::save::{Wanted, save};
+use super::save::save;
 use super::trash::put_into_trash;
+use super::wanted::Wanted;
 use super::{Command, Outcome, Refusal, revision};
 use crate::plan::{Failure, Io, Script};
 

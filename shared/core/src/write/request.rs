@@ -56,7 +56,7 @@ impl Tiebreak {
     /// Makes the tiebreak of a write, or of a batch, at this time and with this name.
     #[must_use]
     pub fn new(micros: u64, name: &str) -> Self {
-        Self { micros, seed: hash::with(hash::NOTHING, name.bytes()), part: 0 }
+        Self { micros, seed: hash::continued(hash::EMPTY, name.bytes()), part: 0 }
     }
 }
 

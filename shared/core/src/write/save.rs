@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::attempts::{Attempts, Stop, Trace};
-use super::command::{Content, NewRevision, Patch, Spot, ValueChange};
+use super::command::{NewRevision, Patch, Spot, ValueChange};
 use super::moves::{Move, deepest_row, depth_of, height, is_in_trash};
 use super::names::Naming;
 use super::record::{self, Draft};
@@ -13,121 +13,16 @@ use super::reorder::room::MakingRoom;
 use super::reorder::walk::Placed;
 use super::reorder::{Found, Slice};
 use super::traces::{deleted_since, traces_stay};
+use super::wanted::{CopyTop, Wanted};
 use super::{Appended, NoWayBack, Outcome, Precondition, Refusal, revision};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema};
 use crate::model::{
-    AttributeValue, BaseNode, CopyMark, ETag, Item, Latest, Stored, Trashed, Under, check_links, has_mark, life_of,
-    text,
+    AttributeValue, BaseNode, ETag, Item, Latest, Stored, Trashed, Under, check_links, has_mark, life_of, text,
 };
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge};
 use crate::plan::conditions::still_gone;
 use crate::plan::{Failure, Io, Need, Read, Rule, Task};
 use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX};
-
-/// What a node has that is created as the top of a copy.
-#[derive(Clone, Debug)]
-pub(super) struct CopyTop {
-    pub(super) mark: CopyMark,
-    /// How many levels there are below what is copied.
-    pub(super) height: usize,
-    /// The operation's record, which is put together with the node.
-    pub(super) operation: Action,
-    pub(super) outcome: Outcome,
-}
-
-/// The requested change of a node.
-#[derive(Clone, Copy, Debug)]
-pub(super) enum Wanted<'a> {
-    Create {
-        content: &'a Content,
-        is_made_id: bool,
-        /// What makes the node the top of a copy.
-        top: Option<&'a CopyTop>,
-    },
-    Replace(&'a Content),
-    Patch(&'a Patch),
-    /// Takes the node out of the trash.
-    Restore {
-        parent: Option<&'a Option<Id>>,
-        spot: Option<&'a Spot>,
-    },
-}
-
-impl<'a> Wanted<'a> {
-    /// The parent, if one is named.
-    fn parent(&self) -> Option<&Id> {
-        match self {
-            Self::Create { content, .. } | Self::Replace(content) => content.parent.as_ref(),
-            Self::Patch(patch) => patch.parent.as_ref().and_then(Option::as_ref),
-            Self::Restore { parent, .. } => parent.and_then(Option::as_ref),
-        }
-    }
-
-    fn spot(&self) -> Option<&'a Spot> {
-        match *self {
-            Self::Create { content, .. } | Self::Replace(content) => content.spot.as_ref(),
-            Self::Patch(patch) => patch.spot.as_ref(),
-            Self::Restore { spot, .. } => spot,
-        }
-    }
-
-    /// The revision that is appended with the node.
-    fn revision(&self) -> Option<&'a NewRevision> {
-        match *self {
-            Self::Create { content, .. } | Self::Replace(content) => content.revision.as_ref(),
-            Self::Patch(patch) => patch.revision.as_ref(),
-            Self::Restore { .. } => None,
-        }
-    }
-
-    /// True if the node comes under the parent of the sibling that it is put next to.
-    fn takes_parent(&self) -> bool {
-        let is_beside = self.spot().is_some_and(|spot| spot.anchor().is_some());
-        is_beside
-            && match self {
-                Self::Create { content, .. } | Self::Replace(content) => content.takes_parent,
-                Self::Patch(patch) => patch.parent.is_none(),
-                Self::Restore { parent, .. } => parent.is_none(),
-            }
-    }
-
-    /// True if the node goes back where it was before it was put into the trash.
-    fn goes_back(&self) -> bool {
-        matches!(self, Self::Restore { parent: None, .. }) && !self.takes_parent()
-    }
-
-    /// True if the node is put somewhere, which can't be where it is in the trash.
-    fn is_placed(&self) -> bool {
-        match self {
-            Self::Patch(patch) => patch.parent.is_some() || patch.spot.is_some(),
-            Self::Create { .. } | Self::Replace(_) | Self::Restore { .. } => true,
-        }
-    }
-
-    fn top(&self) -> Option<&'a CopyTop> {
-        match self {
-            Self::Create { top, .. } => *top,
-            _ => None,
-        }
-    }
-
-    /// True if the caller says what the attribute of this name is to be.
-    fn names(&self, attribute: &str) -> bool {
-        match self {
-            Self::Create { content, .. } | Self::Replace(content) => content.attributes.contains_key(attribute),
-            Self::Patch(patch) => patch.attributes.contains_key(attribute),
-            Self::Restore { .. } => false,
-        }
-    }
-
-    fn check(&self, schema: &Schema) -> Result<(), Refusal> {
-        match self {
-            Self::Create { content, .. } | Self::Replace(content) => content.check(schema),
-            Self::Patch(patch) => patch.check(schema),
-            Self::Restore { .. } => Ok(()),
-        }
-    }
-}
 
 /// Creates, replaces, patches or moves a node. A create with an id that the API has just made takes 2 round trips and 1
 /// write unit (a root 1 and 1), and with a caller's own id a read more. Where the node gets another parent, or
@@ -259,7 +154,7 @@ impl<'a> SaveNode<'_, 'a> {
                     let mut checks =
                         self.path_checks(io, &node_write, &look).await.map_err(|stop| self.no_way_back(stop))?;
                     checks.extend(self.names(io, &node_write, &look).await?);
-                    if !self.siblings.fits(io, &node_write.changes, node_write.slice.is_some()).await? {
+                    if !self.siblings.fits_or_lowers_room(io, &node_write.changes, node_write.slice.is_some()).await? {
                         continue;
                     }
                     self.write(io, *node_write, checks).await?
@@ -800,7 +695,7 @@ impl<'a> SaveNode<'_, 'a> {
             add(&mut actions, action);
         }
         if let Some(over) = (actions.len() + completion.len()).checked_sub(TRANSACTION_ACTIONS_MAX + 1) {
-            if !self.siblings.has_less(others, over) {
+            if !self.siblings.lower_room(others, over) {
                 return Err(Refusal::NoRoom { attribute: self.by_hand().unwrap_or_default().to_owned() }.into());
             }
             return Ok(None);

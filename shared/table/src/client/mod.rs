@@ -26,6 +26,11 @@ pub trait RetryPolicy: Send + Sync {
     /// and the client then gives up.
     fn wait(&self, attempt: u32) -> impl Future<Output = bool> + Send;
 
+    /// Waits while a request whose connection was cut may still be carried out.
+    fn wait_out(&self) -> impl Future<Output = ()> + Send {
+        std::future::ready(())
+    }
+
     /// False once so little time is left that nothing of this kind should be written any more.
     fn has_time_for(&self, _kind: WritesKind) -> bool {
         true

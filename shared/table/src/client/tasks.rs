@@ -5,7 +5,7 @@ use std::sync::atomic::Ordering;
 
 use sapwood_core::keys::ItemKey;
 use sapwood_core::plan::{Task, TaskOutcome, WritesKind};
-use sapwood_core::request::{Action, ErrorKind, TableError, Transacted, Update};
+use sapwood_core::request::{Action, Condition, ErrorKind, TableError, Transacted, Update};
 
 use super::{Client, RetryPolicy, no_time};
 use crate::{BATCH_UPDATES_MAX, Reply, Table};
@@ -45,7 +45,9 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
     }
 
     /// Carries out a task at most once: it is sent again only after an answer that it wasn't carried out. Returns
-    /// `None` if no answer came. The task may have been carried out then, or may be later.
+    /// `None` if no answer came. The task may have been carried out then, or may be later. Where it puts an item that
+    /// has to be absent, its condition holds again once others have written and deleted the item, so what comes late
+    /// is waited for.
     ///
     /// # Errors
     /// [`TableError`] if time is up or a retry is no use. Nothing was carried out.
@@ -54,7 +56,12 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         loop {
             match self.send(attempt, task).await {
                 Ok(outcome) => return Ok(Some(outcome)),
-                Err(error) if error.is_unanswered() => return Ok(None),
+                Err(error) if error.is_unanswered() => {
+                    if puts_what_is_absent(task) {
+                        self.retry_policy.wait_out().await;
+                    }
+                    return Ok(None);
+                }
                 Err(error) if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await => {
                     return Err(error);
                 }
@@ -183,6 +190,16 @@ fn requests_of(tasks: &[Task]) -> Vec<Vec<usize>> {
     }
     requests.extend((!shared.is_empty()).then_some(shared));
     requests
+}
+
+/// True if a task puts an item that has to be absent.
+fn puts_what_is_absent(task: &Task) -> bool {
+    let puts = |action: &Action| matches!(action, Action::Put { condition: Condition::Absent, .. });
+    match task {
+        Task::Write(action) => puts(action),
+        Task::Transact(actions) => actions.iter().any(puts),
+        Task::Mark { .. } | Task::Count(_) => false,
+    }
 }
 
 #[cfg(test)]

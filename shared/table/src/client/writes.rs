@@ -33,7 +33,7 @@ impl BatchBytes {
         self.0.load(Ordering::Relaxed)
     }
 
-    /// A request of so many bytes got no answer in time: a quarter of them go in the next one.
+    /// Lowers the limit to a quarter of `bytes`, the size of a request that got no answer in time.
     fn late(&self, bytes: usize) {
         self.0.fetch_min((bytes / 4).max(Self::LEAST), Ordering::Relaxed);
     }

@@ -76,9 +76,9 @@ impl MakingRoom {
         })
     }
 
-    /// True if a transaction has room for the siblings that get other values. Else there are fewer with the node, or in
-    /// a slice, and the others before or after it.
-    pub(in crate::write) async fn fits(
+    /// True if a transaction has room for the siblings that get other values. Otherwise lowers the number that is
+    /// written with the node, or in a slice; the others are written before or after it.
+    pub(in crate::write) async fn fits_or_lowers_room(
         &mut self,
         io: &Io,
         siblings: &[(Action, Placed)],
@@ -93,9 +93,9 @@ impl MakingRoom {
         Ok(false)
     }
 
-    /// The transaction that writes the node and these siblings has so many actions too many: next time there are fewer
-    /// siblings with the node, and the others before it. Returns false if even none would leave too many.
-    pub(in crate::write) fn has_less(&mut self, siblings: usize, over: usize) -> bool {
+    /// Lowers the number of siblings that are written with the node, because the transaction has `over` actions too
+    /// many. Returns false if it has too many even without siblings.
+    pub(in crate::write) fn lower_room(&mut self, siblings: usize, over: usize) -> bool {
         let left = siblings.min(self.room.with_node).checked_sub(over + 1);
         self.room.with_node = left.unwrap_or_default();
         left.is_some()
