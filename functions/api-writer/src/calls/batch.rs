@@ -127,7 +127,10 @@ impl Batch {
         if results.are_final() {
             let kept = StoredBatch::new(&results.results, &results.derived);
             let kept = serde_json::to_vec(&kept).map_err(|_| Problem::internal())?;
-            writer.complete(&claim, &kept).await?;
+            // All of it is done. Where the claim can't be completed, it ends with its lease, and the parts' keys tell.
+            if let Err(error) = writer.complete(&claim, &kept).await {
+                tracing::warn!(%error, "the claim of a batch can't be completed");
+            }
         } else {
             // The same request may come again: what is done is known by the keys of the parts.
             release(at, &claim).await;

@@ -205,10 +205,13 @@ impl Judge {
         if let Some((depth, id)) = sk.strip_prefix("NODE#").and_then(|rest| rest.split_once('#')) {
             let row = (pk.to_owned(), depth.parse().unwrap(), id.to_owned());
             if record.new.is_some() {
-                self.rows.insert(row)
+                self.rows.insert(row);
             } else {
-                self.rows.remove(&row)
-            };
+                self.rows.remove(&row);
+                // Its node is elsewhere, or was, right before, and has no row for a moment.
+                let of_source = self.operations.values_mut().filter(|operation| operation.source == pk);
+                of_source.for_each(|operation| operation.stay.retain(|_, path| !path.iter().any(|at| at == id)));
+            }
         }
         if sk != "NODE" {
             return Ok(());
