@@ -1,5 +1,5 @@
-//! No files of a crate name one another in a circle by the paths of their `use` declarations. Names that a parent module
-//! re-exports aren't followed.
+//! No files of a crate name one another in a circle by the paths of their `use` declarations. Names that a parent
+//! module re-exports aren't followed.
 
 use std::collections::{BTreeMap, BTreeSet};
 
