@@ -159,32 +159,7 @@ fn rows_in_the_order_of_ids_make_no_progress() {
     assert_eq!(invocations(Rules::without(Rule::RecordOrder)), None);
 }
 
-/// A node of 390 KB at depth 30 has 12 MB of rows, and an invocation puts 3 MB of them. Returns how many it takes.
-fn invocations_of_a_heavy_node(heavy_bytes: usize) -> Option<usize> {
-    let mut placing = Placing::below_a_chain(30, Rules::default());
-    placing.fanout.limits.heavy_bytes = heavy_bytes;
-    for content in ["x", "y"] {
-        let (key, mut item) = node("heavy", Some("chain29"), 390_000);
-        item.insert("other".to_owned(), text(content));
-        placing.write((key, item));
-        if content == "x" {
-            placing.place_all();
-        }
-    }
-    let records = placing.take();
-    let invocations = (1..=20).find(|number| placing.run(100, &records, *number).failed.is_empty());
-    let contents = placing.table.0.lock().unwrap().contents();
-    assert!(invocations.is_none() || Oracle::default().differences(&contents).is_empty());
-    invocations
-}
-
-#[test]
-fn rows_that_need_several_invocations_go_on_where_the_last_one_ended() {
-    let taken = invocations_of_a_heavy_node(Limits::default().heavy_bytes);
-    assert!(taken.is_some_and(|invocations| (2..=6).contains(&invocations)), "{taken:?}");
-    assert_eq!(invocations_of_a_heavy_node(usize::MAX), None, "each begins anew");
-}
-
+/// A node of 390 KB at depth 30 has 12 MB of rows, and an invocation puts 3 MB of them.
 #[test]
 fn the_log_names_a_node_whose_rows_need_more_than_an_invocation() {
     let placing = Placing::below_a_chain(30, Rules::default());

@@ -33,9 +33,6 @@ pub struct Limits {
     /// Most bytes of items that are being written at a time, by requests of many items. A larger request goes by
     /// itself. A batch of large records deep in a tree asks for a hundred times its own size.
     pub bytes_in_flight_max: usize,
-    /// Most bytes of rows of one node that are put without a look at what stands. A partition of the table takes 1,000
-    /// units a second, and rows are put for 36 seconds: so many fit an invocation in any case.
-    pub heavy_bytes: usize,
     /// How often a batch waits for parents of its nodes that are being placed elsewhere.
     pub waits_max: usize,
     /// How often a plan looks again within one invocation because something changed meanwhile. After that the record is
@@ -55,7 +52,6 @@ impl Default for Limits {
             revision_page_items_max: 100,
             requests_in_flight_max: 8,
             bytes_in_flight_max: 8 * 1_024 * 1_024,
-            heavy_bytes: 10_000_000,
             waits_max: 20,
             rounds_max: 20,
         }

@@ -3,7 +3,6 @@
 
 mod confirm;
 mod stale;
-mod standing;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -131,9 +130,6 @@ impl<'r> Round<'r> {
         // The plans have what they need of it.
         self.read = Read::default();
         for step in WriteStep::ALL {
-            if step == WriteStep::FirstRows {
-                self.leave_out_standing().await;
-            }
             self.write(step).await?;
         }
         self.confirm().await?;

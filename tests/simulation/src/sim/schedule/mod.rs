@@ -183,7 +183,6 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         orphan_page_items_max: [1, 2, 100][rng.random_range(0..3)],
         revision_page_items_max: [1, 2, 100][rng.random_range(0..3)],
         requests_in_flight_max: [1, 2, 8][rng.random_range(0..3)],
-        heavy_bytes: Limits::default().heavy_bytes / if profile.writers == Writers::Heavy { 20 * SCALED } else { 1 },
         waits_max: 2,
         rounds_max: [2, 20][rng.random_range(0..2)],
     };
