@@ -226,6 +226,7 @@ mutants! {
     what_was_read_ahead_is_too_old_after_a_lost_answer: Profile { failure_percent: Some(30), ..Profile::new(Writers::Answers) }.without(Rule::ReadAheadForgotten), seed 22140;
     an_import_that_does_not_look_brings_a_node_back: Profile::new(Writers::Answers).without(Rule::ImportLooks), seed 12231;
     a_creation_without_an_answer_brings_a_node_back: Profile { failure_percent: Some(10), failures_max: 2, ..drill(Drill::LostCreation, Rule::CreatedAndDeleted) }, seed 1014;
+    a_row_that_stands_and_shows_something_else_is_left_out: Profile::new(Writers::Moves).with_looks().without(Rule::StandingRows), seed 5;
     a_request_that_is_too_large_and_not_halved_stops_the_stream: Profile { silent_413: true, steps_max: 4_000, ..Profile::new(Writers::Heavy) }, seed 15;
     without_confirming_the_trash_a_child_that_comes_in_is_live: drill(Drill::TrashAndBack, Rule::ConfirmTrash), seed 2264;
     a_trash_that_is_not_handed_down_leaves_children_live: drill(Drill::TrashAndBack, Rule::CascadeTrash), seed 0;

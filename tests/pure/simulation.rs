@@ -163,6 +163,21 @@ fn rows_that_do_not_fit_one_request_end_right() {
 }
 
 #[test]
+fn rows_that_an_earlier_delivery_has_put_are_left_out_only_if_they_are_right() {
+    for writers in Writers::KINDS.into_iter().filter(|writers| *writers != Writers::Deep) {
+        schedules(&Profile::new(writers).with_looks(), 80);
+    }
+    for writers in [Writers::Moves, Writers::Copies, Writers::Trash, Writers::MixedSubtrees, Writers::Heavy] {
+        schedules(&Profile::new(writers).with_looks().with_races(), 60);
+        schedules(&Profile { limbo: true, ..Profile::new(writers).with_looks() }, 60);
+        schedules(&Profile { torn: true, ..Profile::new(writers).with_looks().with_repairs() }, 60);
+    }
+    for drill in Drill::ALL {
+        schedules(&Profile::drill(drill).with_looks(), 30);
+    }
+}
+
+#[test]
 fn nodes_that_are_larger_on_the_wire_than_in_the_table_end_right() {
     schedules(&Profile::new(Writers::Heavy), 120);
     schedules(&Profile::new(Writers::Heavy).with_races(), 40);

@@ -127,6 +127,8 @@ pub enum Rule {
     PutBackAfterRestrict,
     /// A stale `_under` is removed before the node is placed, and not only passed over.
     RemoveUnder,
+    /// A row that an earlier delivery has put is left out only if it is as it is to be.
+    StandingRows,
     /// A late child is acted on only if the newest record in the batch shows it as it is, touches included: a later one
     /// may show that it was put back.
     LateChildAsShown,

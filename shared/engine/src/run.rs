@@ -221,15 +221,15 @@ async fn read<T: Table, P: RetryPolicy>(
     need: Need,
     errors: &impl Errors,
 ) -> Result<Read, Failure> {
-    let Need { keys, options, bytes_max, query } = need;
+    let Need { keys, options, bytes_max, time, query } = need;
     let page = async {
         let query = query.as_ref()?;
         Some((query, client.query(query).await))
     };
     let items = async {
-        match bytes_max {
-            None => client.get_many(keys, &options).await,
-            Some(bytes_max) => client.get_within(keys.into_iter().collect(), &options, bytes_max).await,
+        match (bytes_max, time) {
+            (None, None) => client.get_many(keys, &options).await,
+            _ => client.get_within(keys.into_iter().collect(), &options, bytes_max.unwrap_or(usize::MAX), time).await,
         }
     };
     let (items, page) = futures::join!(items, page);

@@ -8,7 +8,7 @@ use std::task::{Context, Poll, Wake, Waker};
 
 use sapwood_core::plan::WritesKind;
 use sapwood_simulation::intercept::{Observer, Request};
-use sapwood_simulation::memory::Admitted;
+use sapwood_simulation::memory::{Admission, Admitted};
 use sapwood_table::{RetryPolicy, Write};
 
 use crate::table::{Partitions, place_of};
@@ -111,9 +111,11 @@ impl Bandwidth {
     pub fn written(&self) -> usize {
         self.left.lock().unwrap().2
     }
+}
 
+impl Admission for Bandwidth {
     /// Admits the writes whose partitions have room, and leaves the others unprocessed.
-    pub fn admit(&self, writes: &[Write]) -> Admitted {
+    fn admit(&self, writes: &[Write]) -> Admitted {
         let mut left = self.left.lock().unwrap();
         let now = self.clock.now();
         if left.0 != now {

@@ -257,7 +257,7 @@ pub fn narrowed(work: &Work, partitions: &Partitions, units: usize, lanes: usize
     let clock = Clock::default();
     let bandwidth = Bandwidth::new(&clock, partitions, units);
     let memory = MemoryTable(std::sync::Arc::default(), Schema::default());
-    let table = Admitting(&memory, |writes: &[Write]| bandwidth.admit(writes));
+    let table = Admitting(&memory, &bandwidth);
     let invocations = Mutex::new(0);
     let (mut first, mut end) = (0, 0);
     while end < work.nodes {

@@ -50,6 +50,7 @@ fn profiles(wanted: &[String]) -> Vec<Soaked> {
         add("torn", name.clone(), Profile { torn: true, ..plain.clone().with_races() });
         add("outages", name.clone(), Profile { outages_max: 3, ..plain.clone() });
         add("repairs", name.clone(), plain.clone().with_repairs());
+        add("looks", name.clone(), plain.clone().with_looks());
         add("small-requests", name.clone(), Profile { request_bytes_max: 300, ..plain.clone() });
         if writers == Writers::Totals {
             let switches = Profile { switches_totals: true, limbo: true, ..plain.clone().with_races() };

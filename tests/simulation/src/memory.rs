@@ -16,7 +16,7 @@ use sapwood_table::{ErrorKind, Page, Query, TableError};
 
 use crate::oracle::Contents;
 
-pub use admitting::{Admitted, Admitting};
+pub use admitting::{Admission, Admitted, Admitting};
 pub use table::{MemoryTable, Patient};
 pub use wire::{Wire, Wired};
 

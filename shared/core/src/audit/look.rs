@@ -264,7 +264,7 @@ impl<'a> Look<'a> {
             let is_known = |key: &ItemKey| self.known.contains_key(key) || self.read.items.contains_key(key);
             let keys = left.keys().filter(|key| !is_known(key)).cloned().collect();
             let bytes_max = (bytes > ROWS_BYTES_MAX).then_some(ROWS_BYTES_MAX);
-            let mut read = io.read(Need { keys, options: options.clone(), bytes_max, query: None }).await?;
+            let mut read = io.read(Need { keys, options: options.clone(), bytes_max, ..Need::default() }).await?;
             let next = std::mem::take(&mut read.left);
             let (later, now): (BTreeMap<_, _>, BTreeMap<_, _>) =
                 left.into_iter().partition(|(key, _)| next.contains(key));

@@ -33,6 +33,9 @@ pub struct Limits {
     /// Most bytes of items that are being written at a time, by requests of many items. A larger request goes by
     /// itself. A batch of large records deep in a tree asks for a hundred times its own size.
     pub bytes_in_flight_max: usize,
+    /// Most bytes of rows of one node that are put without a look at what stands. So many fit an invocation of a table
+    /// that takes 28 write units a second. The look reads one row, where the first doesn't stand yet.
+    pub heavy_bytes: usize,
     /// How often a batch waits for parents of its nodes that are being placed elsewhere.
     pub waits_max: usize,
     /// How often a plan looks again within one invocation because something changed meanwhile. After that the record is
@@ -52,6 +55,7 @@ impl Default for Limits {
             revision_page_items_max: 100,
             requests_in_flight_max: 8,
             bytes_in_flight_max: 8 * 1_024 * 1_024,
+            heavy_bytes: 1_000_000,
             waits_max: 20,
             rounds_max: 20,
         }

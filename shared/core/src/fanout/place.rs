@@ -48,6 +48,8 @@ pub struct PlacePlan {
     pub intent: Option<Item>,
     /// The rows to put.
     pub puts: Vec<Row>,
+    /// True if the lineage that was read names all of them, so an earlier delivery may have put some.
+    pub is_named: bool,
     /// The rows to delete.
     pub deletes: Vec<ItemKey>,
     /// What becomes of the lineage after the rows were written.
@@ -194,6 +196,7 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         deletes: deletes.into_iter().collect(),
         settle: if unsettled || (intent.is_some() && !keeps_intent) { Settle::Write(done()) } else { Settle::Keep },
         intent: intent_item.filter(|_| keeps_intent),
+        is_named: before.is_some_and(|before| before.placement == wanted),
         placed: Some(wanted),
         again: false,
     }
@@ -219,6 +222,7 @@ fn delete_first(
         // A settled lineage says that all of its rows are there. That isn't so from here on.
         intent: before.is_settled().then(|| item(Lineage { rows_pending: true, ..before.clone() })),
         puts: Vec::new(),
+        is_named: false,
         deletes: deletes.into_iter().collect(),
         settle: Settle::Write(item(Lineage { stale_rows: Vec::new(), rows_pending: true, ..after.clone() })),
         placed: Some(after.placement.clone()),

@@ -132,6 +132,9 @@ pub struct Need {
     pub options: ReadOptions,
     /// About how many bytes of items are read at most, as answers have them; `None` for all.
     pub bytes_max: Option<usize>,
+    /// The items are read only while there is time for writes of this kind; `None` for as long as there is any. The
+    /// keys that are left then are in [`Read::left`].
+    pub time: Option<WritesKind>,
     /// The query whose page is read.
     pub query: Option<Query>,
 }
@@ -368,7 +371,7 @@ pub struct Read {
     pub items: BTreeMap<ItemKey, Arc<Item>>,
     /// The keys that couldn't be read.
     pub unread: BTreeSet<ItemKey>,
-    /// The keys that weren't read, because the items before them have as many bytes as were asked for.
+    /// The keys that weren't read, because the items before them have as many bytes as were asked for, or time is up.
     pub left: BTreeSet<ItemKey>,
     /// The page, if one was asked for and could be read.
     pub page: Option<Page>,

@@ -6,6 +6,7 @@ use std::sync::atomic::Ordering;
 
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{Item, answered_bytes, key_of};
+use sapwood_core::plan::WritesKind;
 use sapwood_core::request::{ErrorKind, Page, Query, ReadOptions, Scan, Scanned, TableError};
 
 use super::{Client, RetryPolicy};
@@ -18,7 +19,7 @@ pub struct Items {
     pub items: BTreeMap<ItemKey, Item>,
     /// The keys that couldn't be read, and why.
     pub failed: BTreeMap<ItemKey, TableError>,
-    /// The keys that weren't read, because the items before them have as many bytes as were asked for.
+    /// The keys that weren't read, because the items before them have as many bytes as were asked for, or time is up.
     pub left: BTreeSet<ItemKey>,
 }
 
@@ -75,7 +76,7 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         let keys: Vec<ItemKey> = keys.into_iter().collect();
         let chunks = keys.chunks(BATCH_GET_KEYS_MAX);
         let share = bytes_max.map(|bytes_max| bytes_max / chunks.len().max(1));
-        let chunk = |chunk: &[ItemKey]| self.get_chunk(chunk.to_vec(), options, share);
+        let chunk = |chunk: &[ItemKey]| self.get_chunk(chunk.to_vec(), options, share, None);
         let mut all = Items::default();
         for Items { items, failed, left } in self.all(chunks.map(chunk).collect()).await {
             all.items.extend(items);
@@ -96,7 +97,7 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         options: &ReadOptions,
         bytes_max: usize,
     ) -> Result<(BTreeMap<ItemKey, Item>, usize), TableError> {
-        let some = self.get_within(keys.to_vec(), options, bytes_max).await;
+        let some = self.get_within(keys.to_vec(), options, bytes_max, None).await;
         let read = keys.iter().take_while(|key| !some.left.contains(*key)).count();
         let mut items = some.all()?;
         let is_read = |key: &ItemKey| keys[..read].contains(key);
@@ -109,15 +110,23 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
     }
 
     /// Reads distinct items until these have `bytes_max` bytes in answers, which takes one more request at most. The
-    /// keys that are left then can be asked for when the items before them aren't needed any more.
-    pub async fn get_within(&self, keys: Vec<ItemKey>, options: &ReadOptions, bytes_max: usize) -> Items {
+    /// keys that are left then can be asked for when the items before them aren't needed any more. With `time` they are
+    /// read only while there is time for writes of this kind.
+    pub async fn get_within(
+        &self,
+        keys: Vec<ItemKey>,
+        options: &ReadOptions,
+        bytes_max: usize,
+        time: Option<WritesKind>,
+    ) -> Items {
         let (mut all, mut bytes) = (Items::default(), 0);
         for chunk in keys.chunks(BATCH_GET_KEYS_MAX) {
             if bytes >= bytes_max {
                 all.left.extend(chunk.iter().cloned());
                 continue;
             }
-            let Items { items, failed, left } = self.get_chunk(chunk.to_vec(), options, Some(bytes_max - bytes)).await;
+            let share = Some(bytes_max - bytes);
+            let Items { items, failed, left } = self.get_chunk(chunk.to_vec(), options, share, time).await;
             bytes += items.values().map(answered_bytes).sum::<usize>();
             all.items.extend(items);
             all.failed.extend(failed);
@@ -128,12 +137,19 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
 
     // Requests are boxed, because the future of an SDK's request is large, and every future that awaits it would be as
     // large.
-    async fn get_chunk(&self, mut keys: Vec<ItemKey>, options: &ReadOptions, bytes_max: Option<usize>) -> Items {
+    async fn get_chunk(
+        &self,
+        mut keys: Vec<ItemKey>,
+        options: &ReadOptions,
+        bytes_max: Option<usize>,
+        time: Option<WritesKind>,
+    ) -> Items {
         let (mut read, mut bytes) = (Items::default(), 0);
         let first = if bytes_max.is_some() { self.keys_at_once.load(Ordering::Relaxed) } else { BATCH_GET_KEYS_MAX };
         let (mut attempt, mut at_once) = (0, first);
         while !keys.is_empty() {
-            if bytes_max.is_some_and(|bytes_max| bytes >= bytes_max) {
+            let is_late = || time.is_some_and(|kind| !self.retry_policy.has_time_for(kind));
+            if bytes_max.is_some_and(|bytes_max| bytes >= bytes_max) || is_late() {
                 read.left.extend(keys);
                 break;
             }

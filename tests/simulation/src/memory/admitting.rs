@@ -1,5 +1,5 @@
 use sapwood_core::keys::ItemKey;
-use sapwood_core::model::Item;
+use sapwood_core::model::{Item, key_of};
 use sapwood_table::{
     Action, Condition, Found, Page, Query, ReadOptions, Reply, Table, TableError, Transacted, Update, Write,
 };
@@ -15,13 +15,24 @@ pub struct Admitted {
     pub unprocessed: Vec<Write>,
 }
 
-/// A [`MemoryTable`] whose `BatchWriteItem` admits what the function says.
-#[derive(Debug)]
-pub struct Admitting<'a, F>(pub &'a MemoryTable, pub F);
+/// How much a table does at a time.
+pub trait Admission: Send + Sync {
+    /// What becomes of the writes of one request.
+    fn admit(&self, writes: &[Write]) -> Admitted;
 
-impl<F: Fn(&[Write]) -> Admitted + Send + Sync> Table for Admitting<'_, F> {
+    /// How many of these items a read answers. The others are left unprocessed.
+    fn answered(&self, items: &[Item], _reading: &ReadOptions) -> usize {
+        items.len()
+    }
+}
+
+/// A [`MemoryTable`] whose `BatchWriteItem` and `BatchGetItem` do no more than is admitted.
+#[derive(Debug)]
+pub struct Admitting<'a, A>(pub &'a MemoryTable, pub &'a A);
+
+impl<A: Admission> Table for Admitting<'_, A> {
     async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
-        let Admitted { done, unprocessed } = (self.1)(writes);
+        let Admitted { done, unprocessed } = self.1.admit(writes);
         if !done.is_empty() {
             self.0.write_many(&done).await?;
         }
@@ -29,7 +40,10 @@ impl<F: Fn(&[Write]) -> Admitted + Send + Sync> Table for Admitting<'_, F> {
     }
 
     async fn read_many(&self, keys: &[ItemKey], reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
-        self.0.read_many(keys, reading).await
+        let mut reply = self.0.read_many(keys, reading).await?;
+        let left = reply.value.items.split_off(self.1.answered(&reply.value.items, reading));
+        reply.value.unprocessed.extend(left.iter().filter_map(|item| key_of(item, &self.0.1)));
+        Ok(reply)
     }
 
     async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {

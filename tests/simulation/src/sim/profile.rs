@@ -42,6 +42,9 @@ pub struct Profile {
     /// True if the table answers a request that is too large with an error that says nothing, as a client without
     /// halves takes it.
     pub silent_413: bool,
+    /// True if the rows of each node are looked at before they are put, once its record comes first, as those of heavy
+    /// nodes are.
+    pub looks: bool,
     /// True if totals are kept of what is below each node.
     pub totals: bool,
     /// True if totals are switched on, off and changed, by handlers side by side, until all are begun anew at the end.
@@ -212,6 +215,7 @@ impl Profile {
             repairs_max: 0,
             request_bytes_max: usize::MAX,
             silent_413: false,
+            looks: false,
             totals: writers.are_about_totals(),
             switches_totals: false,
             steps_max: if writers == Writers::Deep { 400_000 } else { 40_000 },
@@ -234,6 +238,12 @@ impl Profile {
     #[must_use]
     pub fn with_repairs(self) -> Self {
         Self { repairs_max: 3, ..self }
+    }
+
+    /// The same profile with looks at the rows that stand.
+    #[must_use]
+    pub fn with_looks(self) -> Self {
+        Self { looks: true, ..self }
     }
 
     /// The same profile with totals.

@@ -33,9 +33,8 @@ struct Node {
     /// True if another client has put the node where it is, or back after its life had ended. No deletion that was over
     /// before is a reason to act on it.
     stays: bool,
-    /// True if another client has put this record where there was none, as the API makes one that it writes once, and
-    /// it has looked the same since.
-    is_back: bool,
+    /// The sequence number of the first record that shows it as it is now.
+    since: String,
     /// The record whose mark another client has taken back, until the lineage shows that the handler has seen it.
     taken_back: Option<Item>,
 }
@@ -181,6 +180,22 @@ impl Witness {
             node.stays = false;
         }
         self.add_reasons();
+    }
+
+    /// An invocation has these records, and nodes may have changed since it took them. The newest of a node decides by
+    /// whom the node was put where it is. An old one, of a write that was equal to what another client has put back
+    /// since, looks like that of the client.
+    pub(super) fn taken(&mut self, records: &[StreamRecord]) {
+        let nodes = records.iter().filter(|record| record.key.sk == "NODE");
+        let newest: BTreeMap<&str, &StreamRecord> = nodes.map(|record| (&*record.key.pk, record)).collect();
+        for (id, record) in newest {
+            let Some(node) = self.nodes.get_mut(id).filter(|node| node.stays) else { continue };
+            let looks = |new: &Item| is_same(new, &node.item) && new.get("_touched") == node.item.get("_touched");
+            if record.sequence < node.since && record.new.as_ref().is_some_and(looks) {
+                node.stays = false;
+                self.add_reasons();
+            }
+        }
     }
 
     /// The number of changes of nodes so far.
@@ -431,10 +446,8 @@ impl Witness {
                     .as_ref()
                     .and_then(|old| if old.mark().is_some() { Some(old.item.clone()) } else { old.taken_back.clone() });
                 let stays = self.stays(id, old.as_ref(), item, actor);
-                let is_as_created = || times_written(Some(item)) == 1 && item.contains_key("_born");
-                let is_put = || old.is_none() && actor == Actor::Client && is_as_created();
-                let is_back = same.map_or_else(is_put, |old| old.is_back);
-                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons, stays, is_back, taken_back });
+                let since = same.map_or_else(|| record.sequence.clone(), |old| old.since.clone());
+                self.nodes.insert(id.to_owned(), Node { item: item.clone(), reasons, stays, since, taken_back });
                 if self.deleted.contains_key(id) {
                     self.again.insert(id.to_owned());
                 }
@@ -532,11 +545,7 @@ impl Witness {
             ["parent", "_under"].iter().any(|name| old.is_none_or(|old| old.item.get(*name) != new.get(*name)));
         match (actor, old) {
             _ if !is_put => old.is_some_and(|old| old.stays),
-            // The event of an equal record that was put back before, delivered again, looks like that of this one.
-            (Actor::Client, Some(_)) => {
-                let earlier = self.earlier.get(id).into_iter().flatten();
-                !earlier.filter(|(_, earlier)| earlier.is_back).any(|(_, earlier)| is_same(&earlier.item, new))
-            }
+            (Actor::Client, Some(_)) => true,
             // The API names each life that it begins.
             (Actor::Client, None) => text(new, "_born").is_none_or(|born| {
                 self.deleted.get(id).is_some_and(|ended| !ended.by_client && ended.born == Some(born))

@@ -3,6 +3,7 @@
 
 mod confirm;
 mod stale;
+mod standing;
 mod write;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -77,6 +78,8 @@ struct Planned {
     stopped: Option<Failure>,
     /// True if the table refuses a row of the node.
     lacks_rows: bool,
+    /// How many bytes of the node's rows stand already, and so aren't put.
+    standing_bytes: usize,
 }
 
 /// The parent that a plan was made for.
@@ -307,7 +310,8 @@ impl<'r> Round<'r> {
         }
         let to_count = self.to_count(node, base.as_ref(), &plan)?;
         let to_count = to_count.map(|one| one.with_records(placing.position, placing.only_touched));
-        Ok(Planned { node: node.clone(), placing, parent, plan, to_count, stopped: None, lacks_rows: false })
+        let node = node.clone();
+        Ok(Planned { node, placing, parent, plan, to_count, stopped: None, lacks_rows: false, standing_bytes: 0 })
     }
 
     fn keeps_totals(&self) -> bool {

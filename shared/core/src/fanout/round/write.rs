@@ -11,9 +11,9 @@ use crate::plan::Rule;
 use crate::plan::step::{Failure, Writes, WritesKind};
 use crate::request::Write;
 
-/// Rows of fewer bytes than this fit an invocation: a partition of the table takes 1,000 units a second, and rows are
-/// put for 36 seconds.
-const HEAVY_BYTES: usize = 10_000_000;
+/// Rows of fewer bytes than this are put by one delivery or two, unless the table is busy: a partition takes 1,000
+/// units a second, and rows are put for 36 seconds.
+const NOTED_BYTES: usize = 10_000_000;
 
 /// The write steps of a placing, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -46,11 +46,16 @@ impl Round<'_> {
     /// Writes one step of all nodes.
     pub(super) async fn write(&mut self, step: WriteStep) -> Result<(), Failure> {
         let mut writes = self.writes(step);
-        let kind = if step == WriteStep::FirstRows && !self.end.early.is_empty() {
-            WritesKind::Meanwhile { ahead: self.first_ahead(&mut writes) }
-        } else {
-            step.kind()
-        };
+        let mut kind = step.kind();
+        if let Some(first) = self.first(&writes).filter(|_| step == WriteStep::FirstRows) {
+            if !self.end.early.is_empty() {
+                writes.sort_by_key(|(owner, _)| *owner != first);
+            }
+            self.leave_out_standing(&mut writes, first).await;
+            if !self.end.early.is_empty() {
+                kind = WritesKind::Meanwhile { ahead: writes.iter().take_while(|(owner, _)| *owner == first).count() };
+            }
+        }
         let (owners, writes): (Vec<usize>, Vec<Write>) = writes.into_iter().unzip();
         if writes.is_empty() {
             return Ok(());
@@ -105,26 +110,23 @@ impl Round<'_> {
         for (write, owner) in puts {
             *bytes.entry(*owner).or_default() += write.sent_bytes();
         }
-        bytes.retain(|owner, bytes| {
-            *bytes > HEAVY_BYTES && self.planned.get(*owner).is_some_and(|one| one.stopped == Some(Failure::Again))
-        });
         for (owner, bytes) in bytes {
-            let key = self.context.schema().node_key(&self.planned[owner].node);
-            let reason = format!(
-                "its rows have {} MB in requests and weren't all put: if no invocation puts them, nothing behind it is handled. Make it smaller, or copy fewer attributes",
-                bytes / 1_000_000
-            );
-            self.note(key, reason, false);
+            let Some(one) = self.planned.get(owner).filter(|one| one.stopped == Some(Failure::Again)) else { continue };
+            let all = bytes + one.standing_bytes;
+            if all > NOTED_BYTES || one.standing_bytes > 0 {
+                let reason = format!(
+                    "its rows have {} MB in requests and weren't all put: what is behind it in its shard waits until they are. Each delivery goes on where the last one has ended. To be quicker, make it smaller, or copy fewer attributes",
+                    all / 1_000_000
+                );
+                self.note(self.context.schema().node_key(&one.node), reason, false);
+            }
         }
     }
 
-    /// Moves the writes of the node whose record comes first to the front. Returns how many they are.
-    fn first_ahead(&self, writes: &mut [(usize, Write)]) -> usize {
+    /// The node of these writes whose record comes first.
+    fn first(&self, writes: &[(usize, Write)]) -> Option<usize> {
         let owners = writes.iter().map(|(owner, _)| *owner);
-        let first = owners.min_by_key(|owner| self.planned.get(*owner).map(|one| one.placing.position));
-        let is_behind = |(owner, _): &(usize, Write)| Some(*owner) != first;
-        writes.sort_by_key(is_behind);
-        writes.iter().take_while(|write| !is_behind(write)).count()
+        owners.min_by_key(|owner| self.planned.get(*owner).map(|one| one.placing.position))
     }
 
     /// Takes the writes of a step out of the plans, each with the position of its node in `planned`.

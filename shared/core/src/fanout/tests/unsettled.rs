@@ -1,6 +1,7 @@
 //! Placings that an invocation didn't finish because it died.
 
-use super::drawing::check;
+use super::drawing::{Tree, check};
+use crate::model::Settings;
 
 #[test]
 fn a_lineage_marked_rows_pending_puts_all_rows_even_for_a_touch() {
@@ -161,4 +162,21 @@ fn rows_pending_survives_a_move_by_a_client() {
         settle III > D, path III/d
         ",
     );
+}
+
+/// Rows that the lineage doesn't name can be somebody's who deletes them: a repair, which has read that lineage.
+#[test]
+fn rows_may_stand_already_only_if_the_lineage_that_was_read_names_them() {
+    let tree = "
+        D
+          III
+          V
+            d stale_rows:III|NODE#0001#d
+            n unplaced
+        ";
+    let is_named = |change: &str| Tree::drawn(tree, &Settings::default()).happens(change).plan.is_named;
+    assert!(is_named("write V"), "its contents may have changed");
+    assert!(is_named("write d"), "the record of a move is delivered again");
+    assert!(!is_named("move V under III"));
+    assert!(!is_named("write n"));
 }

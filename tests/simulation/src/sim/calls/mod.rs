@@ -142,6 +142,8 @@ pub(super) struct Calls {
     pub(super) wire: Option<Wire>,
     /// True if the table says nothing of what is wrong with a request that is too large.
     pub(super) is_silent: bool,
+    /// True if time for looks at rows is over now and then.
+    pub(super) looks_end: bool,
     /// Most steps that an invocation stalls.
     pub(super) stall_steps_max: u32,
     /// The invocations that stall, each with the number of steps that are left. What others do meanwhile makes races.
@@ -188,6 +190,7 @@ impl Calls {
             request_bytes_max: usize::MAX,
             wire: None,
             is_silent: false,
+            looks_end: false,
             stall_steps_max: 60,
             stalled: BTreeMap::new(),
             has_limbo: false,

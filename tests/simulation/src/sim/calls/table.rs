@@ -8,6 +8,7 @@ use std::task::{Context, Poll};
 use rand::RngExt;
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::Item;
+use sapwood_core::plan::WritesKind;
 use sapwood_table::{
     Action, Condition, ErrorKind, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Scan, Scannable, Scanned, Table,
     TableError, Transacted, Update, Write,
@@ -196,5 +197,11 @@ impl RetryPolicy for SimRetryPolicy {
         let mut calls = self.0.lock().unwrap();
         let patience = calls.patience;
         attempt < calls.waits_max && calls.rng.random_bool(patience)
+    }
+
+    /// Where rows are looked at, time for that is over now and then.
+    fn has_time_for(&self, kind: WritesKind) -> bool {
+        let mut calls = self.0.lock().unwrap();
+        !(calls.looks_end && matches!(kind, WritesKind::Meanwhile { .. }) && calls.rng.random_ratio(1, 8))
     }
 }

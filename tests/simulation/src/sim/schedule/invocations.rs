@@ -68,6 +68,7 @@ impl World<'_> {
             self.actor = self.actor(invocation);
             self.ended_wrong = self.ended_wrong.take().or(self.take_records().err());
         }
+        self.witness.iter_mut().for_each(|witness| witness.taken(&records));
         let id = self.invocations;
         self.invocations += 1;
         let now = self.begins(id);

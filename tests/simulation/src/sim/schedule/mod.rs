@@ -183,6 +183,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         orphan_page_items_max: [1, 2, 100][rng.random_range(0..3)],
         revision_page_items_max: [1, 2, 100][rng.random_range(0..3)],
         requests_in_flight_max: [1, 2, 8][rng.random_range(0..3)],
+        heavy_bytes: if profile.looks { 0 } else { usize::MAX },
         waits_max: 2,
         rounds_max: [2, 20][rng.random_range(0..2)],
     };
@@ -235,6 +236,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         calls.request_bytes_max = profile.request_bytes_max;
         calls.wire = (profile.writers == Writers::Heavy).then(|| Wire::DYNAMODB.scaled(SCALED));
         calls.is_silent = profile.silent_413;
+        calls.looks_end = profile.looks;
     }
     if profile.races {
         let mut calls = world.calls.lock().unwrap();
@@ -620,6 +622,7 @@ impl World<'_> {
             }
             if let Some(witness) = &mut self.witness {
                 witness.see(&record, self.actor).map_err(|what| vec![what])?;
+                self.running.values().for_each(|invocation| witness.taken(&invocation.records));
                 self.judge.see(&record, self.actor, witness.changes()).map_err(|what| vec![what])?;
             }
             if let Some(names) = &mut self.names {
