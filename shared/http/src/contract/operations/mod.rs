@@ -35,8 +35,8 @@ pub struct Operation {
     pub(super) tag: Tag,
     pub(super) summary: &'static str,
     pub(super) description: &'static str,
-    /// Each function returns one parameter object of the document.
-    pub(super) parameters: &'static [fn() -> Value],
+    /// The parameters, and groups of them that many operations take.
+    pub(super) parameters: &'static [&'static [parameters::Parameter]],
     pub(super) body: Option<Body>,
     pub(super) answers: &'static [Answer],
     /// The status codes of the problems that the operation can answer with.
@@ -191,9 +191,15 @@ impl Operation {
         self.path.replace("{path}", "{*path}")
     }
 
+    /// The parameter objects of the OpenAPI document.
+    pub(super) fn parameters(&self) -> Vec<Value> {
+        self.parameters.iter().copied().flatten().map(|parameter| parameter()).collect()
+    }
+
     /// Returns the operation object of the OpenAPI document, and adds the schemas that it refers to.
     pub(super) fn document(&self, schemas: &mut Schemas) -> Value {
-        let is_keyed = self.parameters.iter().any(|parameter| parameter()["name"] == "Idempotency-Key");
+        let parameters = self.parameters();
+        let is_keyed = parameters.iter().any(|parameter| parameter["name"] == "Idempotency-Key");
         let answers = self.answers.iter().map(|answer| {
             let mut document = answer.document(schemas);
             if is_keyed {
@@ -213,8 +219,8 @@ impl Operation {
         if !self.description.is_empty() {
             operation["description"] = self.description.into();
         }
-        if !self.parameters.is_empty() {
-            operation["parameters"] = self.parameters.iter().map(|parameter| parameter()).collect();
+        if !parameters.is_empty() {
+            operation["parameters"] = parameters.into();
         }
         if let Some(body) = &self.body {
             operation["requestBody"] = body.document(schemas);

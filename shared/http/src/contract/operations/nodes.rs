@@ -30,7 +30,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             Where siblings have names of their own (`UNIQUE_NAMES`) it is a \
             transaction as well, with 1 read unit more below a parent, and answers 409 if a sibling has the name: \
             `segment`, or the id. A `PUT` or a `PATCH` that gives the node another name or another parent is one, too, with 2 write units more for the name that it leaves.",
-        parameters: &[parameters::if_match, parameters::if_none_match, parameters::prefer, parameters::idempotency_key],
+        parameters: &[parameters::WRITE, &[parameters::idempotency_key]],
         body: Some(Body::json::<CreateNode>(|| {
             json!({
                 "example": {
@@ -75,13 +75,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             per other node on both paths, and writes 2 units per KB and 2 for each node that it checks. The stream \
             then writes a row for each ancestor of each node that is affected. Without a `place` the node keeps the value by which it is ordered \
             by hand; with one it costs more, as in `POST /nodes`. So it does with a `revision`. Sent twice it makes two revisions, unless it has an `Idempotency-Key`.",
-        parameters: &[
-            parameters::id,
-            parameters::if_match,
-            parameters::if_none_match,
-            parameters::prefer,
-            parameters::idempotency_key_of_revision,
-        ],
+        parameters: &[&[parameters::id], parameters::WRITE, &[parameters::idempotency_key_of_revision]],
         body: Some(Body::json::<ReplaceNode>(
             || json!({"example": {"parent": "REGION#EU", "attributes": {"name": "Acme"}}}),
         )),
@@ -122,13 +116,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             (`PUT` can store a null). `id` can't be changed (400). Costs 1 read unit and 1 write unit per KB. A \
             `parent` makes it cost the same as `PUT`, and a `place` more, as in `POST /nodes`. Both together are drag and drop. A `revision` costs more as well, and makes \
             the node be written even if nothing else changes. Sent twice it makes two revisions, unless the request has an `Idempotency-Key`.",
-        parameters: &[
-            parameters::id,
-            parameters::if_match,
-            parameters::if_none_match,
-            parameters::prefer,
-            parameters::idempotency_key_of_revision,
-        ],
+        parameters: &[&[parameters::id], parameters::WRITE, &[parameters::idempotency_key_of_revision]],
         body: Some(Body::merge_patch::<PatchNode>(|| {
             json!({
                 "examples": {
@@ -190,15 +178,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             being deleted (409), and `GET` says so in `deleting`. With `Prefer: wait` the answer is held until the operation has ended \
             (204); each look costs what reading the operation costs. A node in the trash can't have its children adopted or \
             detached (409).",
-        parameters: &[
-            parameters::id,
-            parameters::children,
-            parameters::revisions,
-            parameters::if_match,
-            parameters::if_none_match,
-            parameters::prefer,
-            parameters::idempotency_key,
-        ],
+        parameters: &[&[parameters::id, parameters::children, parameters::revisions], parameters::WRITE, &[parameters::idempotency_key]],
         body: None,
         answers: &[
             Answer::empty(204, "The node is deleted.").headers(&[PREFERENCE_APPLIED, WRITTEN]),
@@ -223,13 +203,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         description: "The node and all that is below it go into the trash, until the node is restored or deleted (403 unless the deployment has one: \
             `TRASH`). It takes the rights to write and to delete. One write of the node, and what is below follows as in a move: 1 read unit (below a parent 3), and 1 write \
             unit per KB. A node that is in the trash already stays as it is.",
-        parameters: &[
-            parameters::id,
-            parameters::if_match,
-            parameters::if_none_match,
-            parameters::prefer,
-            parameters::idempotency_key,
-        ],
+        parameters: &[&[parameters::id], parameters::WRITE, &[parameters::idempotency_key]],
         body: None,
         answers: &[
             Answer::json::<NodeBody>(200, "The node is in the trash.")
@@ -264,13 +238,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             node has its id, or it is in the trash itself, the answer is 409 (`no-way-back`): name another `parent`, or null for a root. \
             A node that is below one in the trash isn't restored but moved (`PATCH`). Restoring works whether `TRASH` is on or off. Costs 1 read unit \
             more than a move (`PATCH` with a `parent`).",
-        parameters: &[
-            parameters::id,
-            parameters::if_match,
-            parameters::if_none_match,
-            parameters::prefer,
-            parameters::idempotency_key,
-        ],
+        parameters: &[&[parameters::id], parameters::WRITE, &[parameters::idempotency_key]],
         body: Some(
             Body::json::<RestoreNode>(|| {
                 json!({
@@ -316,13 +284,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             has no rows yet, isn't in it. Attributes, segments, places and links are copied as they are; revisions aren't. A node that is copied below itself never \
             contains copies of its copies. The copies have ids of their own, and a request that is sent again with its `Idempotency-Key` makes no second copy. Costs what \
             `POST /nodes` costs, 3 read units more, twice the write units, and 2; each node below costs 5 read units and 2 write units per KB, and its rows.",
-        parameters: &[
-            parameters::id,
-            parameters::if_match,
-            parameters::if_none_match,
-            parameters::prefer,
-            parameters::idempotency_key,
-        ],
+        parameters: &[&[parameters::id], parameters::WRITE, &[parameters::idempotency_key]],
         body: Some(
             Body::json::<CopyNode>(|| {
                 json!({
@@ -368,7 +330,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             and a child may follow its parent. An operation whose values can't be kept fails alone. A batch of \
             another shape fails as a whole, before it begins. A batch has no entity tag, so one with `If-Match` or \
             `If-None-Match` is refused (412); its operations have an `if_match` of their own. Costs what its operations cost.",
-        parameters: &[parameters::prefer, parameters::idempotency_key],
+        parameters: &[&[parameters::prefer, parameters::idempotency_key]],
         body: Some(Body::json::<Batch>(|| {
             json!({
                 "example": {

@@ -8,6 +8,21 @@ use crate::contract::{
     WRITTEN_MAX,
 };
 
+/// Makes the parameter object of the OpenAPI document.
+pub(super) type Parameter = fn() -> Value;
+
+/// What every list by the order of siblings takes.
+pub(super) const SORTED: &[Parameter] = &[order_of_siblings, order_by, value_prefix, first_value, last_value, values];
+
+/// What every list takes that has pages.
+pub(super) const PAGE: &[Parameter] = &[limit, cursor, fields];
+
+/// What every read takes that can wait for a write.
+pub(super) const READ: &[Parameter] = &[consistent, written, prefer_read];
+
+/// What every write of a record takes.
+pub(super) const WRITE: &[Parameter] = &[if_match, if_none_match, prefer];
+
 /// A character of a segment other than `.`: one that stands for itself, or the bytes in UTF-8 of another one, each
 /// written `~XX`. Clients that are generated of the document percent-encode what they are given, and API Gateway
 /// decodes that, so a value must be written like this before they get it.

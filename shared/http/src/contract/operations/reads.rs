@@ -22,21 +22,10 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             them); with `order`, in their order, if it keeps one (`ORDER_ATTRIBUTE`; 404 without it). One Query, half a read unit per 4 KB. With `order_by` \
             each page reads all roots, unless the deployment keeps this order.",
         parameters: &[
-            parameters::order_of_siblings,
-            parameters::order_by,
-            parameters::value_prefix,
-            parameters::first_value,
-            parameters::last_value,
-            parameters::values,
-            parameters::limit,
-            parameters::cursor,
-            parameters::fields,
-            parameters::expand_record,
-            parameters::totals,
-            parameters::conditions,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
+            parameters::SORTED,
+            parameters::PAGE,
+            &[parameters::expand_record, parameters::totals, parameters::conditions],
+            parameters::READ,
         ],
         body: None,
         answers: &[Answer::json::<Page<RootBody>>(200, "A page of roots.")
@@ -58,15 +47,10 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         description: "What was put into the trash, the newest first. What is below such a node has no entry: read the node's children or \
             descendants. One Query, half a read unit per 4 KB.",
         parameters: &[
-            parameters::order_of_trash,
-            parameters::limit,
-            parameters::cursor,
-            parameters::fields,
-            parameters::expand_record,
-            parameters::conditions,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
+            &[parameters::order_of_trash],
+            parameters::PAGE,
+            &[parameters::expand_record, parameters::conditions],
+            parameters::READ,
         ],
         body: None,
         answers: &[Answer::json::<Page<TrashBody>>(200, "A page of the trash.")
@@ -91,14 +75,9 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         description: "Half a read unit per 4 KB. With `expand`, the units of the lists that it names on top; the answer then has the \
             node's entity tag in its body, because the header would name the whole answer.",
         parameters: &[
-            parameters::id,
-            parameters::expand,
-            parameters::fields,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
-            parameters::if_match,
-            parameters::known,
+            &[parameters::id, parameters::expand, parameters::fields],
+            parameters::READ,
+            &[parameters::if_match, parameters::known],
         ],
         body: None,
         answers: &[Answer::json::<NodeBody>(200, "The node.").headers(&[ETAG_OF_NODE, PREFERENCE_APPLIED]).example(
@@ -121,14 +100,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         summary: "Read several nodes",
         description: "The nodes of these ids, in their order, each with its entity tag, and the ids that there is no node of (`missing`). Half a read \
             unit per 4 KB of each node, and half a unit for each id without one.",
-        parameters: &[
-            parameters::ids,
-            parameters::cursor,
-            parameters::fields,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
-        ],
+        parameters: &[&[parameters::ids, parameters::cursor, parameters::fields], parameters::READ],
         body: None,
         answers: &[Answer::json::<NodesBody>(200, "A page of nodes.").headers(&[LINK, PREFERENCE_APPLIED]).example(
             || {
@@ -152,16 +124,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         summary: "List the ancestors of a node",
         description: "The ancestors, nearest first. One call, at half a read unit per 4 KB of the node and of its \
             lineage. With `fields` another call, at half a unit for each ancestor.",
-        parameters: &[
-            parameters::id,
-            parameters::limit,
-            parameters::cursor,
-            parameters::fields,
-            parameters::expand_record,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
-        ],
+        parameters: &[&[parameters::id], parameters::PAGE, &[parameters::expand_record], parameters::READ],
         body: None,
         answers: &[Answer::json::<Page<AncestorBody>>(200, "A page of ancestors.")
             .headers(&[LINK, PREFERENCE_APPLIED])
@@ -183,7 +146,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             records: a move counts at once, however far behind the rows are, so there is neither `consistent` nor `written`. Two requests, \
             1 read unit per 4 KB of each record on the way up and of the node's lineage, whichever attributes are asked for. Where nodes on \
             the way up have moved just now, up to two requests and 100 units more for each.",
-        parameters: &[parameters::id, parameters::inherited_attributes, parameters::mode, parameters::prefer_read],
+        parameters: &[&[parameters::id, parameters::inherited_attributes, parameters::mode, parameters::prefer_read]],
         body: None,
         answers: &[Answer::json::<InheritedBody>(200, "The values.").headers(&[PREFERENCE_APPLIED]).example(|| {
             json!({
@@ -207,13 +170,13 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         description: "True if the node, or one above it, names one of the principals in an attribute, and by which records. There are no rules that deny. In the \
             trash nothing is granted, unless `in_trash=true`. It is right by base records, with the costs of the values that a node \
             inherits: two requests, 1 read unit per 4 KB of each record on the way up and of the node's lineage.",
-        parameters: &[
+        parameters: &[&[
             parameters::id,
             parameters::granting_attribute,
             parameters::principals,
             parameters::in_trash,
             parameters::prefer_read,
-        ],
+        ]],
         body: None,
         answers: &[Answer::json::<GrantedBody>(200, "Whether it is granted.").headers(&[PREFERENCE_APPLIED]).example(
             || {
@@ -236,22 +199,11 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             doesn't exist, the list has the orphans that wait for it, and may be empty. One Query, half a read unit per 4 KB. With `order_by` \
             each page reads all children, unless the deployment keeps this order.",
         parameters: &[
-            parameters::id,
-            parameters::order_of_siblings,
-            parameters::order_by,
-            parameters::value_prefix,
-            parameters::first_value,
-            parameters::last_value,
-            parameters::values,
-            parameters::limit,
-            parameters::cursor,
-            parameters::fields,
-            parameters::expand_record,
-            parameters::totals,
-            parameters::conditions,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
+            &[parameters::id],
+            parameters::SORTED,
+            parameters::PAGE,
+            &[parameters::expand_record, parameters::totals, parameters::conditions],
+            parameters::READ,
         ],
         body: None,
         answers: &[Answer::json::<Page<DescendantBody>>(200, "A page of children.")
@@ -274,18 +226,10 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             `id_prefix` with one level is a query by type. If the node doesn't exist, the list has the orphans that \
             wait for it (404 if there are none). One Query for any number of levels, half a read unit per 4 KB.",
         parameters: &[
-            parameters::id,
-            parameters::min_depth,
-            parameters::max_depth_of_window,
-            parameters::id_prefix,
-            parameters::limit,
-            parameters::cursor,
-            parameters::fields,
-            parameters::expand_record,
-            parameters::conditions,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
+            &[parameters::id, parameters::min_depth, parameters::max_depth_of_window, parameters::id_prefix],
+            parameters::PAGE,
+            &[parameters::expand_record, parameters::conditions],
+            parameters::READ,
         ],
         body: None,
         answers: &[Answer::json::<Page<DescendantBody>>(200, "A page of descendants.")
@@ -311,21 +255,18 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             for each item that the page has room for, and a page can be followed by an empty one. The same goes for `below`, with the units \
             of the nodes above that node.",
         parameters: &[
-            parameters::id,
-            parameters::attribute,
-            parameters::id_prefix_of_links,
-            parameters::ancestors,
-            parameters::ancestor_prefix,
-            parameters::distinct,
-            parameters::around,
-            parameters::limit,
-            parameters::cursor,
-            parameters::fields,
-            parameters::expand_record,
-            parameters::conditions,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
+            &[
+                parameters::id,
+                parameters::attribute,
+                parameters::id_prefix_of_links,
+                parameters::ancestors,
+                parameters::ancestor_prefix,
+                parameters::distinct,
+                parameters::around,
+            ],
+            parameters::PAGE,
+            &[parameters::expand_record, parameters::conditions],
+            parameters::READ,
         ],
         body: None,
         answers: &[Answer::json::<Page<LinkBody>>(200, "A page of nodes.")
@@ -350,13 +291,8 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         description: "The node with its children, each with its own. A tree of more than 5,000 nodes or 5 MB is \
             cut, and continues on the next page. Half a read unit per 4 KB.",
         parameters: &[
-            parameters::id,
-            parameters::max_depth,
-            parameters::cursor,
-            parameters::fields,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
+            &[parameters::id, parameters::max_depth, parameters::cursor, parameters::fields],
+            parameters::READ,
         ],
         body: None,
         answers: &[Answer::json::<TreeBody>(200, "The tree.").headers(&[LINK, PREFERENCE_APPLIED]).example(|| {
@@ -381,7 +317,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         summary: "Read how many nodes are below a node, and what their numbers add up to",
         description: "The totals of a node, if the deployment keeps them (`TOTALS`; 404 without it). They follow the rows, a moment later, and are exact: each node is \
             in them once. What is in the trash isn't in them. One round trip, 1.5 read units however much is below.",
-        parameters: &[parameters::id, parameters::consistent, parameters::prefer_read],
+        parameters: &[&[parameters::id, parameters::consistent, parameters::prefer_read]],
         body: None,
         answers: &[Answer::json::<TotalsBody>(200, "The totals.")
             .headers(&[PREFERENCE_APPLIED])
@@ -398,13 +334,8 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         description: "Costs as much as their list: half a read unit per 4 KB of rows. A call reads at most 20 MB of rows. If there are more, \
             the answer has a `cursor`; count on from there, and add the counts.",
         parameters: &[
-            parameters::id,
-            parameters::min_depth,
-            parameters::max_depth_of_window,
-            parameters::cursor,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
+            &[parameters::id, parameters::min_depth, parameters::max_depth_of_window, parameters::cursor],
+            parameters::READ,
         ],
         body: None,
         answers: &[Answer::json::<CountBody>(200, "The number of descendants.")
@@ -422,18 +353,10 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         description: "All descendants of a root, each node followed by its own descendants; with `path`, those at a path. One Query, half a \
             read unit per 4 KB.",
         parameters: &[
-            parameters::root,
-            parameters::path_of_query,
-            parameters::max_depth,
-            parameters::from,
-            parameters::to,
-            parameters::limit,
-            parameters::cursor,
-            parameters::fields,
-            parameters::expand_record,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
+            &[parameters::root, parameters::path_of_query, parameters::max_depth, parameters::from, parameters::to],
+            parameters::PAGE,
+            &[parameters::expand_record],
+            parameters::READ,
         ],
         body: None,
         answers: &[Answer::json::<Page<PathBody>>(200, "A page of nodes.")
@@ -461,18 +384,10 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             the path whose next segment lies between the two: zip codes 68100 to 68199 are \
             `/paths/USA/NE/OMAHA?from=68100&to=68199`. One Query, half a read unit per 4 KB.",
         parameters: &[
-            parameters::root,
-            parameters::path,
-            parameters::max_depth,
-            parameters::from,
-            parameters::to,
-            parameters::limit,
-            parameters::cursor,
-            parameters::fields,
-            parameters::expand_record,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
+            &[parameters::root, parameters::path, parameters::max_depth, parameters::from, parameters::to],
+            parameters::PAGE,
+            &[parameters::expand_record],
+            parameters::READ,
         ],
         body: None,
         answers: &[Answer::json::<Page<PathBody>>(200, "A page of nodes.")
@@ -498,7 +413,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         summary: "List the deletions and copies that the stream carries out",
         description: "The operations of the last 7 days, the newest first, each with how far it is. Half a read unit per 4 KB, and for each operation what \
             reading it costs. With `status`, a page can have fewer items than `limit`, or none, and a `cursor` all the same.",
-        parameters: &[parameters::status, parameters::limit_of_operations, parameters::cursor],
+        parameters: &[&[parameters::status, parameters::limit_of_operations, parameters::cursor]],
         body: None,
         answers: &[Answer::json::<Page<OperationBody>>(200, "A page of operations.")
             .headers(&[LINK, PREFERENCE_APPLIED])
@@ -521,7 +436,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         summary: "Tell how far a deletion or a copy is",
         description: "An operation is kept for 7 days. Costs 1 read unit for the operation and 1 for the node. \
             After the node is deleted, it costs a Query of what is left below it.",
-        parameters: &[parameters::operation],
+        parameters: &[&[parameters::operation]],
         body: None,
         answers: &[Answer::json::<OperationBody>(200, "The operation.").example(|| {
             json!({
@@ -540,7 +455,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         summary: "Tell whether derived rows are up to date, and how far a move is",
         description: "Compares the rows that are derived from a node with its base record. Reads strongly: 1 read \
             unit per 4 KB of each ancestor and of each row.",
-        parameters: &[parameters::id, parameters::below, parameters::cursor_of_below],
+        parameters: &[&[parameters::id, parameters::below, parameters::cursor_of_below]],
         body: None,
         answers: &[Answer::json::<FanoutBody>(200, "Whether the rows are up to date.").example(|| {
             json!({

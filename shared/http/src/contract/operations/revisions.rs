@@ -19,14 +19,14 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         description: "The revision gets the next number of its topic. A node of this id need not exist. Costs 1 \
             read unit for the copy of the newest revision, 1 per 4 KB of the node's newest revisions, and 1 write unit \
             per KB. The stream then writes the `v0_` copy.",
-        parameters: &[
+        parameters: &[&[
             parameters::id,
             parameters::topic,
             parameters::if_newest,
             parameters::if_none_newest,
             parameters::prefer,
             parameters::idempotency_key,
-        ],
+        ]],
         body: Some(Body::json::<CreateRevision>(|| {
             json!({
                 "example": {"attributes": {"by": "anna", "result": "passed"}},
@@ -62,14 +62,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         summary: "Amend a revision",
         description: "Refused (403) unless the deployment allows it (`REVISIONS_MUTABLE`), because audits are kept. \
             Costs 1 read unit and 1 write unit per KB.",
-        parameters: &[
-            parameters::id,
-            parameters::topic,
-            parameters::version,
-            parameters::if_match,
-            parameters::if_none_match,
-            parameters::prefer,
-        ],
+        parameters: &[&[parameters::id, parameters::topic, parameters::version], parameters::WRITE],
         body: Some(Body::json::<CreateRevision>(|| {
             json!({
                 "example": {"attributes": {"by": "anna", "result": "failed"}},
@@ -93,13 +86,9 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         description: "Refused (403) unless the deployment allows it (`REVISIONS_MUTABLE`). Costs 1 read unit and 1 \
             write unit per KB. The stream then copies the newest remaining revision.",
         parameters: &[
-            parameters::id,
-            parameters::topic,
-            parameters::version,
-            parameters::if_match,
-            parameters::if_none_match,
-            parameters::prefer,
-            parameters::idempotency_key,
+            &[parameters::id, parameters::topic, parameters::version],
+            parameters::WRITE,
+            &[parameters::idempotency_key],
         ],
         body: None,
         answers: &[Answer::empty(204, "The revision is deleted.").headers(&[WRITTEN])],
@@ -114,15 +103,10 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         summary: "List the newest revision of each topic",
         description: "The copies that the stream has made, by topic. Half a read unit per 4 KB.",
         parameters: &[
-            parameters::id,
-            parameters::topic_prefix,
-            parameters::limit,
-            parameters::cursor,
-            parameters::fields,
-            parameters::expand_record,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
+            &[parameters::id, parameters::topic_prefix],
+            parameters::PAGE,
+            &[parameters::expand_record],
+            parameters::READ,
         ],
         body: None,
         answers: &[Answer::json::<Page<LatestBody>>(200, "A page of copies.")
@@ -143,13 +127,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         summary: "Read the newest revision of a topic",
         description: "The copy that the stream has made. Half a read unit per 4 KB.",
         parameters: &[
-            parameters::id,
-            parameters::topic,
-            parameters::fields,
-            parameters::expand_record,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
+            &[parameters::id, parameters::topic, parameters::fields, parameters::expand_record],
+            parameters::READ,
         ],
         body: None,
         answers: &[Answer::json::<LatestBody>(200, "The copy.").example(|| {
@@ -167,16 +146,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         tag: Tag::Read,
         summary: "List the revisions of all topics",
         description: "The revisions by version, then topic. One Query, half a read unit per 4 KB.",
-        parameters: &[
-            parameters::id,
-            parameters::order,
-            parameters::limit,
-            parameters::cursor,
-            parameters::fields,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
-        ],
+        parameters: &[&[parameters::id, parameters::order], parameters::PAGE, parameters::READ],
         body: None,
         answers: &[Answer::json::<Page<RevisionBody>>(200, "A page of revisions.").headers(&[LINK, PREFERENCE_APPLIED])],
         problems: problems::LIST,
@@ -190,17 +160,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         summary: "List the revisions of a topic",
         description: "The revisions by version. One Query if the id has few topics. With many topics the revisions \
             are read by number, 100 a call. Half a read unit per 4 KB, and at least half a unit per revision.",
-        parameters: &[
-            parameters::id,
-            parameters::topic,
-            parameters::order,
-            parameters::limit,
-            parameters::cursor,
-            parameters::fields,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
-        ],
+        parameters: &[&[parameters::id, parameters::topic, parameters::order], parameters::PAGE, parameters::READ],
         body: None,
         answers: &[Answer::json::<Page<RevisionBody>>(200, "A page of revisions.")
             .headers(&[LINK, PREFERENCE_APPLIED])
@@ -221,15 +181,9 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         summary: "Read a revision",
         description: "Half a read unit per 4 KB.",
         parameters: &[
-            parameters::id,
-            parameters::topic,
-            parameters::version,
-            parameters::fields,
-            parameters::consistent,
-            parameters::written,
-            parameters::prefer_read,
-            parameters::if_match,
-            parameters::known,
+            &[parameters::id, parameters::topic, parameters::version, parameters::fields],
+            parameters::READ,
+            &[parameters::if_match, parameters::known],
         ],
         body: None,
         answers: &[Answer::json::<RevisionBody>(200, "The revision.").headers(&[ETAG]).example(|| {

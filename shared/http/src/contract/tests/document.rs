@@ -120,7 +120,7 @@ fn every_call_can_fail_as_its_kind_does() {
         let has_body = operation.body.is_some();
         assert_eq!((has(413), has(415)), (has_body, has_body), "{operation:?}");
         // Besides writes, reads that wait for what was written.
-        let waits = operation.parameters.iter().any(|parameter| parameter()["name"] == "written");
+        let waits = operation.parameters().iter().any(|parameter| parameter["name"] == "written");
         assert_eq!(has(409), operation.method != "GET" || waits, "{operation:?}");
     }
 }
