@@ -239,24 +239,14 @@ fn others(left: &Announcement, settings: &Settings) -> Vec<String> {
 
 /// Opens the working file. One that is a day old begins anew: what it has read of the table is too old.
 fn opened(path: &Path, description: &str, segments: u32, settings: &Settings) -> Result<Backlog, BackfillError> {
-    let is_old = is_old(path);
     let backlog = Backlog::open(path, description, segments, settings)?;
-    if !is_old {
+    let age = backlog.written_before().and_then(|last| last.elapsed().ok());
+    if age.is_none_or(|age| age <= SCAN_AGE_MAX) {
         return Ok(backlog);
     }
     eprintln!("the working file {} is older than a day: the table is read anew", path.display());
     backlog.delete();
     Ok(Backlog::open(path, description, segments, settings)?)
-}
-
-/// True if neither the working file nor the log that SQLite keeps beside it was written for a day.
-fn is_old(path: &Path) -> bool {
-    let mut log = path.as_os_str().to_owned();
-    log.push("-wal");
-    let written =
-        [path.to_owned(), log.into()].map(|file: PathBuf| file.metadata().and_then(|data| data.modified()).ok());
-    let last = written.into_iter().flatten().max();
-    last.and_then(|last| last.elapsed().ok()).is_some_and(|age| age > SCAN_AGE_MAX)
 }
 
 /// Says what was done. Where nothing was refused the working file has done its work.

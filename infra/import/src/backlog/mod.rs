@@ -13,6 +13,7 @@ mod hand_out;
 mod take;
 
 use std::path::Path;
+use std::time::SystemTime;
 
 use rusqlite::{Connection, OptionalExtension};
 use sapwood_core::model::Settings;
@@ -63,6 +64,12 @@ impl Backlog {
         progress::wait_again(&mut connection)?;
         let segments = u32::try_from(tables::integer(&connection, SEGMENTS)?).unwrap_or(segments);
         Ok(Self { connection, lock, settings: settings.clone(), segments })
+    }
+
+    /// When the working file was last written, before this process opened it; `None` if it is new.
+    #[must_use]
+    pub fn written_before(&self) -> Option<SystemTime> {
+        self.lock.written()
     }
 
     /// Deletes the working file if nothing is done: what is wrong now may be right later, and the other way round.

@@ -5,6 +5,7 @@
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
 use std::path::{Path, PathBuf};
+use std::time::SystemTime;
 
 use same_file::Handle;
 
@@ -14,6 +15,8 @@ use same_file::Handle;
 pub(crate) struct Lock {
     working_file: PathBuf,
     path: PathBuf,
+    /// When the working file, or the log that SQLite keeps beside it, was last written; `None` if there is none.
+    written: Option<SystemTime>,
     /// Closing it gives the lock up.
     _file: Handle,
 }
@@ -37,7 +40,10 @@ impl Lock {
             let file = Handle::from_file(file)?;
             // The process that had it may have deleted it since this one opened it, and another has its own by then.
             match Handle::from_path(&path) {
-                Ok(there) if there == file => return Ok(Some(Self { working_file, path, _file: file })),
+                Ok(there) if there == file => {
+                    let written = written(&working_file).max(written(&beside(&working_file, "-wal")));
+                    return Ok(Some(Self { working_file, path, written, _file: file }));
+                }
                 Err(error) if error.kind() != ErrorKind::NotFound => return Err(error),
                 _ => {}
             }
@@ -48,6 +54,11 @@ impl Lock {
     pub(super) fn working_file(&self) -> &Path {
         &self.working_file
     }
+
+    /// When those that had the lock before last wrote the working file; `None` if there was none.
+    pub(crate) fn written(&self) -> Option<SystemTime> {
+        self.written
+    }
 }
 
 impl Drop for Lock {
@@ -55,6 +66,10 @@ impl Drop for Lock {
     fn drop(&mut self) {
         let _ = fs::remove_file(&self.path);
     }
+}
+
+fn written(path: &Path) -> Option<SystemTime> {
+    path.metadata().and_then(|data| data.modified()).ok()
 }
 
 /// Resolves the symbolic links of a path. The file needn't be there, but its folder must.
