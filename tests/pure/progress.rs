@@ -211,8 +211,8 @@ fn rows_that_need_several_invocations_go_on_where_the_last_one_ended() {
     let taken = invocations_of_a_heavy_node(NARROW, heavy_bytes);
     assert!(taken.is_some_and(|invocations| (4..=8).contains(&invocations)), "{taken:?}");
     assert_eq!(invocations_of_a_heavy_node(NARROW, usize::MAX), None, "each begins anew");
-    // What one invocation can put is put by one, whatever reads take.
-    let few_reads = Units { reads: 20, writes: 500 };
+    // What one invocation can put is put by one, with few read units, too.
+    let few_reads = Units { reads: 60, writes: 500 };
     assert_eq!(invocations_of_a_heavy_node(few_reads, heavy_bytes), Some(1));
     assert_eq!(invocations_of_a_heavy_node(few_reads, usize::MAX), Some(1));
 }

@@ -33,8 +33,8 @@ pub struct Limits {
     /// Most bytes of items that are being written at a time, by requests of many items. A larger request goes by
     /// itself. A batch of large records deep in a tree asks for a hundred times its own size.
     pub bytes_in_flight_max: usize,
-    /// Most bytes of rows of one node that are put without a look at what stands. So many fit an invocation of a table
-    /// that takes 28 write units a second. The look reads one row, where the first doesn't stand yet.
+    /// Most bytes of rows of one node that are put without a look at what stands, and that are looked at at a time. So
+    /// many fit an invocation of a table that takes 28 write units a second.
     pub heavy_bytes: usize,
     /// How often a batch waits for parents of its nodes that are being placed elsewhere.
     pub waits_max: usize,

@@ -190,7 +190,9 @@ impl Witness {
         let newest: BTreeMap<&str, &StreamRecord> = nodes.map(|record| (&*record.key.pk, record)).collect();
         for (id, record) in newest {
             let Some(node) = self.nodes.get_mut(id).filter(|node| node.stays) else { continue };
-            let looks = |new: &Item| is_same(new, &node.item) && new.get("_touched") == node.item.get("_touched");
+            // All that the handler compares.
+            let names = ["parent", "_born", "_under", "_rev", "_touched", "_deleting"];
+            let looks = |new: &Item| names.iter().all(|name| new.get(*name) == node.item.get(*name));
             if record.sequence < node.since && record.new.as_ref().is_some_and(looks) {
                 node.stays = false;
                 self.add_reasons();

@@ -1,7 +1,7 @@
 //! Rows that stand already, where there are more of them than an invocation may put. An earlier delivery of the record
 //! may have put them. They are left out, so each delivery goes on where the one before has ended.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::Round;
 use crate::keys::ItemKey;
@@ -9,67 +9,78 @@ use crate::plan::Rule;
 use crate::plan::step::{Need, WritesKind};
 use crate::request::{ReadOptions, Write};
 
-/// Most bytes of rows, as requests have them, that are looked at at a time. What stands may have twice as many.
-const LOOK_BYTES_MAX: usize = 4 * 1_024 * 1_024;
+/// About how many bytes are read at a time, as answers have them. What stands may have more than what is to be put.
+const READ_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 impl Round<'_> {
-    /// Leaves out what stands as it is to be, up to the last of the writes of `first`, the node whose record comes
-    /// first, if there are many bytes up to there. What comes behind is looked at once its record comes first.
+    /// Leaves out what stands as it is to be, of the nodes that have many bytes of rows to put. A node whose record
+    /// comes after the first, and which isn't put before it, is looked at once its record comes first.
     ///
-    /// The look goes through the rows in the order in which they are put: first at one of them, and as long as some
-    /// stand, at the next few. It ends early enough for puts, however few units the table has for it. Only rows that
-    /// the lineage has named since before this round are looked at: nothing that began before that can delete one.
-    pub(super) async fn leave_out_standing(&mut self, writes: &mut Vec<(usize, Write)>, first: usize) {
-        let front = writes.iter().rposition(|(owner, _)| *owner == first).map_or(0, |last| last + 1);
-        let bytes: usize = writes[..front].iter().map(|(_, write)| write.sent_bytes()).sum();
-        if bytes <= self.context.limits.heavy_bytes {
-            return;
-        }
-        let is_named = |owner: usize| self.planned.get(owner).is_some_and(|one| one.plan.is_named);
-        let mut ahead: Vec<&(usize, Write)> = writes[..front].iter().filter(|(owner, _)| is_named(*owner)).collect();
-        let (mut standing, mut standing_bytes, mut bytes_max) = (BTreeSet::new(), Vec::new(), 0);
-        while !ahead.is_empty() {
-            let behind = ahead.split_off(within(&ahead, bytes_max));
-            let found = self.standing(&ahead).await;
-            if found.is_empty() {
-                break;
+    /// The look goes through a node's rows in the order in which they are put, as long as some stand. It ends early
+    /// enough for puts, however few units the table has for it. Only rows that the lineage has named since before this
+    /// round are looked at: nothing that began before that can delete one.
+    pub(super) async fn leave_out_standing(&mut self, writes: &mut Vec<(usize, Write)>) {
+        let mut standing = BTreeSet::new();
+        for owner in self.heavy(writes) {
+            let rows: Vec<&Write> = writes.iter().filter(|(of, _)| *of == owner).map(|(_, write)| write).collect();
+            let mut left = rows.as_slice();
+            while !left.is_empty() {
+                let (now, later) = left.split_at(within(left, self.context.limits.heavy_bytes));
+                let found = self.standing(now).await;
+                if found.is_empty() {
+                    break;
+                }
+                standing.extend(found);
+                left = later;
             }
-            let stands = ahead.iter().filter(|(_, write)| found.contains(write.key()));
-            standing_bytes.extend(stands.map(|(owner, write)| (*owner, write.sent_bytes())));
-            standing.extend(found);
-            (ahead, bytes_max) = (behind, LOOK_BYTES_MAX);
         }
-        for (owner, bytes) in standing_bytes {
-            self.planned[owner].standing_bytes += bytes;
+        writes.retain(|(owner, write)| {
+            let stands = standing.contains(write.key());
+            if stands && let Some(one) = self.planned.get_mut(*owner) {
+                one.standing_bytes += write.sent_bytes();
+            }
+            !stands
+        });
+    }
+
+    /// The nodes with many bytes of rows to put, up to the one whose record comes first, in the order of the writes.
+    fn heavy(&self, writes: &[(usize, Write)]) -> Vec<usize> {
+        let first = self.first(writes);
+        let last = writes.iter().rposition(|(owner, _)| Some(*owner) == first);
+        let mut bytes: BTreeMap<usize, usize> = BTreeMap::new();
+        for (owner, write) in writes.iter().take(last.map_or(0, |last| last + 1)) {
+            *bytes.entry(*owner).or_default() += write.sent_bytes();
         }
-        writes.retain(|(_, write)| !standing.contains(write.key()));
+        bytes.retain(|owner, bytes| {
+            *bytes > self.context.limits.heavy_bytes && self.planned.get(*owner).is_some_and(|one| one.plan.is_named)
+        });
+        bytes.into_keys().collect()
     }
 
     /// Which of these rows stand as they are to be. What can't be read in time doesn't. The writes of earlier
     /// deliveries have ended, and strong reads alone show all of them.
-    async fn standing(&self, rows: &[&(usize, Write)]) -> BTreeSet<ItemKey> {
+    async fn standing(&self, rows: &[&Write]) -> Vec<ItemKey> {
         let need = Need {
             options: ReadOptions { strong: true, attributes: None },
-            bytes_max: Some(2 * LOOK_BYTES_MAX),
+            bytes_max: Some(READ_BYTES_MAX),
             time: Some(WritesKind::Meanwhile { ahead: 0 }),
-            ..Need::keys(rows.iter().map(|(_, write)| write.key().clone()))
+            ..Need::keys(rows.iter().map(|write| write.key().clone()))
         };
-        let Ok(read) = self.io.read(need).await else { return BTreeSet::new() };
-        let stands = |write: &Write| {
-            let there = read.items.get(write.key());
-            there.is_some_and(|there| {
+        let Ok(read) = self.io.read(need).await else { return Vec::new() };
+        let stands = |write: &&&Write| {
+            read.items.get(write.key()).is_some_and(|there| {
                 !self.context.rules.keeps(Rule::StandingRows)
                     || write.item(self.context.schema()).is_some_and(|item| item == **there)
             })
         };
-        rows.iter().map(|(_, write)| write).filter(|write| stands(write)).map(|write| write.key().clone()).collect()
+        rows.iter().filter(stands).map(|write| write.key().clone()).collect()
     }
 }
 
 /// How many of these rows have `bytes_max` bytes in requests: one at least.
-fn within(rows: &[&(usize, Write)], bytes_max: usize) -> usize {
+fn within(rows: &[&Write], bytes_max: usize) -> usize {
     let mut bytes = 0;
-    let fits = |(_, write): &&&(usize, Write)| {
+    let fits = |write: &&&Write| {
         bytes += write.sent_bytes();
         bytes <= bytes_max
     };

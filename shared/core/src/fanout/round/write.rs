@@ -46,16 +46,14 @@ impl Round<'_> {
     /// Writes one step of all nodes.
     pub(super) async fn write(&mut self, step: WriteStep) -> Result<(), Failure> {
         let mut writes = self.writes(step);
-        let mut kind = step.kind();
-        if let Some(first) = self.first(&writes).filter(|_| step == WriteStep::FirstRows) {
-            if !self.end.early.is_empty() {
-                writes.sort_by_key(|(owner, _)| *owner != first);
-            }
-            self.leave_out_standing(&mut writes, first).await;
-            if !self.end.early.is_empty() {
-                kind = WritesKind::Meanwhile { ahead: writes.iter().take_while(|(owner, _)| *owner == first).count() };
-            }
+        if step == WriteStep::FirstRows {
+            self.leave_out_standing(&mut writes).await;
         }
+        let kind = if step == WriteStep::FirstRows && !self.end.early.is_empty() {
+            WritesKind::Meanwhile { ahead: self.first_ahead(&mut writes) }
+        } else {
+            step.kind()
+        };
         let (owners, writes): (Vec<usize>, Vec<Write>) = writes.into_iter().unzip();
         if writes.is_empty() {
             return Ok(());
@@ -123,8 +121,16 @@ impl Round<'_> {
         }
     }
 
+    /// Moves the writes of the node whose record comes first to the front. Returns how many they are.
+    fn first_ahead(&self, writes: &mut [(usize, Write)]) -> usize {
+        let first = self.first(writes);
+        let is_behind = |(owner, _): &(usize, Write)| Some(*owner) != first;
+        writes.sort_by_key(is_behind);
+        writes.iter().take_while(|write| !is_behind(write)).count()
+    }
+
     /// The node of these writes whose record comes first.
-    fn first(&self, writes: &[(usize, Write)]) -> Option<usize> {
+    pub(super) fn first(&self, writes: &[(usize, Write)]) -> Option<usize> {
         let owners = writes.iter().map(|(owner, _)| *owner);
         owners.min_by_key(|owner| self.planned.get(*owner).map(|one| one.placing.position))
     }
