@@ -6,17 +6,13 @@ use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use indicatif::HumanCount;
-use sapwood_core::keys::KeyError;
 use sapwood_import::cost::DOLLARS_PER_MILLION_UNITS;
-use sapwood_local::endpoint::TableError;
-use sapwood_local::engine::EngineError;
-use sapwood_local::mapping::{MappingError, Stopped};
-use sapwood_local::template::{Template, TemplateError};
+use sapwood_local::template::Template;
 use serde_json::{Value, json};
-use stream_handler::ConfigError;
 
 use crate::TEMPLATE;
 use crate::arguments::template_parameter;
+use crate::dev::StackError;
 use crate::exit::Failure;
 use crate::say::say;
 use measure::{Measured, Shape, Taken, measure};
@@ -107,30 +103,21 @@ struct Prices {
 /// Why nothing can be said. The measurement needs nothing but memory and a port on this machine.
 #[derive(Debug, thiserror::Error)]
 pub(crate) enum CostError {
-    /// The engine didn't start or stop.
+    /// The engine, the table or the mapping can't start or go on.
     #[error(transparent)]
-    Engine(#[from] EngineError),
-    /// The table can't be created.
-    #[error(transparent)]
-    Table(#[from] TableError),
-    /// The mapping didn't start, or failed.
-    #[error(transparent)]
-    Mapping(#[from] MappingError),
-    /// The mapping has stopped.
-    #[error(transparent)]
-    Stopped(#[from] Stopped),
-    /// A parameter doesn't go with the others.
-    #[error(transparent)]
-    Template(#[from] TemplateError),
-    /// A variable that the template gives the function is wrong.
-    #[error(transparent)]
-    Config(#[from] ConfigError),
-    /// No key can be made of an id.
-    #[error(transparent)]
-    Key(#[from] KeyError),
+    Stack(StackError),
     /// The table can't be read or written.
     #[error("a change can't be measured: {0}")]
     Measure(#[from] sapwood_table::TableError),
+}
+
+impl<E> From<E> for CostError
+where
+    StackError: From<E>,
+{
+    fn from(error: E) -> Self {
+        Self::Stack(error.into())
+    }
 }
 
 impl Failure for CostError {}

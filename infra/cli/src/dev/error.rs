@@ -13,9 +13,9 @@ use stream_handler::ConfigError;
 
 use crate::exit::{Exit, Failure};
 
-/// Why `sapwood dev` can't continue. The message says what to do.
+/// Why the engine, the table or the mapping of `sapwood dev` and of `sapwood cost` can't start or go on.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum DevError {
+pub(crate) enum StackError {
     /// The engine didn't start or stop.
     #[error(transparent)]
     Engine(#[from] EngineError),
@@ -37,6 +37,14 @@ pub(crate) enum DevError {
     /// No key can be made of an id.
     #[error(transparent)]
     Key(#[from] KeyError),
+}
+
+/// Why `sapwood dev` can't continue. The message says what to do.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum DevError {
+    /// The engine, the table or the mapping can't start or go on.
+    #[error(transparent)]
+    Stack(StackError),
     /// The HTTP API can't be served.
     #[error("the HTTP API can't be served on {address}: {source}")]
     Http {
@@ -70,6 +78,15 @@ pub(crate) enum DevError {
     /// The demo can't print.
     #[error("can't print: {0}")]
     Print(io::Error),
+}
+
+impl<E> From<E> for DevError
+where
+    StackError: From<E>,
+{
+    fn from(error: E) -> Self {
+        Self::Stack(error.into())
+    }
 }
 
 impl Failure for DevError {

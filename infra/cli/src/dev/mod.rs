@@ -35,6 +35,7 @@ use crate::explorer::{self, Explorer, Feed, Place, Rights, Trials};
 use crate::stop_signal;
 use audit::Audit;
 use error::DevError;
+pub(crate) use error::StackError;
 use example::Example;
 use function::{HandlerFunction, Watched};
 use host_guard::{Front, Served};
