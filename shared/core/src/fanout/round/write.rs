@@ -11,8 +11,8 @@ use crate::plan::Rule;
 use crate::plan::step::{Failure, Writes, WritesKind};
 use crate::request::Write;
 
-/// Rows of fewer bytes than this are put by one delivery or two, unless the table is busy: a partition takes 1,000
-/// units a second, and rows are put for 36 seconds.
+/// Rows of fewer bytes than this fit an invocation, unless the table is busy: a partition takes 1,000 units a second,
+/// and rows are put for 36 seconds.
 const NOTED_BYTES: usize = 10_000_000;
 
 /// The write steps of a placing, in their order.
@@ -98,7 +98,8 @@ impl Round<'_> {
         });
     }
 
-    /// Notes the nodes whose rows weren't all put, if these have more bytes than an invocation may put.
+    /// Notes the nodes whose rows weren't all put, if these may have more bytes than an invocation puts, or an earlier
+    /// delivery didn't put all of them either.
     fn note_heavy(&self, writes: &[Write], owners: &[usize]) {
         if self.planned.iter().all(|one| one.stopped.is_none()) {
             return;

@@ -622,7 +622,9 @@ impl World<'_> {
             }
             if let Some(witness) = &mut self.witness {
                 witness.see(&record, self.actor).map_err(|what| vec![what])?;
-                self.running.values().for_each(|invocation| witness.taken(&invocation.records));
+                if record.key.sk == "NODE" {
+                    self.running.values().for_each(|invocation| witness.taken(&invocation.records));
+                }
                 self.judge.see(&record, self.actor, witness.changes()).map_err(|what| vec![what])?;
             }
             if let Some(names) = &mut self.names {
