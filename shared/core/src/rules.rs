@@ -116,6 +116,10 @@ pub enum Rule {
     TombstoneUnder,
     /// A tombstone concerns only children that were put under the life that has ended.
     TombstoneLife,
+    /// What was put under an earlier life of a deleted node is its late child as well.
+    EarlierLives,
+    /// A child that comes in after its parent was deleted without children is adopted, as the record of that says.
+    AdoptAfterRestrict,
     /// A tombstone of more than a week doesn't count, although it is still there.
     TombstoneExpires,
     /// Where another client has written `parent`, or put the record there, `_under` is stale.
@@ -172,6 +176,8 @@ pub enum Rule {
     UnknownNotRefused,
     /// After an attempt without an answer nothing counts that a batch has read ahead.
     ReadAheadForgotten,
+    /// An operation of a batch counts the children that those before it have put below its node.
+    BatchCountsChildren,
     /// An import that may have put a record before goes on only if nothing tells that the record was deleted since.
     ImportLooks,
     /// A move checks the ancestor path of the moved node, not that of its new parent alone.

@@ -128,6 +128,11 @@ impl Oracle {
             let made = contents.get(key).and_then(|found| found.get("born")).filter(|born| matches!(born, S(_)));
             item.insert("born".to_owned(), made.cloned().unwrap_or(S("any name".to_owned())));
         }
+        // It may name the lives that its id had before.
+        for (key, item) in wanted.iter_mut().filter(|((_, sk), _)| sk == "LINEAGE") {
+            let named = contents.get(key).and_then(|found| found.get("earlier")).filter(|lives| are_lives(lives));
+            item.extend(named.map(|lives| ("earlier".to_owned(), lives.clone())));
+        }
         // A tombstone is allowed wherever no lineage has to be.
         for (key, item) in contents {
             if key.1 == "LINEAGE" && !wanted.contains_key(key) && self.is_tombstone(item) {
@@ -149,7 +154,10 @@ impl Oracle {
         let Some(M(deleting)) = item.get("deleting") else { return false };
         let Some(N(deleted)) = item.get("deleted") else { return false };
         let Ok(deleted) = deleted.parse::<u64>() else { return false };
-        let names: BTreeSet<&str> = item.keys().map(String::as_str).collect();
+        if item.get("earlier").is_some_and(|lives| !are_lives(lives)) {
+            return false;
+        }
+        let names: BTreeSet<&str> = item.keys().map(String::as_str).filter(|name| *name != "earlier").collect();
         let own = BTreeSet::from([self.names[0], self.names[1], "format", "born", "deleted", "deleting", "_expires"]);
         let heir = match (deleting.get("heir"), deleting.get("heir_born")) {
             (None, None) => 0,
@@ -402,6 +410,11 @@ impl Oracle {
             table.insert((pk.to_owned(), sk), item);
         }
     }
+}
+
+/// True if a value can name the lives that an id had.
+fn are_lives(value: &AttributeValue) -> bool {
+    matches!(value, L(lives) if (1..=8).contains(&lives.len()) && lives.iter().all(|life| matches!(life, S(_))))
 }
 
 /// Returns the place of a node among its siblings, by these attributes. Of case folding and of Unicode's forms it has

@@ -1,7 +1,7 @@
 //! What every plan of the fan-out is given.
 
 use crate::keys::{NodeRef, Schema};
-use crate::model::{BaseNode, Placement, Settings, Tombstone, Wanted};
+use crate::model::{BaseNode, Deletion, Item, Placement, Settings, Tombstone, Under, Wanted, life_of};
 use crate::plan::{Rule, Rules};
 use crate::request::TRANSACTION_ACTIONS_MAX;
 
@@ -89,6 +89,21 @@ impl<'a> Context<'a> {
     #[must_use]
     pub fn counts(&self, tombstone: &Tombstone) -> bool {
         self.run.now < tombstone.counts_until() || !self.rules.keeps(Rule::TombstoneExpires)
+    }
+
+    /// What becomes of a child that the API has put under this life of a node, and that nothing showed when the API
+    /// deleted the node. `deleted` is the record of that deletion. A life without a name in its record is the last one
+    /// without.
+    #[must_use]
+    pub fn deletion_without_children(&self, deleted: Option<&Item>, under: &Under) -> Option<Deletion> {
+        let deleted = deleted.filter(|_| self.rules.keeps(Rule::AdoptAfterRestrict))?;
+        let tombstone = Tombstone::read(deleted).filter(|tombstone| self.counts(tombstone))?;
+        let is_nameless = under.born.is_none() && life_of(deleted).is_none();
+        if is_nameless {
+            Some(tombstone.deletion)
+        } else {
+            tombstone.deletion_of_child(under.born.as_deref(), self.rules)
+        }
     }
 
     /// What the placement of a node is made from, below a parent that is placed there.

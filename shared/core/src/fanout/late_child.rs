@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use super::child_action::{Child, ChildAction};
 use super::context::Context;
 use crate::keys::{DEPTH_MAX, NodeRef};
-use crate::model::{BORN, BaseNode, Deletion, Item, NewerFormat, Stored, is_same_life};
+use crate::model::{BORN, BaseNode, Deletion, Item, NewerFormat, Stored, Under, is_same_life};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, PathEnd};
 use crate::plan::conditions::{TooManyAttributes, still_gone};
 use crate::plan::step::{Failure, Need, Task, TaskOutcome, count_held};
@@ -77,8 +77,13 @@ impl Acting<'_> {
                 }
                 continue;
             }
-            let next = self.deletion_of(&heir, born.as_deref(), stored)?;
-            match next {
+            let mut next = self.deletion_of(&heir, born.as_deref(), stored)?;
+            if let (None, Some(_)) = (&next, &born) {
+                let (key, under) = (schema.deleted_key(&heir), Under { parent: heir.id.clone(), born });
+                let read = self.io.read(Need::keys([key.clone()])).await?;
+                next = self.context.deletion_without_children(read.item(&key)?, &under);
+            }
+            match next.filter(|_| self.context.rules.keeps(Rule::AdoptOnwards)) {
                 Some(next) if passed.insert(heir.id) => deletion = next,
                 _ => return self.change(&ChildAction::Detach).await,
             }
@@ -97,21 +102,19 @@ impl Acting<'_> {
 
     /// The deletion of an heir that is gone, if it is that of this life.
     fn deletion_of(&self, heir: &NodeRef, born: Option<&str>, stored: Stored) -> Result<Option<Deletion>, Failure> {
-        let rules = self.context.rules;
-        let is_that_life = is_same_life(born, stored.born()) || !rules.keeps(Rule::HeirLife);
-        let deletion = match stored {
-            Stored::Tombstone(tombstone) => {
-                Some(tombstone).filter(|one| self.context.counts(one)).map(|one| one.deletion)
-            }
-            Stored::Lineage(lineage) => lineage.deleting,
+        let is_any = !self.context.rules.keeps(Rule::HeirLife);
+        match stored {
+            Stored::Tombstone(tombstone) if !self.context.counts(&tombstone) => Ok(None),
+            Stored::Tombstone(tombstone) if is_any => Ok(Some(tombstone.deletion)),
+            Stored::Tombstone(tombstone) => Ok(tombstone.deletion_of_child(born, self.context.rules)),
+            Stored::Lineage(lineage) if is_any || is_same_life(born, lineage.born.as_deref()) => Ok(lineage.deleting),
             Stored::Newer(format) => {
                 let (key, reason) = (self.context.schema().lineage_key(heir), NewerFormat { format }.to_string());
                 self.io.note(Problem { key, reason, unreadable: false });
-                return Err(Failure::Again);
+                Err(Failure::Again)
             }
-            Stored::Absent | Stored::Malformed => None,
-        };
-        Ok(deletion.filter(|_| rules.keeps(Rule::AdoptOnwards) && is_that_life))
+            Stored::Lineage(_) | Stored::Absent | Stored::Malformed => Ok(None),
+        }
     }
 
     /// Marks the late child, or makes it a root.

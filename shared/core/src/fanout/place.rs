@@ -116,8 +116,8 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         }
         let deletes: BTreeSet<ItemKey> = standing_keys().chain(kept_stale_rows()).cloned().collect();
         let tombstone = stored.lineage().filter(|_| rules.keeps(Rule::Tombstone)).and_then(|lineage| {
-            let (deletion, born) = (lineage.deleting.clone()?, lineage.born.clone());
-            Some(Tombstone { deletion, born, deleted: now })
+            let (deletion, born, earlier) = (lineage.deleting.clone()?, lineage.born.clone(), lineage.earlier.clone());
+            Some(Tombstone { deletion, born, earlier, deleted: now })
         });
         let settle = tombstone.map_or(Settle::Delete, |tombstone| Settle::Write(tombstone.item(node, settings)));
         return PlacePlan { deletes: deletes.into_iter().collect(), settle, ..PlacePlan::default() };
@@ -125,13 +125,14 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
 
     // Another client's put drops the life from the base record. The lineage has kept it.
     let born = Some(base.born().or(stored.born_now()).unwrap_or(new_life).to_owned());
+    let earlier = stored.lives_before(born.as_deref());
     let deleting = Deletion::of(node, base);
     if let (Some(deletion), Some(lineage)) = (&deleting, stored.lineage()) {
         let had_mark = lineage.deleting.as_ref().is_some_and(|before| before.mark == deletion.mark);
         let restarted = mark_went.map(str::to_owned).or_else(|| lineage.restarted.clone()).filter(|_| had_mark);
         let stale_rows = stale_rows().cloned().collect();
         let deleting = Some(deletion.clone());
-        let marked = Lineage { deleting, born, restarted, stale_rows, is_altered: false, ..lineage.clone() };
+        let marked = Lineage { deleting, born, earlier, restarted, stale_rows, is_altered: false, ..lineage.clone() };
         let standing_keys: BTreeSet<&ItemKey> = standing_keys().collect();
         return keep_placement(node, lineage, marked, &standing_keys, settings);
     }
@@ -165,12 +166,14 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         && (((only_touched || is_extended) && !puts.is_empty()) || before.is_some_and(|l| l.rows_pending));
     let is_same = |lineage: &Lineage| {
         let has_more = lineage.is_altered || lineage.restarted.is_some();
-        !has_more && lineage.placement == wanted && lineage.deleting == deleting && lineage.born == born
+        let same_lives = lineage.born == born && lineage.earlier == earlier;
+        !has_more && lineage.placement == wanted && lineage.deleting == deleting && same_lives
     };
     let changed = !before.is_some_and(is_same);
     let intent = (changed || !deletes.is_empty()).then(|| Lineage {
         placement: wanted.clone(),
         born: born.clone(),
+        earlier: earlier.clone(),
         stale_rows: deletes.iter().cloned().collect(),
         rows_pending,
         deleting: deleting.clone(),
@@ -186,8 +189,8 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     }
     let unsettled = intent.as_ref().or(before).is_some_and(|lineage| !lineage.is_settled());
     let done = || {
-        let (placement, born, deleting) = (wanted.clone(), born.clone(), deleting.clone());
-        Lineage { placement, born, deleting, ..Lineage::default() }.item(node, &settings.schema)
+        let (placement, born, earlier, deleting) = (wanted.clone(), born.clone(), earlier.clone(), deleting.clone());
+        Lineage { placement, born, earlier, deleting, ..Lineage::default() }.item(node, &settings.schema)
     };
 
     let keeps_intent = rules.keeps(Rule::Intent);

@@ -1,11 +1,12 @@
 //! What a lineage says of a node that is being deleted, and the tombstone that a deleted node leaves.
 
 use super::item::{AttributeValue, Item, text, text_of, with_key};
-use super::lineage::BORN as LINEAGE_BORN;
-use super::reserved::{DeletionMark, name_of};
+use super::lineage::{BORN as LINEAGE_BORN, lives_in, write_lives};
+use super::reserved::{DeletionMark, is_same_life, name_of};
 use super::settings::Settings;
 use super::{BaseNode, DeletionMode, format};
 use crate::keys::{Id, NodeRef};
+use crate::rules::{Rule, Rules};
 
 const DELETED: &str = "deleted";
 const DELETING: &str = "deleting";
@@ -44,9 +45,14 @@ impl Deletion {
     /// no heir.
     #[must_use]
     pub fn of(node: &NodeRef, base: &BaseNode) -> Option<Self> {
-        let mark = base.deleting.clone()?;
+        base.deleting.clone().map(|mark| Self::by(mark, node, base))
+    }
+
+    /// The deletion of this node by this mark.
+    #[must_use]
+    pub fn by(mark: DeletionMark, node: &NodeRef, base: &BaseNode) -> Self {
         let heir = base.parent.as_ref().filter(|parent| **parent != node.id);
-        Some(Self { mark, heir: heir.map(|id| Heir { id: id.clone(), born: base.born_of(id) }) })
+        Self { mark, heir: heir.map(|id| Heir { id: id.clone(), born: base.born_of(id) }) }
     }
 
     /// The node that adopts the children, if they are adopted.
@@ -81,13 +87,16 @@ impl Deletion {
     }
 }
 
-/// What replaces the lineage of a deleted node until DynamoDB expires it.
+/// What replaces the lineage of a deleted node until DynamoDB expires it. Where the API has deleted a node that showed
+/// no children, the record of that (`DELETED`) says the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tombstone {
     /// The deletion, as the lineage had it.
     pub deletion: Deletion,
     /// The life that has ended. The tombstone concerns no child that was put under another life of the same id.
     pub born: Option<String>,
+    /// The lives that the id had before, the oldest first.
+    pub earlier: Vec<String>,
     /// When the tombstone was written, in seconds since 1970.
     pub deleted: u64,
 }
@@ -107,19 +116,43 @@ impl Tombstone {
     pub fn item(&self, node: &NodeRef, settings: &Settings) -> Item {
         let mut item = with_key(&settings.schema.lineage_key(node), &settings.schema);
         format::mark(&mut item);
-        item.extend(self.born.iter().map(|born| (LINEAGE_BORN.to_owned(), text(born))));
-        item.insert(DELETED.into(), AttributeValue::N(self.deleted.to_string()));
-        self.deletion.write(&mut item);
-        let expires = self.deleted.saturating_add(TOMBSTONE_KEPT_SECONDS);
-        item.insert(settings.expires().into(), AttributeValue::N(expires.to_string()));
+        self.write(&mut item, settings);
         item
     }
 
-    /// Reads a tombstone. Returns `None` if the item is none.
-    pub(super) fn read(item: &Item) -> Option<Self> {
+    /// Adds what the tombstone says to an item.
+    pub fn write(&self, item: &mut Item, settings: &Settings) {
+        item.extend(self.born.iter().map(|born| (LINEAGE_BORN.to_owned(), text(born))));
+        write_lives(&self.earlier, item);
+        item.insert(DELETED.into(), AttributeValue::N(self.deleted.to_string()));
+        self.deletion.write(item);
+        let expires = self.deleted.saturating_add(TOMBSTONE_KEPT_SECONDS);
+        item.insert(settings.expires().into(), AttributeValue::N(expires.to_string()));
+    }
+
+    /// Reads a tombstone. Returns `None` if the item is none, or says nothing of children.
+    #[must_use]
+    pub fn read(item: &Item) -> Option<Self> {
         let Some(AttributeValue::N(deleted)) = item.get(DELETED) else { return None };
         let born = name_of(item, LINEAGE_BORN).map(str::to_owned);
-        Some(Self { deletion: Deletion::read(item)??, born, deleted: deleted.parse().ok()? })
+        Some(Self { deletion: Deletion::read(item)??, born, earlier: lives_in(item), deleted: deleted.parse().ok()? })
+    }
+
+    /// What the deletion does with a child that was put under a life of its node. A child of an earlier life was the
+    /// last one's as well. Nobody has asked to delete it, so it is adopted at most.
+    #[must_use]
+    pub fn deletion_of_child(&self, life: Option<&str>, rules: Rules) -> Option<Deletion> {
+        if is_same_life(self.born.as_deref(), life) {
+            return Some(self.deletion.clone());
+        }
+        let is_earlier = self.earlier.iter().any(|earlier| Some(earlier.as_str()) == life);
+        (is_earlier && rules.keeps(Rule::EarlierLives)).then(|| {
+            let Deletion { mut mark, heir } = self.deletion.clone();
+            if mark.mode == DeletionMode::Delete {
+                mark.mode = DeletionMode::Adopt;
+            }
+            Deletion { mark, heir }
+        })
     }
 
     pub(super) fn is_one(item: &Item) -> bool {

@@ -14,6 +14,11 @@ pub(super) const BORN: &str = "born";
 const STALE_ROWS: &str = "stale_rows";
 const ROWS_PENDING: &str = "rows_pending";
 const RESTARTED: &str = "restarted";
+pub(super) const EARLIER: &str = "earlier";
+
+/// Most earlier lives that a lineage names. It is a choice: an id that comes back so often, while a record of the stream
+/// waits, has no more.
+const EARLIER_LIVES_MAX: usize = 8;
 
 /// Where a node is in its tree. Together with the schema it names every row of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
@@ -53,6 +58,9 @@ pub struct Lineage {
     pub placement: Placement,
     /// The life of the node: that of its base record, or a name that the handler has given it.
     pub born: Option<String>,
+    /// The lives that this id had before, the oldest first. A child that was put under one of them is a child of the node
+    /// as well.
+    pub earlier: Vec<String>,
     /// Rows of earlier placements that may still exist.
     pub stale_rows: Vec<ItemKey>,
     /// True while rows of this placement may not exist yet.
@@ -123,6 +131,18 @@ impl Stored {
         }
     }
 
+    /// The lives that the id had before this one, as far as the item names them, the oldest first.
+    #[must_use]
+    pub fn lives_before(&self, born: Option<&str>) -> Vec<String> {
+        let (earlier, last) = match self {
+            Self::Lineage(Lineage { earlier, born, .. }) | Self::Tombstone(Tombstone { earlier, born, .. }) => {
+                (earlier, born)
+            }
+            Self::Absent | Self::Malformed | Self::Newer(_) => return Vec::new(),
+        };
+        lives(earlier.iter().chain(last).filter(|life| Some(life.as_str()) != born))
+    }
+
     /// The condition that the item names the same life as an item that was read, and says the same of its end.
     #[must_use]
     pub fn same_life(item: Option<&Item>) -> Condition {
@@ -143,11 +163,11 @@ impl Stored {
 impl Lineage {
     /// The attributes that a lineage or a tombstone can have, besides its key and its format.
     pub(crate) fn attributes() -> impl Iterator<Item = &'static str> {
-        row::attributes().chain([BORN, STALE_ROWS, ROWS_PENDING, Tombstone::DELETING, RESTARTED])
+        row::attributes().chain([BORN, STALE_ROWS, ROWS_PENDING, Tombstone::DELETING, RESTARTED, EARLIER])
     }
 
-    /// The item of a node's lineage. `orphan`, `stale_rows`, `rows_pending`, `deleting` and `restarted` are left out
-    /// where they are false or empty.
+    /// The item of a node's lineage. `orphan`, `stale_rows`, `rows_pending`, `deleting`, `restarted` and `earlier` are
+    /// left out where they are false or empty.
     ///
     /// ```json
     /// {"PK": "d", "SK": "LINEAGE", "format": 1, "born": "0b6a…", "ancestors": ["V", "D"], "path": ["V", "d"], "root": false,
@@ -169,6 +189,7 @@ impl Lineage {
             deletion.write(&mut item);
         }
         item.extend(self.restarted.iter().map(|sequence| (RESTARTED.to_owned(), text(sequence))));
+        write_lives(&self.earlier, &mut item);
         item
     }
 
@@ -188,6 +209,7 @@ impl Lineage {
                 None => None,
                 Some(_) => Some(sequence_of(item, RESTARTED)?.to_owned()),
             },
+            earlier: lives_in(item),
             is_altered: false,
         };
         let is_altered = !lineage.is_as_written(item);
@@ -196,9 +218,13 @@ impl Lineage {
 
     /// True if the item has the attributes of this lineage, its key and its format, and nothing else.
     fn is_as_written(&self, item: &Item) -> bool {
-        let Self { placement, born, stale_rows, rows_pending, deleting, restarted, .. } = self;
-        let optional = [born.is_some(), !stale_rows.is_empty(), *rows_pending, deleting.is_some(), restarted.is_some()];
-        let optional = optional.into_iter().filter(|is_there| *is_there).count();
+        let Self { placement, born, earlier, stale_rows, rows_pending, deleting, restarted, .. } = self;
+        let optional = [born.is_some(), *rows_pending, deleting.is_some(), restarted.is_some()];
+        let optional = optional
+            .into_iter()
+            .chain([!stale_rows.is_empty(), !earlier.is_empty()])
+            .filter(|is_there| *is_there)
+            .count();
         // As many as there are, and none of them is missing: so there is no other.
         row::attributes_of(placement, item).is_some_and(|of_rows| item.len() == 3 + of_rows + optional)
             && format::is(row::format_of(placement), item)
@@ -216,6 +242,32 @@ impl Lineage {
     pub fn is_settled(&self) -> bool {
         self.stale_rows.is_empty() && !self.rows_pending
     }
+}
+
+/// The newest of these lives, each once.
+pub(super) fn lives<'a>(all: impl Iterator<Item = &'a String>) -> Vec<String> {
+    let mut lives: Vec<String> = Vec::new();
+    for life in all {
+        lives.retain(|other| other != life);
+        lives.push(life.clone());
+    }
+    lives.split_off(lives.len().saturating_sub(EARLIER_LIVES_MAX))
+}
+
+pub(super) fn write_lives(lives: &[String], item: &mut Item) {
+    if !lives.is_empty() {
+        item.insert(EARLIER.to_owned(), AttributeValue::L(lives.iter().map(text).collect()));
+    }
+}
+
+/// The earlier lives that an item names. What can't be one is none.
+pub(super) fn lives_in(item: &Item) -> Vec<String> {
+    let Some(AttributeValue::L(all)) = item.get(EARLIER) else { return Vec::new() };
+    let named = all.iter().filter_map(|life| match life {
+        AttributeValue::S(life) => Some(life),
+        _ => None,
+    });
+    lives(named)
 }
 
 fn row_key(row: &AttributeValue, schema: &Schema) -> Option<ItemKey> {

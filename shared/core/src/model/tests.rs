@@ -64,6 +64,7 @@ fn lineage() -> Lineage {
             ..Placement::default()
         },
         born: Some("life 2".to_owned()),
+        earlier: vec!["life 0".to_owned(), "life 1".to_owned()],
         stale_rows: vec![ItemKey::new("D", "PATH#V")],
         rows_pending: true,
         deleting: Some(deletion()),
@@ -77,7 +78,12 @@ fn lineage_item() -> Item {
 }
 
 fn tombstone() -> Tombstone {
-    Tombstone { deletion: deletion(), born: Some("life 2".to_owned()), deleted: 1_794_631_800 }
+    Tombstone {
+        deletion: deletion(),
+        born: Some("life 2".to_owned()),
+        earlier: vec!["life 1".to_owned()],
+        deleted: 1_794_631_800,
+    }
 }
 
 fn tombstone_item() -> Item {
@@ -159,6 +165,7 @@ fn a_lineage_reads_back_as_it_was_written() {
         ("rows_pending", AttributeValue::Bool(true)),
         ("deleting", deleting()),
         ("restarted", text("12")),
+        ("earlier", texts(["life 0", "life 1"])),
     ]);
     assert_eq!(lineage_item(), expected);
     assert_eq!(stored(&expected), Stored::Lineage(lineage()));
@@ -186,6 +193,7 @@ fn a_tombstone_reads_back_as_it_was_written() {
         ("SK", text("LINEAGE")),
         ("format", number("1")),
         ("born", text("life 2")),
+        ("earlier", texts(["life 1"])),
         ("deleted", number("1794631800")),
         ("deleting", deleting()),
         ("_expires", number("1795841400")),

@@ -12,8 +12,8 @@ use super::traces::DELETED_SECONDS;
 use super::{Outcome, Refusal};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
-    BORN, BaseNode, DELETING, DeletionMark, DeletionMode, Item, PUT_BACK, Settings, Stored, Trashed, has_mark, key_of,
-    with_key,
+    BORN, BaseNode, DELETING, Deletion as DeletionOf, DeletionMark, DeletionMode, Item, PUT_BACK, Settings, Stored,
+    Tombstone, Trashed, has_mark, key_of, with_key,
 };
 use crate::plan::{Failure, Io, Need, Read};
 use crate::request::{Action, Condition, Query, ReadOptions, Update};
@@ -118,9 +118,9 @@ impl Deletion<'_> {
         let condition = as_read(Some(before), preconditions.are_given(), schema)?;
         let (settings, stamp) = (attempts.context.settings, &attempts.request.stamp);
         let (actions, outcome) = match (self.children, self.revisions) {
-            (Children::Restrict, false) => (self.delete(before, condition, settings, stamp), Outcome::Deleted),
-            // The node has no children. One that comes in at this moment becomes a root.
-            (Children::Restrict, true) => self.mark(DeletionMode::Detach, condition, settings, stamp),
+            (Children::Restrict, false) => (self.delete(before, read, condition, settings, stamp)?, Outcome::Deleted),
+            // The node has no children that anything shows. One that comes in at this moment is adopted.
+            (Children::Restrict, true) => self.mark(DeletionMode::Adopt, condition, settings, stamp),
             (Children::With(mode), _) => self.mark(mode, condition, settings, stamp),
         };
         let naming = Naming::of(self.node, Some(before), None, attempts.context);
@@ -160,22 +160,40 @@ impl Deletion<'_> {
     /// Deletes the record, and puts one that says so:
     ///
     /// ```json
-    /// {"PK": "V", "SK": "DELETED", "_born": "93ce…", "_write": "0b6a…", "_expires": 1770000000}
+    /// {"PK": "V", "SK": "DELETED", "_born": "93ce…", "_write": "0b6a…", "_expires": 1770000000, "born": "93ce…",
+    ///  "deleted": 1768790400, "deleting": {"mode": "adopt", "operation": "0b6a…", "revisions": false, "heir": "D"}}
     /// ```
     ///
     /// It makes a node of this id that is put again a move: a child may have come in whose rows aren't there yet, and
-    /// nothing but its rows would show it.
-    fn delete(&self, before: &Item, condition: Condition, settings: &Settings, stamp: &Stamp) -> Vec<Action> {
+    /// nothing but its rows would show it. Such a child finds in it who adopts it, as in a tombstone.
+    fn delete(
+        &self,
+        before: &Item,
+        read: &Read,
+        condition: Condition,
+        settings: &Settings,
+        stamp: &Stamp,
+    ) -> Result<Vec<Action>, Failure> {
         let schema = &settings.schema;
         let key = schema.deleted_key(self.node);
         let mut item = with_key(&key, schema);
         stamp.mark(&mut item);
         item.extend(before.get(BORN).map(|born| (BORN.to_owned(), born.clone())));
         item.insert(settings.expires().to_owned(), seconds(stamp.seconds + DELETED_SECONDS));
-        vec![
+        if let Ok(base) = BaseNode::read(before.clone(), self.node, schema) {
+            let stored = Stored::read(read.item(&schema.lineage_key(self.node))?, schema);
+            let last = read.item(&key)?.and_then(Tombstone::read).map_or(Stored::Absent, Stored::Tombstone);
+            let born = base.born().or(stored.born_now()).map(str::to_owned);
+            let earlier = [last, stored].iter().flat_map(|stored| stored.lives_before(born.as_deref())).collect();
+            let (mode, operation) = (DeletionMode::Adopt, stamp.token.clone());
+            let mark = DeletionMark { mode, operation, revisions: false, mark: None };
+            let (deletion, deleted) = (DeletionOf::by(mark, self.node, &base), stamp.seconds);
+            Tombstone { deletion, born, earlier, deleted }.write(&mut item, settings);
+        }
+        Ok(vec![
             Action::Delete { key: schema.node_key(self.node), condition },
             Action::Put { key, item, condition: Condition::Always },
-        ]
+        ])
     }
 
     /// Marks the record, and puts the operation's.

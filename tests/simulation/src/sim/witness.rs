@@ -86,6 +86,10 @@ pub(super) struct Witness {
     rows: BTreeSet<(String, String)>,
     /// For each revision: true if it may be deleted, and true if it existed when its node was marked.
     revisions: BTreeMap<(String, String), (bool, bool)>,
+    /// The nodes that another client has written or deleted since the first tree has settled.
+    foreign: BTreeSet<String>,
+    /// True once a week has passed: nothing counts any more that deletions have left.
+    is_forgetful: bool,
 }
 
 fn text(item: &Item, name: &str) -> Option<String> {
@@ -144,9 +148,15 @@ impl Node {
 
     /// The life of this parent that the API or an operation has put the node under.
     fn born_of(&self, parent: &str) -> Option<String> {
-        let Some(AttributeValue::M(map)) = self.item.get("_under") else { return None };
-        text_of(map.get("parent")).filter(|under| *under == parent)?;
+        let Some(AttributeValue::M(map)) = self.item.get("_under").filter(|_| self.says_under(parent)) else {
+            return None;
+        };
         text_of(map.get("born")).map(str::to_owned)
+    }
+
+    /// True if the API or an operation has put the node under this parent.
+    fn says_under(&self, parent: &str) -> bool {
+        matches!(self.item.get("_under"), Some(AttributeValue::M(map)) if text_of(map.get("parent")) == Some(parent))
     }
 }
 
@@ -170,7 +180,14 @@ impl Witness {
             shown: BTreeMap::new(),
             rows: BTreeSet::new(),
             revisions: BTreeMap::new(),
+            foreign: BTreeSet::new(),
+            is_forgetful: false,
         }
+    }
+
+    /// The first tree has settled, whoever wrote it.
+    pub(super) fn begins(&mut self) {
+        self.foreign.clear();
     }
 
     /// The record of a change of this item is lost: nothing shows any more that another client has put a node where it
@@ -207,6 +224,7 @@ impl Witness {
 
     /// No tombstone counts any more, so nobody knows what became of the lives that have one.
     pub(super) fn forget_buried(&mut self) {
+        self.is_forgetful = true;
         let buried = std::mem::take(&mut self.buried);
         self.ended.retain(|life, _| !buried.contains(life));
         for (id, _) in buried {
@@ -272,6 +290,9 @@ impl Witness {
             }
             if seen.old.is_none() && seen.new.is_none() {
                 return Ok(());
+            }
+            if actor == Actor::Client {
+                self.foreign.insert(pk.to_owned());
             }
             self.check(pk, &seen, actor)?;
             self.take(pk, &seen, actor);
@@ -460,7 +481,11 @@ impl Witness {
                 if let Some(item) = last.taken_back.take().filter(|_| last.mark().is_none()) {
                     last.item = item;
                 }
-                let (parent, mark) = (last.parent().map(str::to_owned), last.mark());
+                let (parent, mut mark) = (last.parent().map(str::to_owned), last.mark());
+                if actor == Actor::Api && mark.is_none() {
+                    // What comes in meanwhile is adopted.
+                    mark = Some((String::new(), "adopt".to_owned(), false));
+                }
                 let born_of_parent = parent.as_ref().and_then(|parent| last.born_of(parent));
                 let born = text(&last.item, "_born").or_else(|| self.named.get(id).cloned());
                 let by_client = actor == Actor::Client;
@@ -574,9 +599,19 @@ impl Witness {
         node.mark().is_none() && !seen && !shown
     }
 
-    /// Returns the marks of the life that a node was put under, and, where that life had an heir, of the heir's.
+    /// Returns the marks of the life that a node was put under, and, where that life had an heir, of the heir's. What was
+    /// put under an earlier life is adopted, if the last one is deleted with its children.
     fn reasons_of_ended(&self, parent: &str, born: Option<String>) -> BTreeSet<Mark> {
         let mut reasons = BTreeSet::new();
+        if born.is_some() {
+            let lives = self.ended.iter().filter(|((id, _), _)| id == parent);
+            let marks = lives.filter_map(|((_, life), ended)| Some((life, ended.mark.clone()?)));
+            reasons.extend(marks.filter(|(life, _)| Some(*life) != born.as_ref()).map(
+                |(_, (operation, mode, revisions))| {
+                    (operation, if mode == "delete" { "adopt".to_owned() } else { mode }, revisions)
+                },
+            ));
+        }
         let mut next = born.map(|born| (parent.to_owned(), born));
         for _ in 0..=self.ended.len() {
             let Some(ended) = next.take().and_then(|life| self.ended.get(&life)) else { break };
@@ -667,17 +702,18 @@ impl Witness {
                 left.map(|left| format!("{left} was below {node} all the time, and {operation} didn't delete it")),
             );
         }
-        for (id, node) in &self.nodes {
-            // A life that ended without a mark left its late children behind, and so does one that wasn't the last.
-            let Some(parent) = node.parent().filter(|parent| self.strict && !self.nodes.contains_key(*parent)) else {
-                continue;
-            };
-            let born = node.born_of(parent).unwrap_or_default();
-            let marked = self.ended.get(&(parent.to_owned(), born)).is_some_and(|ended| ended.mark.is_some());
-            if marked && !self.again.contains(parent) {
-                wrong.push(format!("{id} is an orphan of {parent}"));
-            }
-        }
+        wrong.extend(self.out_of_sight());
         wrong
+    }
+
+    /// The nodes that are in no list: the API or an operation has put each under a parent that isn't there any more, and
+    /// no other client has written either of them.
+    fn out_of_sight(&self) -> impl Iterator<Item = String> {
+        self.nodes.iter().filter(|_| !self.is_forgetful).filter_map(|(id, node)| {
+            let parent = node.parent().filter(|parent| !self.nodes.contains_key(*parent))?;
+            let is_ours = |id: &str| !self.foreign.contains(id);
+            let is_put_there = node.says_under(parent);
+            (is_put_there && is_ours(id) && is_ours(parent)).then(|| format!("{id} is an orphan of {parent}"))
+        })
     }
 }

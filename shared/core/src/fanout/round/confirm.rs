@@ -9,10 +9,18 @@ use super::{Parent, Planned, Round};
 use crate::fanout::child_action::Child;
 use crate::fanout::{LateChild, Placing, Standing};
 use crate::keys::{Id, ItemKey, NodeRef};
-use crate::model::{BaseNode, Placement, Stored, UNDER, has_mark, is_same_life, life_of};
+use crate::model::{BaseNode, Deletion, Placement, Stored, UNDER, Under, has_mark, life_of};
 use crate::plan::Rule;
 use crate::plan::conditions::still_gone;
 use crate::plan::step::{Failure, Need, Read};
+
+/// A child whose parent has no lineage.
+struct MayBeLate {
+    parent: NodeRef,
+    child: Child,
+    /// The deletion, if a tombstone of the parent says so. If not, the record of a deletion without children may.
+    deletion: Option<Deletion>,
+}
 
 impl Round<'_> {
     /// Finds the nodes to place again, and the late children.
@@ -33,8 +41,8 @@ impl Round<'_> {
             return Ok(());
         }
         let schema = self.context.schema();
-        let keys = |(parent, late_child): &(NodeRef, LateChild)| {
-            [schema.node_key(parent), schema.deleted_key(&late_child.child.node)]
+        let keys = |MayBeLate { parent, child, .. }: &MayBeLate| {
+            [schema.node_key(parent), schema.deleted_key(parent), schema.deleted_key(&child.node)]
         };
         let read = self.io.read(Need::keys(late_children.iter().flat_map(keys))).await?;
         self.take_late_children(late_children, &read).await
@@ -63,8 +71,8 @@ impl Round<'_> {
 
     /// A node is placed again if its parent has moved away from where the plan took it to be. A node whose parent was
     /// deleted is a late child if the API has put it under that parent. A node that another client put there waits for
-    /// its parent, as orphans do. Returns the late children, each with its parent.
-    fn compare(&mut self) -> Vec<(NodeRef, LateChild)> {
+    /// its parent, as orphans do. Returns those that may be late.
+    fn compare(&mut self) -> Vec<MayBeLate> {
         let rules = self.context.rules;
         let (mut again, mut failed, mut late_children) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
         for (one, parent, base) in self.confirmed() {
@@ -81,13 +89,8 @@ impl Round<'_> {
             if self.seen_by_children(used.as_ref()) != self.seen_by_children(placed) || !is_as_predicted {
                 let likely_parent = Some(parent.node.id.clone());
                 again.insert(one.node.clone(), Placing { likely_parent, ..one.placing.clone() });
-            } else if let Stored::Tombstone(tombstone) = now
-                && self.context.counts(&tombstone)
-                && self.is_under(base, &parent.node.id, tombstone.born.as_deref())
-                && (one.placing.newest.may_be_of(&base.item) || !rules.keeps(Rule::LateChildAsShown))
-            {
-                let child = Child { node: one.node.clone(), base: base.clone() };
-                late_children.push((parent.node.clone(), LateChild { child, deletion: tombstone.deletion }));
+            } else if one.placing.newest.may_be_of(&base.item) || !rules.keeps(Rule::LateChildAsShown) {
+                late_children.extend(self.may_be_late(&one.node, parent, base, &now));
             }
         }
         for one in &mut self.planned {
@@ -104,13 +107,24 @@ impl Round<'_> {
         late_children
     }
 
-    /// True if the API has put the node under this very life of the parent.
-    fn is_under(&self, base: &BaseNode, parent: &Id, born: Option<&str>) -> bool {
-        let under = base.born_of(parent);
-        if !self.context.rules.keeps(Rule::TombstoneUnder) {
-            return true;
-        }
-        under.is_some() && !self.context.rules.keeps(Rule::TombstoneLife) || is_same_life(under.as_deref(), born)
+    /// A child whose parent has this in the place of its lineage, if it may be late.
+    fn may_be_late(&self, node: &NodeRef, parent: &Parent, base: &BaseNode, now: &Stored) -> Option<MayBeLate> {
+        let rules = self.context.rules;
+        let deletion = match now {
+            Stored::Tombstone(tombstone) if self.context.counts(tombstone) => {
+                let under = base.born_of(&parent.node.id);
+                let is_any = !rules.keeps(Rule::TombstoneUnder) || under.is_some() && !rules.keeps(Rule::TombstoneLife);
+                let of_any = is_any.then(|| tombstone.deletion.clone());
+                of_any.or_else(|| tombstone.deletion_of_child(under.as_deref(), rules))
+            }
+            Stored::Tombstone(_) | Stored::Absent => None,
+            Stored::Lineage(_) | Stored::Malformed | Stored::Newer(_) => return None,
+        };
+        // The API has seen the parent. One that is there will be placed, and touches its orphans.
+        let was_seen = || Under::read(&base.item).is_some_and(|under| under.parent == parent.node.id);
+        let may_be = deletion.is_some() || (was_seen() && parent.predicted.is_none());
+        let child = || Child { node: node.clone(), base: base.clone() };
+        may_be.then(|| MayBeLate { parent: parent.node.clone(), child: child(), deletion })
     }
 
     /// False if the parent was predicted and isn't there any more. It won't be placed, so nothing tells its
@@ -143,21 +157,19 @@ impl Round<'_> {
 
     /// A late child whose parent exists again is left alone, because the parent's new lineage will touch its orphans.
     /// One that the API has deleted before, and that is back with the same life, is none.
-    async fn take_late_children(
-        &mut self,
-        late_children: Vec<(NodeRef, LateChild)>,
-        read: &Read,
-    ) -> Result<(), Failure> {
+    async fn take_late_children(&mut self, late_children: Vec<MayBeLate>, read: &Read) -> Result<(), Failure> {
         let (schema, rules) = (self.context.schema(), self.context.rules);
         let (mut tasks, mut released) = (Vec::new(), Vec::new());
-        for (parent, late_child) in late_children {
-            let Child { node, base } = &late_child.child;
-            let (Ok(record), Ok(deleted)) =
-                (read.item(&schema.node_key(&parent)), read.item(&schema.deleted_key(node)))
-            else {
+        for MayBeLate { parent, child, deletion } in late_children {
+            let Child { node, base } = &child;
+            let keys = [schema.node_key(&parent), schema.deleted_key(&parent), schema.deleted_key(node)];
+            let [Ok(record), Ok(of_parent), Ok(deleted)] = keys.each_ref().map(|key| read.item(key)) else {
                 self.end.failed.insert(node.clone());
                 continue;
             };
+            let under = Under::read(&base.item);
+            let without = || self.context.deletion_without_children(of_parent, under.as_ref()?);
+            let Some(deletion) = deletion.or_else(without) else { continue };
             let has_ended = deleted.is_some_and(|item| life_of(item) == base.born());
             if still_gone(record).is_none() && rules.keeps(Rule::TombstoneGone) {
                 continue;
@@ -166,7 +178,7 @@ impl Round<'_> {
                 tasks.push(remove(node, base, &[UNDER], schema));
                 released.push(node.clone());
             } else {
-                self.end.late_children.push(late_child);
+                self.end.late_children.push(LateChild { child, deletion });
             }
         }
         if tasks.is_empty() {

@@ -387,7 +387,7 @@ fn the_tombstone_of_an_heir_that_was_deleted_as_well_decides() {
     world.put_base("s", Some("gone"));
     let heir = Some(Heir { id: Id::new("r").unwrap(), born: Some("1".to_owned()) });
     let deletion = Deletion { mark: mark(DeletionMode::Adopt, false), heir };
-    let tombstone = Tombstone { deletion, born: Some("1".to_owned()), deleted: 0 };
+    let tombstone = Tombstone { deletion, born: Some("1".to_owned()), earlier: Vec::new(), deleted: 0 };
     world.put(tombstone.item(&node("h"), &world.settings));
     let wanted = "
         read h LINEAGE, h
@@ -406,7 +406,7 @@ fn a_late_child_passes_any_number_of_deleted_heirs_and_a_circle_of_them_makes_it
             let next = if number == 29 { last.to_owned() } else { format!("h{}", number + 1) };
             let heir = Some(Heir { id: Id::new(next).unwrap(), born: Some("1".to_owned()) });
             let deletion = Deletion { mark: mark(DeletionMode::Adopt, false), heir };
-            let tombstone = Tombstone { deletion, born: Some("1".to_owned()), deleted: 0 };
+            let tombstone = Tombstone { deletion, born: Some("1".to_owned()), earlier: Vec::new(), deleted: 0 };
             world.put(tombstone.item(&node(&format!("h{number}")), &world.settings));
         }
         late_child(&mut world, Some("h0"))

@@ -178,7 +178,7 @@ fn what_was_written_without_an_answer_and_deleted_since_does_not_come_back() {
         let (settings, of) = (world.settings.clone(), node("n"));
         world.items.remove(&settings.schema.node_key(&of));
         let deletion = Deletion { mark: mark(DeletionMode::Delete, false), heir: None };
-        world.put(Tombstone { deletion, born: None, deleted: 1_002 }.item(&of, &settings));
+        world.put(Tombstone { deletion, born: None, earlier: Vec::new(), deleted: 1_002 }.item(&of, &settings));
     };
     let mut world = World::drawn("");
     assert_eq!(imported(&mut world, true, deleted).0, Imported::Unknown(Unknown::Deleted));
@@ -201,7 +201,10 @@ fn what_a_process_before_may_have_written_is_looked_for_first() {
     let deleted = |at: u64| {
         let mut world = World::drawn("");
         let deletion = Deletion { mark: mark(DeletionMode::Delete, false), heir: None };
-        world.put(Tombstone { deletion, born: None, deleted: at }.item(&node("n"), &world.settings.clone()));
+        world.put(
+            Tombstone { deletion, born: None, earlier: Vec::new(), deleted: at }
+                .item(&node("n"), &world.settings.clone()),
+        );
         world
     };
     assert_eq!(imported_again(&mut deleted(100_002), "NODE", 100_009), (Imported::Unknown(Unknown::Deleted), 0));
@@ -243,7 +246,7 @@ fn a_record_that_is_written_and_deleted_while_it_is_looked_for_does_not_come_bac
     let Ok(Step::Need(need)) = plan.next(Facts::Waited(true)) else { panic!("a look follows") };
     let read = world.read(need);
     let deletion = Deletion { mark: mark(DeletionMode::Delete, false), heir: None };
-    world.put(Tombstone { deletion, born: None, deleted: 1_002 }.item(&of, &settings));
+    world.put(Tombstone { deletion, born: None, earlier: Vec::new(), deleted: 1_002 }.item(&of, &settings));
     let Ok(Step::Try(task)) = plan.next(Facts::Read(read)) else { panic!("it is written again") };
     let outcome = world.carry_out(&task);
     assert_eq!((&outcome, there(&world)), (&TaskOutcome::Failed(vec![2]), None));
@@ -259,7 +262,7 @@ fn a_parent_is_one_once_it_is_placed_and_while_it_stays() {
     let record = world.items[&world.schema().node_key(&node("p"))].clone();
     let lineage = Stored::Lineage(Lineage { placement: Placement::default(), ..Lineage::default() });
     let deletion = Deletion { mark: mark(DeletionMode::Delete, false), heir: None };
-    let tombstone = Stored::Tombstone(Tombstone { deletion, born: None, deleted: 1 });
+    let tombstone = Stored::Tombstone(Tombstone { deletion, born: None, earlier: Vec::new(), deleted: 1 });
     assert_eq!(Above::read(None, &lineage), Above::Absent);
     assert_eq!(Above::read(Some(&with(record.clone(), PUT_BACK, text("1"))), &lineage), Above::Absent);
     let going = with(record.clone(), DELETING, mark(DeletionMode::Delete, true).value());

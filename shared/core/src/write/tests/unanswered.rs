@@ -161,7 +161,7 @@ fn deleted_by_the_stream(world: &mut World, operation: &str) {
     let item = world.items.remove(&schema.node_key(&node("n"))).unwrap();
     let base = BaseNode::read(item, &node("n"), &schema).unwrap();
     let (deletion, born) = (Deletion::of(&node("n"), &base).unwrap(), base.born().map(str::to_owned));
-    world.put(Tombstone { deletion, born, deleted: 1_002 }.item(&node("n"), &settings));
+    world.put(Tombstone { deletion, born, earlier: Vec::new(), deleted: 1_002 }.item(&node("n"), &settings));
 }
 
 #[test]

@@ -424,6 +424,7 @@ impl World<'_> {
             damage(&mut self.calls.lock().unwrap());
         }
         self.begun = true;
+        self.witness.iter_mut().for_each(Witness::begins);
         self.history.clear();
         self.operator.outages_left = self.profile.outages_max;
         let mut calls = self.calls.lock().unwrap();
