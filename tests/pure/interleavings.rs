@@ -362,7 +362,7 @@ fn put_tombstone(memory: &mut Memory, id: &str, mode: DeletionMode, heir: Option
     let heir = heir.map(|heir| Heir { id: Id::new(heir).unwrap(), born: life(heir) });
     let (deletion, born) = (Deletion { mark, heir }, Some(born.to_owned()));
     let at: NodeRef = Id::new(id).unwrap().into();
-    let item = Tombstone { deletion, born, deleted: 0 }.item(&at, &Settings::default());
+    let item = Tombstone { deletion, born, earlier: Vec::new(), deleted: 0 }.item(&at, &Settings::default());
     memory.write(&Schema::default().lineage_key(&at), Some(item));
 }
 

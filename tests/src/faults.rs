@@ -74,6 +74,8 @@ pub enum Fault {
     CutAfter,
     /// The engine carries out the request, and the proxy cuts the connection in the middle of the answer.
     CutWithin,
+    /// The engine carries out the request, and the proxy answers 200 with a body that isn't JSON.
+    Garbled,
     /// The proxy answers that everything in the batch is unprocessed.
     Unprocessed,
     /// The engine carries out the first half of the batch, and the proxy answers that the rest is unprocessed.
@@ -278,6 +280,10 @@ async fn serve(mut client: TcpStream, engine: SocketAddr, state: Arc<Mutex<State
                 let answer = engine.ask(&request).await?;
                 client.write_all(answer.head.as_bytes()).await?;
                 return client.write_all(&answer.body[..answer.body.len() / 2]).await;
+            }
+            Some(Fault::Garbled) => {
+                engine.ask(&request).await?;
+                Message::answer(200, b"<html>{".to_vec())
             }
             Some(Fault::Stall(time)) => {
                 tokio::time::sleep(time).await;

@@ -5,6 +5,7 @@
 //! cores. `RACE_SEED` says the seed of all that is chosen: not of the race itself, which is as real as threads and
 //! sockets.
 
+mod childless;
 mod deletions;
 mod moves;
 mod once;

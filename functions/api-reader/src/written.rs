@@ -6,9 +6,8 @@ use sapwood_core::keys::Tenant;
 use sapwood_engine::query::Derived;
 use sapwood_http::call::Call;
 use sapwood_http::caller::Right;
-use sapwood_http::contract::WRITTEN_MAX;
 use sapwood_http::headers::Prefer;
-use sapwood_http::problem::{Kind, Problem};
+use sapwood_http::problem::Problem;
 use sapwood_http::wait::Pauses;
 use sapwood_table::Table;
 
@@ -24,15 +23,7 @@ pub(crate) struct Showing<C> {
 
 impl<C: Call<Shared>> Call<Shared> for Showing<C> {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let refusal = |detail: &str| Problem::new(Kind::BadParameter, detail).at("written");
-        let tokens = asked.parameters.texts("written");
-        if tokens.len() > WRITTEN_MAX {
-            return Err(refusal("give at most 10 tokens"));
-        }
-        let written: Option<Vec<Derived>> = tokens.iter().map(|token| Derived::of_token(token)).collect();
-        let mut written =
-            written.ok_or_else(|| refusal("it takes the `Sapwood-Written` of a write's answer, as it is"))?;
-        written.dedup();
+        let written = asked.written(Derived::of_token)?;
         if !written.is_empty() {
             // A read that isn't strong could show the rows as they were before.
             asked.is_strong = true;
@@ -56,8 +47,7 @@ impl<C: Call<Shared>> Call<Shared> for Showing<C> {
                     if pauses.has_waited() && !written.is_of_many() {
                         waits.ended_in_vain(tenant);
                     }
-                    let detail = "the rows don't have what `written` names yet; ask again, or wait longer with `Prefer: wait=10`";
-                    return Err(Problem::new(Kind::NotYetPlaced, detail).at("written"));
+                    return Err(Problem::not_yet_written());
                 }
             }
         }

@@ -1,13 +1,16 @@
 //! The calls of this function: what a request says of how it is to be carried out, and where it is answered.
 
 use std::marker::PhantomData;
+use std::time::Duration;
 
 use axum::http::header::HeaderName;
 use axum::http::{HeaderValue, Method};
 use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
 use sapwood_core::model::Settings;
-use sapwood_core::write::{Answered, Command, Idempotency, Preconditions, Prefetched, Request, Stamp, Tiebreak};
+use sapwood_core::write::{
+    Answered, Children, Command, Idempotency, Preconditions, Prefetched, Request, Stamp, Tiebreak,
+};
 use sapwood_engine::query::{Derived, Reader};
 use sapwood_engine::write::Writer;
 use sapwood_http::call::{self, handler};
@@ -108,7 +111,14 @@ impl<'a, T: Table> At<'a, T> {
 
     /// Returns true if all of this is derived within the time that the client waits, or if it doesn't wait.
     pub(crate) async fn wait(&self, derived: &[Derived]) -> bool {
-        let Some(longest) = self.prefer.wait.duration() else { return true };
+        match self.prefer.wait.duration() {
+            Some(longest) => self.has(derived, longest).await,
+            None => true,
+        }
+    }
+
+    /// Returns true if the table has all of this, at once or within this time.
+    async fn has(&self, derived: &[Derived], longest: Duration) -> bool {
         let (tenant, waits) = (self.caller.tenant.as_ref(), &self.shared.waits);
         let reader = Reader::new(self.client, &self.shared.settings);
         let mut pauses = Pauses::new(waits, tenant, self.deadline, longest);
@@ -220,6 +230,27 @@ impl<W: Write> Call for One<W> {
             }
         };
         Ok(replayed(is_repeated, response))
+    }
+}
+
+/// A call that is one command about what rows show. It is carried out once the rows have what its parameter `written`
+/// names, if they count.
+pub(crate) struct Seeing<W> {
+    written: Vec<Derived>,
+    one: One<W>,
+}
+
+impl<W: Write> Call for Seeing<W> {
+    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
+        Ok(Self { written: asked.written(Derived::of_token)?, one: One::read(asked)? })
+    }
+
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let counts = matches!(self.one.0, Command::Delete { children: Children::Restrict, .. });
+        if counts && !at.has(&self.written, at.prefer.wait.duration().unwrap_or_default()).await {
+            return Err(Problem::not_yet_written());
+        }
+        self.one.answer(at).await
     }
 }
 

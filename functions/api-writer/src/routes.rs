@@ -6,7 +6,7 @@ use sapwood_http::call;
 use sapwood_http::contract::{Function, WriterCall};
 use sapwood_table::Table;
 
-use crate::call::{One, handle};
+use crate::call::{One, Seeing, handle};
 use crate::calls::{
     AmendRevision, AppendRevision, Batch, CopyNode, CreateNode, DeleteNode, DeleteRevision, PatchNode, ReplaceNode,
     RestoreNode, TrashNode,
@@ -28,7 +28,7 @@ fn handler<T: Table + 'static>(call: WriterCall, method: MethodFilter) -> Method
         WriterCall::CreateNode => handle::<One<CreateNode>, T>(method),
         WriterCall::PutNode => handle::<One<ReplaceNode>, T>(method),
         WriterCall::PatchNode => handle::<One<PatchNode>, T>(method),
-        WriterCall::DeleteNode => handle::<One<DeleteNode>, T>(method),
+        WriterCall::DeleteNode => handle::<Seeing<DeleteNode>, T>(method),
         WriterCall::TrashNode => handle::<One<TrashNode>, T>(method),
         WriterCall::RestoreNode => handle::<One<RestoreNode>, T>(method),
         WriterCall::CopyNode => handle::<One<CopyNode>, T>(method),

@@ -17,7 +17,7 @@ use serde::Serialize;
 
 use crate::body::read_whole;
 use crate::caller::{Caller, Right};
-use crate::contract::{Function, operations};
+use crate::contract::{Function, WRITTEN_MAX, operations};
 use crate::headers::{Prefer, demand_json, demand_merge_patch, preconditions};
 use crate::parameters::Parameters;
 use crate::path::PathParams;
@@ -127,6 +127,23 @@ impl<S: Shared> Asked<'_, S> {
     /// [`Kind::BadParameter`] for anything but `true` and `false`.
     pub fn strong(&mut self) -> Result<bool, Problem> {
         Ok(self.parameters.flag("consistent")?.unwrap_or(false) || self.is_strong)
+    }
+
+    /// Reads the tokens of writes (`written`) that the call is to wait for. `read` reads one.
+    ///
+    /// # Errors
+    /// [`Kind::BadParameter`] for more than [`WRITTEN_MAX`], or one that is none.
+    pub fn written<D: PartialEq>(&mut self, read: impl Fn(&str) -> Option<D>) -> Result<Vec<D>, Problem> {
+        let refusal = |detail: &str| Problem::new(Kind::BadParameter, detail).at("written");
+        let tokens = self.parameters.texts("written");
+        if tokens.len() > WRITTEN_MAX {
+            return Err(refusal("give at most 10 tokens"));
+        }
+        let written: Option<Vec<D>> = tokens.iter().map(|token| read(token)).collect();
+        let mut written =
+            written.ok_or_else(|| refusal("it takes the `Sapwood-Written` of a write's answer, as it is"))?;
+        written.dedup();
+        Ok(written)
     }
 
     /// Reads the body of a POST or PUT.

@@ -44,7 +44,12 @@ pub(crate) type Node = (String, Option<String>);
 impl Race {
     /// A stack; `share`: how many of so many runs this kind has.
     pub(crate) async fn start(share: u64) -> Self {
-        let serving = Arc::new(Serving::start(Way::Http, &[], &[]).await);
+        Self::start_with(share, &[]).await
+    }
+
+    /// The same with these parameters.
+    pub(crate) async fn start_with(share: u64, parameters: &[(&str, &str)]) -> Self {
+        let serving = Arc::new(Serving::start(Way::Http, parameters, &[]).await);
         Self {
             serving,
             chance: chance("RACE_SEED"),

@@ -263,6 +263,12 @@ impl Schema {
         ItemKey { pk, sk: sort_key::write(&sk, &self.names.node).unwrap_or_default() }
     }
 
+    /// Returns the range of the claims of names below a node, in the node's partition.
+    #[must_use]
+    pub fn name_range(&self) -> SortRange {
+        sort_key::name_range()
+    }
+
     /// Returns the key of an operation of the API. All operations are in one partition, so that one Query lists them.
     /// Their ids sort by the time at which they have begun.
     #[must_use]

@@ -566,6 +566,11 @@ pub(super) fn operation_range() -> SortRange {
     SortRange { from: OPERATION.to_owned(), to: OPERATION.replace('#', "$") }
 }
 
+/// Returns the range of the claims of names below a node.
+pub(super) fn name_range() -> SortRange {
+    SortRange { from: NAME.to_owned(), to: NAME.replace('#', "$") }
+}
+
 /// Returns the range of a node's totals, of all epochs and lanes.
 pub(super) fn totals_range() -> SortRange {
     SortRange { from: TOTALS.to_owned(), to: TOTALS.replace('#', "$") }

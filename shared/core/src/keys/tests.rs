@@ -513,6 +513,7 @@ proptest! {
     ) {
         let sk = schema.sort_key(&key).unwrap();
         prop_assert_eq!(contains(&schema.orphan_range(), &sk), matches!(&key, SortKey::Orphan(_)));
+        prop_assert_eq!(contains(&schema.name_range(), &sk), matches!(&key, SortKey::Name(_)));
         prop_assert_eq!(contains(&schema.trash_range(None, None), &sk), matches!(&key, SortKey::Trash { .. }));
         let until = matches!(&key, SortKey::Trash { at, .. } if *at <= time);
         prop_assert_eq!(contains(&schema.trash_range(None, Some(&time)), &sk), until);

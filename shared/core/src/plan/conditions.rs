@@ -47,9 +47,8 @@ pub fn unchanged(item: &Item, strict: bool, schema: &Schema) -> Result<Condition
 }
 
 /// The condition that the attributes that Sapwood keeps in a base record are still as they were read: where its node
-/// is, whether the node is being deleted or in the trash, and when the API last wrote the record. It does for a write
-/// that leaves nothing else of the record: another client's write just before it would be lost as well. No record gets
-/// the mark of a copy but when it is created, so the mark is compared where it is.
+/// is, whether the node is being deleted or in the trash, and when the API last wrote the record. Each write of the API
+/// changes these. No record gets the mark of a copy but when it is created, so the mark is compared where it is.
 #[must_use]
 pub fn own_unchanged(item: &Item, schema: &Schema) -> Condition {
     let copying = item.contains_key(COPYING).then_some(COPYING);

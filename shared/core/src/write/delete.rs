@@ -1,5 +1,6 @@
 //! Nodes deleted: at once where they have no children, else marked, and the stream carries the deletion out.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use super::attempts::{Attempts, Stop, Trace};
@@ -9,11 +10,11 @@ use super::operation::operation_item;
 use super::record::{as_read, seconds};
 use super::request::Stamp;
 use super::traces::DELETED_SECONDS;
-use super::{Outcome, Refusal};
-use crate::keys::{ItemKey, NodeRef, Schema};
+use super::{Context, Outcome, Refusal};
+use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use crate::model::{
-    BORN, BaseNode, DELETING, Deletion as DeletionOf, DeletionMark, DeletionMode, Item, PUT_BACK, Settings, Stored,
-    Tombstone, Trashed, has_mark, key_of, with_key,
+    BORN, BaseNode, DELETING, Deletion as DeletionOf, DeletionMark, DeletionMode, Item, NameClaim, PUT_BACK, Settings,
+    Stored, Tombstone, Trashed, has_mark, key_of, with_key,
 };
 use crate::plan::{Failure, Io, Need, Read};
 use crate::request::{Action, Condition, Query, ReadOptions, Update};
@@ -28,7 +29,15 @@ pub(super) struct Deletion<'a> {
     pub(super) children: Children,
     pub(super) revisions: bool,
     pub(super) operation: &'a str,
+    /// Nodes that the batch may have put below it.
+    pub(super) below: &'a BTreeSet<Id>,
 }
+
+/// Most pages of claims that are read to see whether a child has a name.
+const CLAIM_PAGES_MAX: usize = 10;
+
+/// Most claims on a page, as many as nodes are read at a time.
+const CLAIMS_MAX: usize = 100;
 
 /// What to write.
 enum Decided {
@@ -51,6 +60,9 @@ impl Deletion<'_> {
             let before = before.filter(|item| !item.contains_key(PUT_BACK)).ok_or(Refusal::NotFound)?;
             match self.decide(attempts, before, &read)? {
                 Decided::Write(actions, outcome) => {
+                    if self.children == Children::Restrict && self.has_unseen_children(io, attempts).await? {
+                        return Err(Refusal::HasChildren.into());
+                    }
                     if let Some(outcome) = attempts.send(io, actions, outcome, Some(Arc::clone(before))).await? {
                         return Ok(outcome);
                     }
@@ -89,6 +101,56 @@ impl Deletion<'_> {
             reading: ReadOptions { strong: true, attributes: Some([].into()) },
         };
         Need { query: Some(first_child), ..Need::keys(keys) }
+    }
+
+    /// True if the node has a child that rows may not show yet: one that the batch has put there, or one that has
+    /// claimed its name.
+    async fn has_unseen_children(&self, io: &Io, attempts: &Attempts<'_>) -> Result<bool, Failure> {
+        let Context { settings, .. } = attempts.context;
+        let schema = &settings.schema;
+        if self.has_child_among(io, self.below, schema).await? {
+            return Ok(true);
+        }
+        let mut claims = Query {
+            pk: schema.partition(self.node),
+            range: schema.name_range(),
+            after: None,
+            limit: CLAIMS_MAX,
+            descending: false,
+            reading: ReadOptions { strong: true, attributes: Some([NameClaim::NODE.to_owned()].into()) },
+        };
+        for _ in 0..CLAIM_PAGES_MAX * usize::from(settings.names.is_on()) {
+            let page = io.page(claims.clone()).await?;
+            if self.has_child_among(io, &page.items.iter().filter_map(NameClaim::node_in).collect(), schema).await? {
+                return Ok(true);
+            }
+            claims.after = page.next;
+            if claims.after.is_none() {
+                break;
+            }
+        }
+        Ok(false)
+    }
+
+    /// True if one of these nodes is a child, and isn't being deleted.
+    async fn has_child_among(&self, io: &Io, ids: &BTreeSet<Id>, schema: &Schema) -> Result<bool, Failure> {
+        if ids.is_empty() {
+            return Ok(false);
+        }
+        let nodes = || ids.iter().map(|id| self.node.sibling(id.clone()));
+        // Records can be large, and little of them counts.
+        let names = schema.names();
+        let attributes = [&*names.parent, &*names.segment, DELETING, PUT_BACK].map(str::to_owned);
+        let options = ReadOptions { strong: true, attributes: Some(attributes.into()) };
+        let need = Need { options, ..Need::keys(nodes().map(|node| schema.node_key(&node))) };
+        let read = io.read(need).await?;
+        for node in nodes() {
+            let record = read.item(&schema.node_key(&node))?.filter(|record| !has_mark(Some(record)));
+            if record.and_then(|record| BaseNode::parent_in(record, &node, schema)).as_ref() == Some(&self.node.id) {
+                return Ok(true);
+            }
+        }
+        Ok(false)
     }
 
     fn operation_key(&self, schema: &Schema) -> ItemKey {

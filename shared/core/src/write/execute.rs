@@ -2,7 +2,7 @@
 
 use super::attempts::{Attempts, Stop, done};
 use super::idempotency::{Begun, begun, given_back};
-use super::perform::{Carried, carry_out, plan};
+use super::perform::{BatchBefore, Carried, carry_out, plan};
 use super::prefetch::Prefetched;
 use super::{Command, Context, Outcome, Refusal, Request};
 use crate::plan::{Facts, Failure, Io, Plan, Rule, Script, Step, Task, TaskOutcome};
@@ -35,11 +35,9 @@ pub fn write_once<'a>(
 ) -> Script<'a, Result<Answered, Refusal>> {
     Script::new(move |io| async move {
         let answered = once(&io, context, command, request, &mut prefetched).await;
-        if let (Ok(Answered { outcome: Outcome::Node { node, item, .. }, .. }), Some(prefetched)) =
-            (&answered, prefetched)
-        {
-            // The rows of what a batch has placed aren't there yet.
-            prefetched.place(node, item, context.settings);
+        if let (Ok(Answered { outcome, .. }), Some(prefetched)) = (&answered, prefetched) {
+            // The rows of what a batch has written aren't there yet.
+            prefetched.wrote(command, outcome, context.settings);
         }
         done(answered)
     })
@@ -61,7 +59,7 @@ async fn once(
     };
     let begin = || Attempts::new(context, request, claim.clone());
     let Carried { outcome, is_unanswered, changed } = match prefetched.as_deref_mut() {
-        None => carry_out(io, begin(), command, Vec::new()).await?,
+        None => carry_out(io, begin(), command, BatchBefore::default()).await?,
         Some(prefetched) => Guided::new(prefetched, context).carry_out(io, begin, command).await?,
     };
     if let Some(prefetched) = prefetched {
@@ -120,7 +118,7 @@ impl<'w> Guided<'w> {
         begin: impl Fn() -> Attempts<'a>,
         command: &'a Command,
     ) -> Result<Carried, Failure> {
-        let begun = |guided: &Self| plan(begin(), command, guided.prefetched.placed().to_vec());
+        let begun = |guided: &Self| plan(begin(), command, guided.prefetched.before(command, guided.context));
         let (mut plan, mut facts) = (begun(&self), Facts::None);
         loop {
             let step = plan.next(facts)?;

@@ -1,5 +1,7 @@
 //! Carries out one command.
 
+use std::collections::BTreeSet;
+
 use super::attempts::{Attempts, done};
 use super::copy::Copy;
 use super::delete::Deletion;
@@ -8,6 +10,7 @@ use super::save::save;
 use super::trash::put_into_trash;
 use super::wanted::Wanted;
 use super::{Command, Outcome, Refusal, revision};
+use crate::keys::Id;
 use crate::plan::{Failure, Io, Script};
 
 /// The outcome of a command, without its idempotency key.
@@ -19,13 +22,23 @@ pub(super) struct Carried {
     pub(super) changed: Vec<Placed>,
 }
 
-/// Carries out a command, without its idempotency key. `placed` is what the batch has placed before.
+/// What the operations of a batch before this one have written, and rows don't show yet.
+#[derive(Default)]
+pub(super) struct BatchBefore {
+    /// Nodes that they have placed among their siblings.
+    pub(super) placed: Vec<Placed>,
+    /// Nodes that they may have put below the node of this one.
+    pub(super) children: BTreeSet<Id>,
+}
+
+/// Carries out a command, without its idempotency key.
 pub(super) async fn carry_out(
     io: &Io,
     mut attempts: Attempts<'_>,
     command: &Command,
-    placed: Vec<Placed>,
+    before: BatchBefore,
 ) -> Result<Carried, Failure> {
+    let BatchBefore { placed, children: below } = before;
     let (attempts, mut changed) = (&mut attempts, Vec::new());
     let outcome = match command {
         Command::Create { node, is_made_id, content } => {
@@ -42,7 +55,7 @@ pub(super) async fn carry_out(
             save(io, attempts, node, wanted, placed, &mut changed).await
         }
         Command::Delete { node, children, revisions, operation } => {
-            let deletion = Deletion { node, children: *children, revisions: *revisions, operation };
+            let deletion = Deletion { node, children: *children, revisions: *revisions, operation, below: &below };
             deletion.carry_out(io, attempts).await
         }
         Command::Copy { source, node, is_made_id, parent, segment, spot, operation } => {
@@ -60,6 +73,6 @@ pub(super) async fn carry_out(
 }
 
 /// The same as a plan.
-pub(super) fn plan<'a>(attempts: Attempts<'a>, command: &'a Command, placed: Vec<Placed>) -> Script<'a, Carried> {
-    Script::new(move |io| async move { carry_out(&io, attempts, command, placed).await })
+pub(super) fn plan<'a>(attempts: Attempts<'a>, command: &'a Command, before: BatchBefore) -> Script<'a, Carried> {
+    Script::new(move |io| async move { carry_out(&io, attempts, command, before).await })
 }

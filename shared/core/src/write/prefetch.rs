@@ -16,12 +16,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::attempts::Attempts;
-use super::perform;
+use super::perform::{self, BatchBefore};
 use super::reorder::walk::Placed;
-use super::{Children, Command, Context, Request, Stamp};
-use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
+use super::{Children, Command, Context, Outcome, Request, Stamp};
+use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{BaseNode, Item, Settings, answered_bytes, text};
-use crate::plan::{Facts, Need, Plan, Read, Step, Task};
+use crate::plan::{Facts, Need, Plan, Read, Rule, Step, Task};
 use crate::request::{Action, Page, Query, ReadOptions};
 
 /// Most bytes of items, as answers have them, that are kept from operations that are done.
@@ -35,6 +35,8 @@ pub struct Prefetched {
     pages: BTreeMap<String, (Query, Page)>,
     /// What the batch has placed among its siblings, whose rows can't be there yet.
     placed: Vec<Placed>,
+    /// The nodes that the batch has written, each with its parent. Of a copy the record alone says it.
+    parents: BTreeMap<NodeRef, Option<Option<Id>>>,
 }
 
 /// What operations read first: items, strongly consistent and with all attributes, and pages.
@@ -57,7 +59,9 @@ impl FirstReads {
             if reads_rows(command) {
                 return None;
             }
-            match perform::plan(Attempts::new(context, &request, None), command, Vec::new()).next(Facts::None) {
+            match perform::plan(Attempts::new(context, &request, None), command, BatchBefore::default())
+                .next(Facts::None)
+            {
                 Ok(Step::Need(need)) => Some(need),
                 _ => None,
             }
@@ -104,8 +108,20 @@ impl Prefetched {
         }
     }
 
-    /// Takes a node that was written: where it is among its siblings, if these are ordered by hand.
-    pub(super) fn place(&mut self, node: &NodeRef, item: &Item, settings: &Settings) {
+    /// Takes what a command has written: under which parent a node is, and where it is among its siblings.
+    pub(super) fn wrote(&mut self, command: &Command, outcome: &Outcome, settings: &Settings) {
+        match (outcome, command) {
+            (Outcome::Node { node, item, .. }, _) => {
+                self.parents.insert(node.clone(), Some(BaseNode::parent_in(item, node, &settings.schema)));
+                self.place(node, item, settings);
+            }
+            (Outcome::Copying { .. }, Command::Copy { node, .. }) => _ = self.parents.insert(node.clone(), None),
+            _ => {}
+        }
+    }
+
+    /// Takes where a node is among its siblings, if these are ordered by hand.
+    fn place(&mut self, node: &NodeRef, item: &Item, settings: &Settings) {
         let Some(order) = settings.order.as_ref().filter(|order| order.by_hand) else { return };
         if BaseNode::is_in_trash(item, node, &settings.schema) {
             self.placed.retain(|(_, id, _)| *id != node.id);
@@ -123,9 +139,17 @@ impl Prefetched {
         }
     }
 
-    /// What the batch has placed.
-    pub(super) fn placed(&self) -> &[Placed] {
-        &self.placed
+    /// What the batch has written before a command.
+    pub(super) fn before(&self, command: &Command, context: Context<'_>) -> BatchBefore {
+        let below = |of: &NodeRef| {
+            let may_be = |parent: &Option<Option<Id>>| parent.as_ref().is_none_or(|at| at.as_ref() == Some(&of.id));
+            self.parents.iter().filter(|(_, parent)| may_be(parent)).map(|(node, _)| node.id.clone()).collect()
+        };
+        let children = match command {
+            Command::Delete { node, .. } if context.rules.keeps(Rule::BatchCountsChildren) => below(node),
+            _ => BTreeSet::new(),
+        };
+        BatchBefore { placed: self.placed.clone(), children }
     }
 
     /// True if the tree below the command's node doesn't matter: the node isn't there, or it stays where it is.

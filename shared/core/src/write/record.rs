@@ -63,13 +63,15 @@ impl Draft {
     }
 }
 
-/// The condition of a write that leaves nothing of the record that was read, or of none. With `strict`, because the
-/// caller has named an entity tag, every attribute of the record counts.
+/// The condition of a write that leaves nothing of the record that was read, or of none: that the record is
+/// [as it was read](unchanged), by whomever it was written. An attempt may come late, after another client has put the
+/// record anew. Of more attributes than one condition can compare our own count, unless with `strict`, because the
+/// caller has named an entity tag.
 pub(super) fn as_read(before: Option<&Item>, strict: bool, schema: &Schema) -> Result<Condition, TooManyAttributes> {
-    match before {
+    match before.map(|item| (item, unchanged(item, strict, schema))) {
         None => Ok(Condition::Absent),
-        Some(item) if strict => unchanged(item, true, schema),
-        Some(item) => Ok(own_unchanged(item, schema)),
+        Some((item, Err(_))) if !strict => Ok(own_unchanged(item, schema)),
+        Some((_, condition)) => condition,
     }
 }
 

@@ -35,6 +35,13 @@ impl Problem {
         Self { kind, detail: detail.into(), field: None, node: None, headers: Vec::new() }
     }
 
+    /// The rows don't have the writes yet whose tokens the request names.
+    #[must_use]
+    pub fn not_yet_written() -> Self {
+        let detail = "the rows don't have what `written` names yet; ask again, or wait longer with `Prefer: wait=10`";
+        Self::new(Kind::NotYetPlaced, detail).at("written")
+    }
+
     /// Names the field, parameter or header at fault.
     #[must_use]
     pub fn at(self, field: impl Into<String>) -> Self {

@@ -47,6 +47,10 @@ where
     if kind == Kind::Write && status.as_u16() == PAYLOAD_TOO_LARGE {
         return TableError::too_large("the request has more than 16 MB");
     }
+    // The request was carried out, and the body isn't what it should be.
+    if status.is_success() {
+        return TableError::unanswered("an answer that can't be read");
+    }
     let code = failed.err().code().unwrap_or("an error without a code");
     match code {
         "TransactionConflictException" => TableError::conflict(code),

@@ -164,6 +164,14 @@ pub(super) fn written() -> Value {
     several("written", false, description, WRITTEN_BYTES_MAX, WRITTEN_MAX)
 }
 
+/// The `written` of a write that looks at rows.
+pub(super) fn written_before() -> Value {
+    let description = "Writes that the deletion must know of, by their `Sapwood-Written`: a node that was created, moved, copied or restored below this one counts \
+        as a child although its row is on its way. The deletion waits for the rows up to `Prefer: wait`, and is refused (409, `not-yet-placed`) where they \
+        don't come by then. Up to 10. With `children` it waits for none.";
+    several("written", false, description, WRITTEN_BYTES_MAX, WRITTEN_MAX)
+}
+
 pub(super) fn below() -> Value {
     let description = "True to see as well how far what is below the node is placed, after a move or a change of its segment: `below`. 1 read \
         unit per 4 KB of each node's lineage. One look takes 1,000 nodes at most, and stops at the first that isn't placed.";
