@@ -202,6 +202,8 @@ mutants! {
     a_mark_that_went_and_is_back_leaves_its_node: returns(Rule::MarkReturned), seed 55;
     a_cursor_that_goes_before_its_node_leaves_the_node: deletions(Rule::FinishFirst), seed 87;
     without_a_tombstone_a_late_child_is_an_orphan: deletions(Rule::Tombstone), seed 380;
+    what_comes_in_while_its_parent_is_deleted_is_out_of_sight: deletions(Rule::AdoptAfterRestrict), seed 0;
+    what_was_put_under_an_earlier_life_is_out_of_sight: heirs(Rule::EarlierLives), seed 0;
     a_tombstone_for_everybody_deletes_another_clients_orphans: mixed(Rule::TombstoneUnder), seed 22;
     children_left_when_another_client_deletes_the_node_are_forgotten: mixed(Rule::TouchRemaining), seed 473;
     a_node_that_stays_after_all_has_old_rows: returns(Rule::UndeletePuts), seed 2402;

@@ -5,6 +5,7 @@
 use std::time::Duration;
 
 use sapwood_tests::api::{Answered, Api, Asked};
+use sapwood_tests::client;
 use sapwood_tests::faults::{Fault, Proxy};
 use sapwood_tests::running::Running;
 use sapwood_tests::serving::{Serving, Way};
@@ -153,6 +154,45 @@ async fn a_node_that_was_put_again_after_its_deletion_stays() {
     let answered = stack.lost(&deletes, &others).await;
     assert_eq!(answered.json()["results"][0]["status"], 204);
     assert_eq!(stack.name("n").await.as_deref(), Some("theirs"));
+}
+
+/// Another client's record, which says nothing of the API's.
+async fn put_by_another_client(stack: &Stack, name: &str) {
+    let table = sapwood_tests::running::TABLE;
+    client::put(&stack.running.client, table, client::node("n", None, name)).await;
+    stack.running.settle().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_that_comes_late_does_not_go_over_what_another_client_has_put_since() {
+    let stack = Stack::start().await;
+    for (asked, status, operation) in [(put("n", "ours"), 200, "PutItem"), (delete("n"), 204, "TransactWriteItems")] {
+        put_by_another_client(&stack, "first").await;
+        let late = Duration::from_secs(3);
+        stack
+            .proxy
+            .follow(move |call| (call.operation == operation && call.nth == 0).then_some(Fault::CutThenLate(late)));
+        let answered = stack.proxied.send(&asked).await;
+        assert_eq!(answered.status, status, "{}", String::from_utf8_lossy(&answered.body));
+        put_by_another_client(&stack, "theirs").await;
+        tokio::time::sleep(late).await;
+        assert_eq!(stack.proxy.faults(operation), 1);
+        assert_eq!(stack.name("n").await.as_deref(), Some("theirs"), "{asked:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_write_whose_answer_can_not_be_read_is_found_done() {
+    let stack = Stack::start().await;
+    for (asked, status) in [(put("n", "first"), 201), (rename("n", "second"), 200), (delete("n"), 204)] {
+        stack
+            .proxy
+            .follow(|call| (WRITES.contains(&call.operation.as_str()) && call.nth == 0).then_some(Fault::Garbled));
+        let answered = stack.proxied.send(&asked).await;
+        assert_eq!(answered.status, status, "{asked:?}: {}", String::from_utf8_lossy(&answered.body));
+        stack.running.settle().await;
+    }
+    assert_eq!(stack.node("n").await, None);
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -456,8 +456,9 @@ fn heirs(rng: &mut SmallRng, writes_max: usize) -> Script {
     let rest = (0..rng.random_range(3..=writes_max.max(3))).map(|n| {
         let at = rng.random_range(1..chain.len());
         let (id, above) = (chain[at].to_owned(), chain[rng.random_range(0..chain.len())].to_owned());
-        match rng.random_range(0..10) {
+        match rng.random_range(0..12) {
             0..=3 => Asked::Delete { id, mode: Some(DeletionMode::Adopt), revisions: false },
+            10 | 11 => Asked::Delete { id, mode: None, revisions: rng.random_ratio(1, 8) },
             4 => Asked::Delete { id, mode: Some(DeletionMode::Delete), revisions: false },
             5..=7 => Asked::Create { id: format!("made{n}"), parent: Some(id), made: true },
             _ => Asked::Create { id, parent: Some(above), made: false },
@@ -481,9 +482,19 @@ fn answers(rng: &mut SmallRng, writes_max: usize) -> Script {
         text: 0,
     }));
     let of_topic = rng.random_ratio(1, 3);
-    let rest = (0..rng.random_range(2..=writes_max.clamp(2, 6)))
-        .map(|number| BaseWrite::Ask(requests::colliding(rng, of_topic, u32::try_from(number).unwrap() + 100)));
-    Script { rest: rest.collect(), settled }
+    let mut rest: VecDeque<BaseWrite> = (0..rng.random_range(2..=writes_max.clamp(2, 6)))
+        .map(|number| BaseWrite::Ask(requests::colliding(rng, of_topic, u32::try_from(number).unwrap() + 100)))
+        .collect();
+    // In one run of four another client puts `n` as well. Its records have nothing of the API's.
+    if rng.random_ratio(1, 4) {
+        let put = |name| BaseWrite::Put { id: "n".to_owned(), parent: Some(s("p")), segment: None, name };
+        settled.retain(|write| !matches!(write, BaseWrite::Make { id, .. } if id == "n"));
+        settled.push(put(7));
+        for name in 0..rng.random_range(1..=2) {
+            rest.insert(rng.random_range(0..=rest.len()), put(200 + name));
+        }
+    }
+    Script { rest, settled }
 }
 
 /// Deletes `a`, and `b` below it, with their revisions, while another client writes them or takes the marks back.

@@ -370,3 +370,29 @@ fn a_move_far_down_has_room_for_its_checks_and_the_claims() {
     done(&mut world, &[moved("n95", "n50"), moved("n95", "n94")]);
     assert_eq!(claims(&world), ["n94 n95 n95"]);
 }
+
+#[test]
+fn a_deletion_knows_of_a_child_by_the_claim_of_its_name() {
+    let restrict = |of: &str| Command::Delete {
+        node: node(of),
+        children: Children::Restrict,
+        revisions: false,
+        operation: "o1".to_owned(),
+    };
+    for names in [UniqueNames::Exact, UniqueNames::Caseless] {
+        let mut world = world("p q", names);
+        // There are more claims than fit a page, of nodes that are below `p` no more.
+        let gone = |number: usize| {
+            let key = claim_key("p", &format!("gone {number:03}"));
+            let claim = NameClaim { node: id(&format!("gone{number}")), write: "long ago".to_owned() };
+            claim.item(&key, world.schema())
+        };
+        let left: Vec<Item> = (0..150).map(gone).collect();
+        left.into_iter().for_each(|item| world.put(item));
+        done(&mut world, &[named("z", Some("p"), "z")]);
+        assert_eq!(carried_out(&mut world, &restrict("p")), Err(Refusal::HasChildren));
+        done(&mut world, &[moved("z", "q"), restrict("p")]);
+        assert_eq!(carried_out(&mut world, &restrict("q")), Err(Refusal::HasChildren));
+        done(&mut world, &[delete("z"), restrict("q")]);
+    }
+}

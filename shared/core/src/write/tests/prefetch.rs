@@ -2,17 +2,22 @@
 
 use super::steps::{append, create, delete, id, moved, named_record, print_outcome, set, stamp};
 use crate::fanout::tests::world::{World, node, print_key};
-use crate::model::{DeletionMode, SiblingOrder};
-use crate::plan::{Facts, Need, Plan, Rules, Step};
+use crate::model::{AttributeValue, DeletionMode, SiblingOrder, text};
+use crate::plan::{Facts, Need, Plan, Rule, Rules, Step};
 use crate::write::{
     Children, Command, Content, Context, FirstReads, Limits, Patch, Prefetched, Request, Spot, write_once,
 };
 
 /// Reads ahead for commands, lets another client do something, and carries the commands out. Returns the steps.
 fn steps(world: &mut World, commands: &[Command], meanwhile: impl FnOnce(&mut World)) -> Vec<String> {
+    steps_by(world, commands, Rules::default(), meanwhile)
+}
+
+/// The same, where these rules are kept.
+fn steps_by(world: &mut World, commands: &[Command], rules: Rules, meanwhile: impl FnOnce(&mut World)) -> Vec<String> {
     let settings = world.settings.clone();
     let limits = Limits { attempts_max: 3, revision_page_items_max: 2, ..Limits::default() };
-    let context = Context { settings: &settings, limits, rules: Rules::default() };
+    let context = Context { settings: &settings, limits, rules };
     let commands: Vec<&Command> = commands.iter().collect();
     let (mut prefetched, line) = read_ahead(world, context, &commands);
     let mut lines = vec![line];
@@ -244,4 +249,51 @@ fn after_an_attempt_without_an_answer_nothing_that_was_read_ahead_counts() {
     assert!(done.is_ok(), "{done:?}");
     let mut second = write_once(context, &commands[1], &request, Some(&mut prefetched));
     assert!(matches!(second.next(Facts::None), Ok(Step::Need(_))));
+}
+
+#[test]
+fn an_operation_counts_the_children_that_those_before_it_have_put_below_its_node() {
+    let refused = "refused: it has children";
+    let copy = Command::Copy {
+        source: node("m"),
+        node: node("c"),
+        is_made_id: false,
+        parent: Some(Some(id("p"))),
+        segment: None,
+        spot: None,
+        operation: "o2".to_owned(),
+    };
+    let restored = Command::Restore { node: node("t"), parent: Some(Some(id("p"))), spot: None };
+    let comes = [
+        create("n", false, Some("p")),
+        create("n", true, Some("p")),
+        moved("m", "p"),
+        replace("m", "p"),
+        copy,
+        restored,
+    ];
+    for come in comes {
+        let world = || {
+            let mut world = World::drawn("p q m");
+            world.put_base("t", None);
+            let key = world.schema().node_key(&node("t"));
+            let trashed = AttributeValue::M([("at".to_owned(), text("2026-01-01T00:00:00.000Z"))].into());
+            world.items.get_mut(&key).unwrap().insert("_trashed".to_owned(), trashed);
+            world
+        };
+        let commands = [come.clone(), delete("p", Children::Restrict)];
+        let last = |lines: Vec<String>| lines.last().unwrap().clone();
+        assert!(last(steps(&mut world(), &commands, nothing)).starts_with(refused), "{come:?}");
+        let broken = steps_by(&mut world(), &commands, Rules::without(Rule::BatchCountsChildren), nothing);
+        assert_eq!(last(broken), "deleted", "{come:?}");
+        // What has left again is no child.
+        let of = match &come {
+            Command::Copy { .. } => "c",
+            Command::Restore { .. } => "t",
+            Command::Patch { .. } | Command::Replace { .. } => "m",
+            _ => "n",
+        };
+        let commands = [come.clone(), moved(of, "q"), delete("p", Children::Restrict)];
+        assert_eq!(last(steps(&mut world(), &commands, nothing)), "deleted", "{come:?}");
+    }
 }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, ETag, Item};
-use sapwood_engine::write::{Answered, Command, Outcome, Spot, Tags};
+use sapwood_engine::write::{Answered, Children, Command, Outcome, Spot, Tags};
 
 use super::refusals::LEASE_SECONDS;
 use super::sequential::{self, as_seen, is_appended_with, is_copying, is_marked, is_odd, is_there, own_key, users_own};
@@ -332,10 +332,24 @@ impl History {
         let Some((key, _)) = self.effect(call)? else { return Ok(()) };
         self.check_life_of_parent(call, sequential::node(command), self.state(key, at - 1), self.state(key, at), at)?;
         self.check_out_of_trash(command, at)?;
+        self.check_children_of_batch(call, command, at)?;
         let Some(parent) = sequential::parent(command) else { return Ok(()) };
         let key = self.node(sequential::node(command), parent);
         let was_there = self.states(&key, call.since, at - 1).any(is_there);
         if was_there { Ok(()) } else { Err("put under a parent that wasn't there".to_owned()) }
+    }
+
+    /// Checks that a node isn't deleted as one without children while it has one that the same batch has put there.
+    fn check_children_of_batch(&self, call: &Call, command: &Command, at: usize) -> Result<(), String> {
+        let Command::Delete { node, children: Children::Restrict, .. } = command else { return Ok(()) };
+        let is_child = |item: &Item| !is_marked(item, None) && sequential::text(item, "parent") == node.id.as_str();
+        let is_answered =
+            |other: &&Call| matches!(other.answer, Some((until, Answer::Done(_))) if until <= call.called);
+        let before = self.calls().filter(|other| other.invocation == call.invocation).filter(is_answered);
+        let mut effects = before.flat_map(|other| &other.effects).filter(|(key, _)| key.sk == "NODE");
+        // It may be put there again, by another client, right before the deletion.
+        let child = effects.find(|(key, put)| self.states(key, *put, at - 1).all(|state| state.is_some_and(is_child)));
+        child.map_or(Ok(()), |(key, _)| Err(format!("deleted, and its batch has put {key:?} below it")))
     }
 
     /// Checks that a call whose change was made at this time has put no node into the trash that wasn't there. A create
