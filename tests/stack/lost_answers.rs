@@ -34,11 +34,15 @@ struct Stack {
 
 impl Stack {
     async fn start() -> Self {
-        let serving = Serving::start(Way::Http, PARAMETERS, &[]).await;
+        Self::start_with(PARAMETERS).await
+    }
+
+    async fn start_with(parameters: &[(&str, &str)]) -> Self {
+        let serving = Serving::start(Way::Http, parameters, &[]).await;
         let proxy = serving.running.another_proxy().await;
         let Serving { running, api: others } = serving;
         let urls = (running.url(), proxy.url());
-        let Serving { running, api: proxied } = Serving::through(running, [&urls.0, &urls.1], PARAMETERS).await;
+        let Serving { running, api: proxied } = Serving::through(running, [&urls.0, &urls.1], parameters).await;
         Self { running, others, proxied, proxy }
     }
 
@@ -243,7 +247,8 @@ async fn a_revision_that_got_the_number_of_a_deleted_one_stays() {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn a_create_that_is_sent_again_closes_no_cycle() {
-    let mut stack = Stack::start().await;
+    // Claims of names would tell that `n` has a child.
+    let mut stack = Stack::start_with(&[]).await;
     stack.answered(&[(put("x", "x"), 201)]).await;
     stack.proxy.follow(cut_after_the_first(&WRITES));
     let Stack { running, others, proxied, proxy } = &mut stack;
