@@ -98,7 +98,7 @@ impl Served {
 }
 
 async fn pass_on(State(proxy): State<Proxy>, request: Request) -> Result<Response, Infallible> {
-    if let Err(refusal) = proxy.guard.check(request.headers()) {
+    if let Err(refusal) = proxy.guard.check(request.method(), request.headers()) {
         return Ok(error(
             StatusCode::FORBIDDEN,
             "com.amazon.coral.service#AccessDeniedException",

@@ -92,7 +92,7 @@ impl Explorer {
             .nest("/explorer/data", calls)
             .fallback(async || Problem::new(Kind::NotFound, "the explorer has no such page").into_response())
             .layer(from_fn(move |request: Request, next: Next| {
-                let refused = guard.check(request.headers()).err();
+                let refused = guard.check(request.method(), request.headers()).err();
                 async move {
                     match refused {
                         Some(refusal) => Problem::new(Kind::Forbidden, refusal.to_string()).into_response(),

@@ -227,6 +227,10 @@ fn pages_of_a_browser_reach_neither_port_and_names_that_lead_here_neither() {
             assert!(
                 fetch(&[&site, "sec-fetch-mode: navigate", "sec-fetch-dest: document"]).starts_with("http/1.1 200")
             );
+            // A form of another page's navigates, too.
+            let host = format!("host: {own}");
+            let form = [&host, &site, "sec-fetch-mode: navigate", "sec-fetch-dest: document"];
+            assert!(head(url, "POST /batch", &form).starts_with("http/1.1 403"), "{site}");
             let by_page = fetch(&[&site, "sec-fetch-mode: cors", &format!("origin: {page}")]);
             assert_eq!(by_page.starts_with("http/1.1 200"), is_api, "{by_page}");
         }

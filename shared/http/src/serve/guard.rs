@@ -13,8 +13,7 @@ use std::net::{IpAddr, SocketAddr};
 
 use axum::http::header::{HOST, ORIGIN};
 use axum::http::uri::Authority;
-use axum::http::{HeaderMap, Uri};
-use axum::http::{HeaderName, HeaderValue};
+use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use thiserror::Error;
 
 /// Which page sends a request, and for what use. Pages can't set these headers
@@ -58,11 +57,11 @@ impl Guard {
         Self { is_mapped, ..self }
     }
 
-    /// Says whether a request with these headers is answered.
+    /// Says whether a request of this method, with these headers, is answered.
     ///
     /// # Errors
     /// [`Refusal`], if it isn't.
-    pub fn check(&self, headers: &HeaderMap) -> Result<(), Refusal> {
+    pub fn check(&self, method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok()).filter(|_| hosts.next().is_none());
         // A Host names no user: what comes before an `@` would hide the name.
@@ -79,7 +78,7 @@ impl Guard {
         };
         let has_origin = headers.contains_key(ORIGIN);
         match origins.all(|origin| origin.to_str().is_ok_and(is_allowed))
-            && (has_origin || self.is_of_no_other_page(headers))
+            && (has_origin || self.is_of_no_other_page(method, headers))
         {
             true => Ok(()),
             false => Err(Refusal::Origin),
@@ -87,9 +86,10 @@ impl Guard {
     }
 
     /// True if a request without an `Origin` isn't another page's.
-    fn is_of_no_other_page(&self, headers: &HeaderMap) -> bool {
+    fn is_of_no_other_page(&self, method: &Method, headers: &HeaderMap) -> bool {
         let is = |name: HeaderName, value: &str| headers.get(name).map(HeaderValue::as_bytes) == Some(value.as_bytes());
-        let follows_link = || is(SEC_FETCH_MODE, "navigate") && is(SEC_FETCH_DEST, "document");
+        // A form of another page navigates, too, and changes something.
+        let follows_link = || method.is_safe() && is(SEC_FETCH_MODE, "navigate") && is(SEC_FETCH_DEST, "document");
         let sites = headers.get_all(SEC_FETCH_SITE).iter();
         sites.map(HeaderValue::as_bytes).all(|site| site == b"same-origin" || site == b"none")
             || follows_link()

@@ -130,7 +130,7 @@ impl Local {
 
     async fn answer(mut self, request: hyper::Request<Incoming>) -> Result<Response, Infallible> {
         let Front { guard, gate, pages } = &*self.front;
-        if let Some(Err(refusal)) = guard.as_ref().map(|guard| guard.check(request.headers())) {
+        if let Some(Err(refusal)) = guard.as_ref().map(|guard| guard.check(request.method(), request.headers())) {
             return Ok(Problem::new(Kind::Forbidden, refusal.to_string()).into_response());
         }
         let mut request: Request = request.map(Body::new);
