@@ -90,7 +90,7 @@ fn revisions_that_go_as_well_are_the_streams_work_even_without_children() {
     fixture.place_all();
     let done = delete(&fixture, "a", Children::Restrict, true).1.unwrap();
     assert!(matches!(done, Outcome::Deleting { .. }));
-    assert_eq!(DeletionMark::read(&fixture.base("a").unwrap()).unwrap().mode, DeletionMode::Detach);
+    assert_eq!(DeletionMark::read(&fixture.base("a").unwrap()).unwrap().mode, DeletionMode::Adopt);
 }
 
 #[test]

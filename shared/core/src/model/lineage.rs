@@ -16,8 +16,8 @@ const ROWS_PENDING: &str = "rows_pending";
 const RESTARTED: &str = "restarted";
 pub(super) const EARLIER: &str = "earlier";
 
-/// Most earlier lives that a lineage names. It is a choice: an id that comes back so often, while a record of the stream
-/// waits, has no more.
+/// Most earlier lives that a lineage names. It is a choice: no id comes back so often while one record of the stream
+/// waits.
 const EARLIER_LIVES_MAX: usize = 8;
 
 /// Where a node is in its tree. Together with the schema it names every row of the node.
@@ -58,8 +58,8 @@ pub struct Lineage {
     pub placement: Placement,
     /// The life of the node: that of its base record, or a name that the handler has given it.
     pub born: Option<String>,
-    /// The lives that this id had before, the oldest first. A child that was put under one of them is a child of the node
-    /// as well.
+    /// The lives that this id had before, the oldest first. A child that was put under one of them is a child of the
+    /// node as well.
     pub earlier: Vec<String>,
     /// Rows of earlier placements that may still exist.
     pub stale_rows: Vec<ItemKey>,

@@ -185,9 +185,10 @@ impl Witness {
         }
     }
 
-    /// The first tree has settled, whoever wrote it.
+    /// The first tree has settled, whoever wrote it. What it has without a parent counts as another client's.
     pub(super) fn begins(&mut self) {
-        self.foreign.clear();
+        let is_orphan = |node: &Node| node.parent().is_some_and(|parent| !self.nodes.contains_key(parent));
+        self.foreign = self.nodes.iter().filter(|(_, node)| is_orphan(node)).map(|(id, _)| id.clone()).collect();
     }
 
     /// The record of a change of this item is lost: nothing shows any more that another client has put a node where it
@@ -599,8 +600,8 @@ impl Witness {
         node.mark().is_none() && !seen && !shown
     }
 
-    /// Returns the marks of the life that a node was put under, and, where that life had an heir, of the heir's. What was
-    /// put under an earlier life is adopted, if the last one is deleted with its children.
+    /// Returns the marks of the life that a node was put under, and, where that life had an heir, of the heir's. What
+    /// was put under an earlier life is adopted, if the last one is deleted with its children.
     fn reasons_of_ended(&self, parent: &str, born: Option<String>) -> BTreeSet<Mark> {
         let mut reasons = BTreeSet::new();
         if born.is_some() {
@@ -706,8 +707,8 @@ impl Witness {
         wrong
     }
 
-    /// The nodes that are in no list: the API or an operation has put each under a parent that isn't there any more, and
-    /// no other client has written either of them.
+    /// The nodes that are in no list: the API or an operation has put each under a parent that isn't there any more,
+    /// and no other client has written either of them.
     fn out_of_sight(&self) -> impl Iterator<Item = String> {
         self.nodes.iter().filter(|_| !self.is_forgetful).filter_map(|(id, node)| {
             let parent = node.parent().filter(|parent| !self.nodes.contains_key(*parent))?;
