@@ -100,7 +100,7 @@ def operation(call: Schema) -> tuple[str, str, str, str]:
     content = next(iter(body["content"].items())) if body else None
     needed = [one for one in query if one.get("required")]
     wanted = [one for one in query if not one.get("required")]
-    line = f'    "{id}": Operation("{call["method"]}", "{call["path"]}", {"Idempotency-Key" in has}, {"written" in has}, {content and content[0]!r}),'
+    line = f'    "{id}": Operation("{call["method"]}", "{call["path"]}", {"Idempotency-Key" in has}, {"written" in has}, {"consistent" in has}, {content and content[0]!r}),'
 
     type_name = "".join(map(str.title, id.split("_"))) + "Parameters"
     lines = [f"class {type_name}(CallOptions, total=False):", docstring(f"What can be said with `{id}`.")]

@@ -39,8 +39,8 @@ for (const call of calls.filter(call => !LEFT_OUT.has(call.operationId))) {
   const content = requestBody && Object.keys(requestBody.content)[0];
   const body = answer(call);
   const listed = body && (body.startsWith("Page_") || body === "NodesBody");
-  table.push(`  ${id}: { method: "${method}", path: "${path}", takesKey: ${has("Idempotency-Key")}, takesWritten: ${has("written")}`
-    + `${content ? `, content: "${content}"` : ""} },`);
+  table.push(`  ${id}: { method: "${method}", path: "${path}", takesKey: ${has("Idempotency-Key")}, takesWritten: ${has("written")}, `
+    + `takesConsistent: ${has("consistent")}${content ? `, content: "${content}"` : ""} },`);
   const given = [
     ...inPath.map(({ name, schema }) => `${name}: ${schema.type === "integer" ? "number" : "string"}`),
     ...(requestBody ? [requestBody.required ? `body: Body<"${id}">` : `body: Body<"${id}"> = {}`] : []),

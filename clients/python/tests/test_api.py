@@ -2,24 +2,31 @@
 answers."""
 
 import asyncio
+import base64
 import fcntl
+import json
 import os
 import pickle
 import re
 import resource
+import shlex
 import socket
+import subprocess
 import threading
 import time
 import unittest
 import uuid
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from dataclasses import replace
 from decimal import Decimal
 from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from urllib.parse import urlsplit
+from unittest.mock import patch
+from urllib.parse import parse_qs, urlsplit
 
 from sapwood_client import (
     Answer, AsyncSapwood, InvalidKey, NoAnswer, OutcomeUnknown, Problem, Request, Response, Sapwood, Session, TookTooLong, Transport, in_path, problem_of,
@@ -180,19 +187,62 @@ class Api(unittest.TestCase):
             session.create_node({"id": f"{id}-{position:02}", "parent": id})
             if position % 6 == 0:
                 self.assertEqual(len(list(session.list_children(id, limit=5))), position + 1)
+                self.assertEqual(session.written, [])
         session.batch({"operations": [{"put": {"id": f"{id}-b{position:02}", "parent": id}} for position in range(25)]})
         session.patch_node(f"{id}-00", {"parent": f"{id}-01", "revision": {"topic": "T", "attributes": {}}})
-        self.assertGreater(len(session.written), 25)
+        self.assertEqual(len(session.written), 27)
         other = self.api.session()
         other.must_show(*session.written)
         for reader in (session, other):
             self.assertEqual(reader.count(id), 50)
+            self.assertEqual(reader.written, [])
             self.assertEqual(reader.get_latest(f"{id}-00", "T").body["version"], 1)
             self.assertEqual([node["id"] for node in reader.list_children(f"{id}-01")], [f"{id}-00"])
-            self.assertLessEqual(len(reader.written), 10)
         session.done(session.delete_node(id, children="delete"))
         with self.assertRaises(problems.NotFound):
             list(session.list_children(id))
+
+    def test_a_session_writes_to_what_it_lists(self) -> None:
+        id, session = prefixed(), self.api.session()
+        session.batch({"operations": [{"put": {"id": f"{id}{end}", "parent": id if end else None}} for end in ("", "-0", "-1", "-2", "-3")]})
+        for child in session.list_children(id, limit=1):
+            session.patch_node(child["id"], {"attributes": {"seen": True}})
+        self.assertEqual([child["attributes"] for child in session.list_children(id)], [{"seen": True}] * 4)
+
+    def test_threads_may_share_a_session(self) -> None:
+        id, session = prefixed(), self.api.session()
+        session.create_node({"id": id})
+
+        def story(number: int) -> bool:
+            made = [f"{id}-{number}-{position}" for position in range(5)]
+            return all(session.create_node({"id": one, "parent": id}) and one in {child["id"] for child in session.list_children(id)} for one in made)
+
+        with ThreadPoolExecutor(6) as threads:
+            self.assertEqual(list(threads.map(story, range(6))), [True] * 6)
+
+    def test_a_session_deletes_no_parent_of_what_it_has_created(self) -> None:
+        session = self.api.session()
+        for _ in range(20 if OPERATIONS["delete_node"].takes_written else 0):
+            parent = session.create_node({}).body["id"]
+            child = session.create_node({"parent": parent}).body["id"]
+            with self.assertRaises(problems.HasChildren):
+                session.delete_node(parent)
+            session.delete_node(child)
+            self.assertEqual(session.delete_node(parent).status, 204)
+
+    def test_what_a_session_has_shown_costs_nothing_more(self) -> None:
+        """Counted between an API of its own and the table."""
+        with Table() as table, table.api() as url:
+            session, id = Sapwood(url).session(), prefixed()
+            self.addCleanup(session.close)
+            session.create_node({"id": id})
+            for position in range(10):
+                session.create_node({"id": f"{id}-{position}", "parent": id})
+            for cost in ("tokens", "none"):
+                table.asked.clear()
+                self.assertEqual(len(list(session.list_children(id))), 10)
+                self.assertEqual(len(table.asked) == 1, cost == "none", table.asked)
+            self.assertEqual(table.asked, [("Query", 1)])
 
     def test_what_a_write_has_begun_is_waited_for(self) -> None:
         id = prefixed()
@@ -328,6 +378,57 @@ def noting(asked: list[str]) -> Transport:
         return connections(request, timeout)
 
     return sent
+
+
+class Table(ThreadingHTTPServer):
+    """Hands requests to the stack's table (SAPWOOD_DYNAMODB) on, and notes what they ask and how many units they take."""
+
+    daemon_threads = True
+
+    def __init__(self) -> None:
+        super().__init__(("127.0.0.1", 0), TableHandler)
+        self.asked = list[tuple[str, float]]()
+        threading.Thread(target=self.serve_forever, args=(0.01,), daemon=True).start()
+
+    @contextmanager
+    def api(self) -> Iterator[str]:
+        """An API on this table, whose stream handler is that of the stack. SAPWOOD_DEV is the stack's command."""
+        asked = "--http", "127.0.0.1:0", "--no-handler", "--end-with-input", "--json", "--endpoint", f"http://127.0.0.1:{self.server_address[1]}"
+        command = [*shlex.split(os.environ["SAPWOOD_DEV"]), *asked]
+        with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) as process:
+            assert process.stdout
+            yield json.loads(process.stdout.readline())["http"]
+
+    def __exit__(self, *_: object) -> None:
+        self.shutdown()
+        self.server_close()
+
+
+class TableHandler(BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+    server: Table
+
+    def do_POST(self) -> None:
+        body = self.rfile.read(int(self.headers["content-length"]))
+        host = urlsplit(os.environ["SAPWOOD_DYNAMODB"]).netloc
+        upstream = HTTPConnection(host)
+        upstream.request("POST", self.path, body, {name.lower(): value for name, value in self.headers.items()} | {"host": host})
+        answer = upstream.getresponse()
+        text = answer.read()
+        upstream.close()
+        consumed = json.loads(text).get("ConsumedCapacity") or {}
+        tables = consumed if isinstance(consumed, list) else [consumed]
+        self.server.asked.append((self.headers["x-amz-target"].rpartition(".")[2], sum(table.get("CapacityUnits", 0) for table in tables)))
+        self.send_response(answer.status)
+        for name, value in answer.getheaders():
+            if name.lower() not in ("content-length", "connection", "date"):
+                self.send_header(name, value)
+        self.send_header("content-length", str(len(text)))
+        self.end_headers()
+        self.wfile.write(text)
+
+    def log_message(self, *_: Any) -> None:
+        pass
 
 
 class Proxy(ThreadingHTTPServer):
@@ -479,6 +580,10 @@ class LostAnswers(unittest.TestCase):
         # Nobody is there, so nothing was done.
         with Proxy() as proxy:
             gone = self.through(proxy, attempts=2)
+        with self.assertRaises(NoAnswer) as nobody:
+            list(gone.get_nodes(["secret"]))
+        self.assertRegex(str(nobody.exception), rf"no answer to GET {proxy.url}/nodes: .*refused")
+        self.assertNotIn("secret", str(nobody.exception))
         with self.assertRaises(NoAnswer):
             gone.create_node({})
 
@@ -512,8 +617,10 @@ class LostAnswers(unittest.TestCase):
     def test_answers_of_others_and_of_later_versions_are_understood(self) -> None:
         kind = {"content-type": "application/problem+json"}
         html = 200, {"content-type": "text/html"}, b"<html>"
+        json = {"content-type": "application/json"}
+        unread = (200, json, b""), (201, json, b""), (200, json, b'{"id": "cut o'), (200, json, b'{"id": {"$number": "no digits"}}')
         foreign = 502, kind, b'{"type": "https://example.org/problem"}'
-        for order in (problem(500, "of-a-later-version"), foreign, (503, kind, b"no JSON"), html):
+        for order in (problem(500, "of-a-later-version"), foreign, (503, kind, b"no JSON"), html, *unread):
             with self.subTest(order=order):
                 with Proxy(order) as proxy:
                     self.assertEqual(self.through(proxy).create_node({"parent": self.node}).status, 201)
@@ -548,6 +655,135 @@ class LostAnswers(unittest.TestCase):
         with Proxy("drop") as proxy:
             self.through(proxy, headers=signed).create_node({"parent": self.node})
         self.assertEqual(asked, [("POST", "/nodes", values.dumps({"parent": self.node}))] * 2)
+
+
+def token(**derived: Any) -> str:
+    return base64.urlsafe_b64encode(json.dumps(derived).encode()).decode().rstrip("=")
+
+
+class Tokens(unittest.TestCase):
+    """What a session sends, and when it forgets tokens. `answers` are those of its next requests; later ones are 200."""
+
+    def setUp(self) -> None:
+        self.asked = list[tuple[str, str, dict[str, list[str]]]]()
+        self.answers = list[Callable[[], Response] | Response]()
+        api = Sapwood("http://x", transport=self.sent, attempts=2)
+        api._sender.sleep = lambda seconds: None
+        self.session = api.session()
+
+    def sent(self, request: Request, timeout: float) -> Response:
+        url = urlsplit(request.url)
+        self.asked.append((request.method, url.path, parse_qs(url.query)))
+        answer = self.answers.pop(0) if self.answers else Response(200, "", {}, b'{"items": []}')
+        return answer() if callable(answer) else answer
+
+    def wrote(self, *tokens: str) -> None:
+        for one in tokens:
+            self.answers.append(Response(201, "", {"sapwood-written": one}, b"{}"))
+            self.session.create_node({})
+        self.asked.clear()
+
+    def reads(self) -> list[tuple[list[str], list[str] | None]]:
+        """The tokens, and whether it is strong, of each request that a read makes."""
+        self.asked.clear()
+        list(self.session.list_roots())
+        return [(query.get("written", []), query.get("consistent")) for _, _, query in self.asked]
+
+    def test_tokens_go_once_a_read_has_shown_them(self) -> None:
+        self.wrote(a := token(node="a"), b := token(node="b"), a)
+        self.assertEqual(self.session.written, [b, a])
+        self.assertEqual(self.reads(), [([b, a], ["true"])])
+        self.assertEqual((self.session.written, self.reads()), ([], [([], ["true"])]))
+
+    def test_what_was_refused_or_not_answered_has_shown_nothing(self) -> None:
+        def lost() -> Response:
+            raise ConnectionResetError
+
+        self.wrote(a := token(node="a"))
+        for failed in (problem(409, "not-yet-placed", **{"retry-after": "1"}), problem(404, "not-found"), lost, (200, {}, b"<html>")):
+            answer = failed if callable(failed) else Response(failed[0], "", failed[1], failed[2])
+            self.answers += [answer, answer]
+            with self.assertRaises(problems.SapwoodError):
+                self.reads()
+            self.answers.clear()
+            self.assertEqual(self.session.written, [a])
+        self.assertEqual(self.reads(), [([a], ["true"])])
+
+    def test_what_is_written_during_a_read_stays(self) -> None:
+        self.wrote(a := token(node="a"), b := token(node="b"))
+
+        def meanwhile() -> Response:
+            self.session.must_show(a, token(node="c"))
+            return Response(200, "", {}, b'{"items": []}')
+
+        self.answers.append(meanwhile)
+        self.assertEqual(self.reads(), [([a, b], ["true"])])
+        self.assertEqual(self.session.written, [a, token(node="c")])
+
+    def test_there_is_one_token_for_a_node_a_topic_and_an_operation(self) -> None:
+        second, third = token(copy=["a", "T", 2]), token(copy=["a", "T", 3])
+        self.wrote(third, second, token(copy=["a", "U", 1]), token(copy=["b", "T", 1]), token(node="é"), "of a later version", token(node="d"))
+        self.assertEqual(len(self.session.written), 6)
+        self.assertEqual(self.session.written[0], third)
+        # That of an operation is about its node, too, but not the other way round.
+        self.wrote(operation := token(operation=["o", "é"]))
+        self.assertEqual((token(node="é") in self.session.written, operation in self.session.written), (False, True))
+        self.wrote(token(node="é"), token(operation=["o2", "é"]))
+        self.assertEqual(len(self.session.written), 7)
+
+    def test_no_token_is_lost_where_there_are_more_than_a_read_takes(self) -> None:
+        tokens = [token(node=f"{number}") for number in range(25)]
+        self.wrote(*tokens)
+        refused = problem(409, "not-yet-placed")
+        self.answers += [Response(200, "", {}, b'{"items": []}'), Response(refused[0], "", refused[1], refused[2])]
+        with self.assertRaises(problems.NotYetPlaced):
+            self.reads()
+        self.assertEqual(self.session.written, tokens[10:])
+        self.assertEqual([written for written, _ in self.reads()], [tokens[10:20], tokens[20:]])
+        self.assertEqual([path for _, path, _ in self.asked], ["/nodes", "/roots"])
+        # A URL has room for fewer long ones.
+        tokens = [token(node=f"{number}" * 1_000) for number in range(10)]
+        self.wrote(*tokens)
+        self.assertEqual([written for written, _ in self.reads()], [tokens[:4], tokens[4:8], tokens[8:]])
+
+    def test_all_pages_of_a_list_are_strong(self) -> None:
+        """A cursor is for reads of one strength."""
+        self.answers += [Response(200, "", {}, b'{"items": [], "cursor": "c"}')]
+        pages = self.session.list_roots().pages()
+        next(pages)
+        self.session.must_show(token(node="a"))
+        list(pages)
+        self.assertEqual([query.get("consistent") for _, _, query in self.asked], [["true"]] * 2)
+        self.assertEqual([query.get("written") for _, _, query in self.asked], [None, [token(node="a")]])
+
+    def test_a_deletion_has_tokens_the_same_in_each_attempt(self) -> None:
+        takes = OPERATIONS["delete_node"]._replace(takes_written=True)
+        with patch.dict(OPERATIONS, delete_node=takes):
+            self.wrote(a := token(node="a"))
+            unknown, has_children = problem(503, "outcome-unknown"), problem(409, "has-children")
+
+            def meanwhile() -> Response:
+                self.session.must_show(token(node="b"))
+                return Response(unknown[0], "", unknown[1], unknown[2])
+
+            self.answers += [meanwhile, meanwhile, Response(has_children[0], "", has_children[1], has_children[2])]
+            with self.assertRaises(OutcomeUnknown):
+                self.session.delete_node("d")
+            self.assertEqual(self.asked, [("DELETE", "/nodes/d", {"written": [a]})] * 2)
+            with self.assertRaises(problems.HasChildren):
+                self.session.delete_node("d")
+            self.assertEqual(self.session.written, [a, token(node="b")])
+            # One that was answered has shown them, and has a token of its own.
+            self.answers.append(Response(204, "", {"sapwood-written": token(node="d")}, b""))
+            self.session.delete_node("d")
+            self.assertEqual(self.asked[-1][2], {"written": [a, token(node="b")]})
+            self.assertEqual(self.session.written, [token(node="d")])
+            # With a key of the caller's, who may send it again from a session without these tokens, they are shown before.
+            self.asked.clear()
+            self.session.delete_node("e", idempotency_key="key")
+            self.assertEqual(self.asked, [("GET", "/nodes", {"ids": ["-"], "written": [token(node="d")]}), ("DELETE", "/nodes/e", {})])
+        for name, operation in OPERATIONS.items():
+            self.assertTrue(operation.takes_written or name == "get_totals" or not operation.takes_consistent, name)
 
 
 class Document(unittest.TestCase):

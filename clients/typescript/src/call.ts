@@ -15,6 +15,8 @@ export interface Operation {
   takesKey: boolean;
   /** True if the call can wait for what was written (`written`). */
   takesWritten: boolean;
+  /** True if the call is a read that can be strong (`consistent`). */
+  takesConsistent: boolean;
   /** The media type of its body. */
   content?: string;
 }
@@ -48,7 +50,7 @@ export interface Answer<Body> {
   status: number;
   /** The entity tag of what was read or written, for `ifMatch`. */
   etag?: string;
-  /** The token of a write: a read with it (`written`) shows the write. */
+  /** The token of a write: a call with it (`written`) shows the write. */
   written?: string;
   /** Where to find what was made, or how far a move or an operation is. */
   location?: string;
@@ -183,6 +185,8 @@ async function attempted<Body>(
   sender: Sender, operation: Operation, url: string, content: string | undefined, options: CallOptions, key: string | undefined): Promise<Found<Body>> {
   let response: Response, text: string;
   const headers = headersOf(await sender.headers(), operation, content, options, key);
+  // Without the query, which may have tokens, and without a password.
+  const place = url.replace(/\?.*/s, "").replace(/\/\/[^/]*@/, "//"), asked = `${operation.method} ${place}`;
   const late = AbortSignal.timeout(sender.timeout);
   const signal = options.signal ? AbortSignal.any([options.signal, late]) : late;
   try {
@@ -190,15 +194,15 @@ async function attempted<Body>(
     text = await response.text();
   } catch (cause) {
     options.signal?.throwIfAborted();
-    const reason = cause instanceof Error ? cause.message : String(cause);
-    const error = new NoAnswer(`no answer to ${operation.method} ${pathOf(url)}: ${reason}`, { cause });
+    const error = new NoAnswer(`no answer to ${asked}: ${reasonOf(cause).replaceAll(url, place)}`, { cause });
     return isNeverSent(cause) ? { error, retryAfter: 0, mayBeDone: false } : { error, mayBeDone: true };
   }
   const location = response.headers.get("location") ?? undefined;
   if (response.ok || response.status === 304) {
     const read = parsed(text);
-    if (read === undefined && text !== "") {
-      return { error: new NoAnswer(`the answer to ${operation.method} ${pathOf(url)} isn't JSON: ${text.slice(0, 100)}`), mayBeDone: true };
+    // An answer of 202 or 204 may have no body.
+    if (read === undefined && (text !== "" || response.status < 202)) {
+      return { error: new NoAnswer(`the answer to ${asked} isn't JSON: ${text.slice(0, 100) || "it is empty"}`), mayBeDone: true };
     }
     return { answer: answerOf<Body>(response, read, location) };
   }
@@ -271,6 +275,14 @@ function parsed(text: string): unknown {
 function messageOf(body: unknown): string | undefined {
   const message = typeof body === "object" && body !== null && "message" in body ? body.message : undefined;
   return typeof message === "string" ? message : undefined;
+}
+
+/** Why a request has failed: Node's `fetch` says no more than that it has, and keeps why in its cause. */
+function reasonOf(failure: unknown): string {
+  if (!(failure instanceof Error)) return String(failure);
+  const { message, cause, code, errors } = failure as Error & { code?: unknown; errors?: unknown[] };
+  const own = [message, typeof code === "string" && !message.includes(code) && code].filter(Boolean).join(" ");
+  return [own, ...(errors ?? (cause === undefined ? [] : [cause])).map(reasonOf)].filter(Boolean).join(": ");
 }
 
 /** True if there was no connection to send the request on, as Node tells it. */

@@ -28,7 +28,7 @@ export interface WaitOptions {
 /** What was waited for has taken too long. It goes on. */
 export class TookTooLong extends SapwoodError {}
 
-/** Most tokens of a read, and most characters of them in a URL: API Gateway takes 10 KB of URL and headers. */
+/** Most tokens of a call, and most characters of them in a URL: API Gateway takes 10 KB of URL and headers. */
 const TOKENS_MAX = 10;
 const TOKEN_CHARACTERS_MAX = 6_000;
 
@@ -135,59 +135,104 @@ export class Sapwood extends Operations {
 type Appended = { revision?: Schemas["AppendedBody"] };
 type Written = (Appended & { results?: (Schemas["BatchResult"] & { body?: Appended })[] }) | undefined;
 
+/** A token, what it is about, and of a topic's copy the version. Each write has an object of its own, even if its token is the same. */
+interface Kept {
+  token: string;
+  about: string;
+  version: number;
+}
+
 /**
- * A client that keeps the tokens of its writes, and hands them on with its reads. All writes of one node have one token.
+ * A client whose reads show what it has written.
  *
- * A read takes ten tokens. Where there are more, the session first has the oldest ones waited for, in reads of their own, and then forgets
- * them: reads with a token are strong, so they can't fall back behind what a read has shown.
+ * It keeps the tokens of its writes until a call has shown them, at most one for each node, topic and operation. A call takes ten tokens; where
+ * there are more, the oldest ones are waited for first, in reads of their own. All its reads are strong, so that none falls back behind what
+ * another one has shown.
  */
 export class Session extends Sapwood {
-  private readonly tokens = new Set<string>();
+  /** By what they are about, the newest at the end. */
+  private readonly tokens = new Map<string, Kept>();
 
   constructor(url: string, sender: Sender, private readonly wait: number) {
     super(url);
     Object.assign(this.sender, sender);
   }
 
-  /** The tokens that reads are sent with. Hand them to another session, or with a link. */
+  /** The tokens that no call has shown yet. Hand them to another session. */
   get written(): string[] {
-    return [...this.tokens];
+    return Array.from(this.tokens.values(), ({ token }) => token);
   }
 
   /** Takes tokens of somebody else's writes. */
   mustShow(...tokens: (string | undefined)[]): void {
     for (const token of tokens) {
-      // The newest are at the end.
-      if (token !== undefined) this.tokens.delete(token);
-      if (token !== undefined) this.tokens.add(token);
+      if (token === undefined) continue;
+      const { about, version, node } = read(token);
+      // The rows of its node are part of what an operation's token is about.
+      if (node !== undefined) this.tokens.delete(node);
+      const known = this.tokens.get(about);
+      this.tokens.delete(about);
+      // What shows the highest version of a topic shows all.
+      this.tokens.set(about, known !== undefined && known.version > version ? { ...known } : { token, about, version });
     }
   }
 
   protected override async call<Body>(
-    name: OperationName, path: Record<string, string | number>, query: object, body: unknown, options: CallOptions): Promise<Answer<Body>> {
-    if (!OPERATIONS[name].takesWritten || this.tokens.size === 0 || "written" in query) {
-      const answer = await super.call<Body>(name, path, query, body, options);
-      if (OPERATIONS[name].method !== "GET") {
-        const made = answer.body as Written;
-        this.mustShow(answer.written, made?.revision?.written);
-        for (const result of made?.results ?? []) this.mustShow(result.written, result.body?.revision?.written);
-      }
-      return answer;
-    }
+    name: OperationName, path: Record<string, string | number>, query: { written?: string[] }, body: unknown, options: CallOptions): Promise<Answer<Body>> {
+    const { method, takesWritten, takesConsistent } = OPERATIONS[name];
+    const asked = takesConsistent ? { ...query, consistent: true } : query;
+    const parts = takesWritten && query.written === undefined ? inParts([...this.tokens.values()]) : [];
+    // Whoever sends a key of their own again may have other tokens, and a key is for one request.
+    const sent = options.idempotencyKey ? undefined : parts.pop();
     const wait = options.wait ?? this.wait;
-    let newest = fitting([...this.tokens].reverse());
-    while (newest.length < this.tokens.size) {
-      const oldest = fitting([...this.tokens].slice(0, this.tokens.size - newest.length));
-      await super.call("get_nodes", {}, { ids: ["-"], written: oldest }, undefined, { wait, signal: options.signal });
-      for (const token of oldest) this.tokens.delete(token);
-      newest = fitting([...this.tokens].reverse());
+    for (const part of parts) {
+      await super.call("get_nodes", {}, { ids: ["-"], written: part.map(({ token }) => token) }, undefined, { wait, signal: options.signal });
+      this.forget(part);
     }
-    return super.call<Body>(name, path, { ...query, written: newest }, body, { ...options, wait });
+    const answer = sent === undefined
+      ? await super.call<Body>(name, path, asked, body, options)
+      : await super.call<Body>(name, path, { ...asked, written: sent.map(({ token }) => token) }, body, { ...options, wait });
+    this.forget(sent ?? []);
+    if (method !== "GET") {
+      const made = answer.body as Written;
+      this.mustShow(answer.written, made?.revision?.written);
+      for (const result of made?.results ?? []) this.mustShow(result.written, result.body?.revision?.written);
+    }
+    return answer;
+  }
+
+  private forget(tokens: Kept[]): void {
+    // Another write of the same may have come meanwhile.
+    for (const kept of tokens) if (this.tokens.get(kept.about) === kept) this.tokens.delete(kept.about);
   }
 }
 
-/** As many of these tokens as a URL has room for. */
-function fitting(tokens: string[]): string[] {
-  let characters = 0;
-  return tokens.slice(0, TOKENS_MAX).filter((token, position) => (characters += token.length) <= TOKEN_CHARACTERS_MAX || position === 0);
+/** What a token is about: the rows of a node, the copy of a topic's newest revision, or an operation and the rows of its `node`. */
+function read(token: string): { about: string; version: number; node?: string } {
+  const about = (...parts: unknown[]) => JSON.stringify(parts);
+  try {
+    const derived = JSON.parse(atob(token.replaceAll("-", "+").replaceAll("_", "/"))) as Record<string, unknown>;
+    const { node, copy, operation } = derived;
+    if (typeof node === "string") return { about: about("node", node), version: 0 };
+    if (Array.isArray(copy)) return { about: about("copy", copy[0], copy[1]), version: Number(copy[2]) };
+    if (Array.isArray(operation)) return { about: about("operation", ...operation), version: 0, node: about("node", operation[1]) };
+  } catch {
+    // A later version of the API may make others.
+  }
+  return { about: token, version: 0 };
+}
+
+/** These tokens, as many in each part as a call takes and a URL has room for. */
+function inParts(tokens: Kept[]): Kept[][] {
+  const parts: Kept[][] = [];
+  let part: Kept[] = [], characters = Infinity;
+  for (const kept of tokens) {
+    characters += kept.token.length;
+    if (characters > TOKEN_CHARACTERS_MAX || part.length === TOKENS_MAX) {
+      parts.push(part = []);
+      characters = kept.token.length;
+    }
+    part.push(kept);
+  }
+  return parts;
 }

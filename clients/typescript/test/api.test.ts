@@ -143,21 +143,176 @@ test("a session reads what it has written: more writes than a read takes tokens,
   await session.createNode({ id });
   for (let position = 0; position < 25; position++) {
     await session.createNode({ id: `${id}-${position}`, parent: id });
-    if (position % 6 === 0) assert.equal((await session.listChildren(id, { limit: 5 }).all()).length, position + 1);
+    if (position % 6 === 0) {
+      assert.equal((await session.listChildren(id, { limit: 5 }).all()).length, position + 1);
+      assert.deepEqual(session.written, []);
+    }
   }
   await session.batch({ operations: Array.from({ length: 25 }, (_, position) => ({ put: { id: `${id}-b${position}`, parent: id } })) });
   await session.patchNode(`${id}-0`, { parent: `${id}-1`, revision: { topic: "T", attributes: {} } });
-  assert.ok(session.written.length > 25);
+  assert.equal(session.written.length, 27);
   const other = api.session();
   other.mustShow(...session.written);
   for (const reader of [session, other]) {
     assert.equal(await reader.count(id), 50);
+    assert.deepEqual(reader.written, []);
     assert.equal((await reader.getLatest(`${id}-0`, "T")).body.version, 1);
     assert.deepEqual(ids(await reader.listChildren(`${id}-1`).all()), [`${id}-0`]);
-    assert.ok(reader.written.length <= 10);
   }
   await session.done(await session.deleteNode(id, { children: "delete" }));
   await assert.rejects(session.listChildren(id).all(), problems.NotFound);
+});
+
+test("a session writes to what it lists, several writes at once", async () => {
+  const [id, session] = [prefixed(), api.session()];
+  await session.createNode({ id });
+  const shown = Array.from({ length: 20 }, async (_, position) => {
+    await session.createNode({ id: `${id}-${position}`, parent: id });
+    return ids(await session.listChildren(id).all()).includes(`${id}-${position}`);
+  });
+  assert.ok((await Promise.all(shown)).every(Boolean));
+  for await (const child of session.listChildren(id, { limit: 1 })) await session.patchNode(child.id, { attributes: { seen: true } });
+  assert.ok((await session.listChildren(id).all()).every(({ attributes }) => attributes["seen"]));
+});
+
+test("a session deletes no parent of what it has created", async () => {
+  const session = api.session();
+  for (let round = 0; round < (OPERATIONS.delete_node.takesWritten ? 20 : 0); round++) {
+    const { id } = (await session.createNode({})).body;
+    const child = (await session.createNode({ parent: id })).body;
+    await assert.rejects(session.deleteNode(id), problems.HasChildren);
+    await session.deleteNode(child.id);
+    assert.equal((await session.deleteNode(id)).status, 204);
+  }
+});
+
+const token = (derived: Record<string, unknown>) => Buffer.from(JSON.stringify(derived)).toString("base64url");
+const of = (node: string) => token({ node });
+
+/** A session whose next requests have these answers; later ones have 200. It keeps what it has asked. */
+class Scripted {
+  asked: { method: string; path: string; written: string[]; consistent: string | null }[] = [];
+  answers: (() => Response)[] = [];
+  readonly session = new Sapwood("http://x", {
+    attempts: 2,
+    fetch: async (input, init) => {
+      const { pathname: path, searchParams } = new URL(String(input));
+      this.asked.push({ method: init!.method!, path, written: searchParams.getAll("written"), consistent: searchParams.get("consistent") });
+      return (this.answers.shift() ?? (() => new Response('{"items": []}')))();
+    },
+  }).session();
+
+  async wrote(...tokens: string[]): Promise<void> {
+    for (const one of tokens) {
+      this.answers.push(() => new Response("{}", { status: 201, headers: { "sapwood-written": one } }));
+      await this.session.createNode({});
+    }
+    this.asked = [];
+  }
+
+  /** The tokens, and whether it is strong, of each request that a read makes. */
+  async reads(): Promise<[string[], string | null][]> {
+    this.asked = [];
+    await this.session.listRoots().all();
+    return this.asked.map(({ written, consistent }) => [written, consistent]);
+  }
+}
+
+const refused = (status: number, slug: string) => () => {
+  const body = { type: `urn:sapwood:problem:${slug}`, title: "T", status, detail: "D" };
+  return new Response(JSON.stringify(body), { status, headers: { "content-type": "application/problem+json" } });
+};
+
+test("tokens go once a read has shown them, and stay after one that was refused or not answered", async () => {
+  const scripted = new Scripted();
+  const [a, b] = [of("a"), of("b")];
+  await scripted.wrote(a, b, a);
+  const lost = () => { throw new TypeError("fetch failed"); };
+  for (const failed of [refused(409, "not-yet-placed"), refused(404, "not-found"), lost, () => new Response("<html>")]) {
+    scripted.answers = [failed, failed];
+    await assert.rejects(scripted.reads());
+    scripted.answers = [];
+    assert.deepEqual(scripted.session.written, [b, a]);
+  }
+  assert.deepEqual(await scripted.reads(), [[[b, a], "true"]]);
+  assert.deepEqual([scripted.session.written, await scripted.reads()], [[], [[[], "true"]]]);
+});
+
+test("what is written during a read stays", async () => {
+  const scripted = new Scripted();
+  await scripted.wrote(of("a"), of("b"));
+  scripted.answers.push(() => {
+    scripted.session.mustShow(of("a"), of("c"));
+    return new Response('{"items": []}');
+  });
+  assert.deepEqual(await scripted.reads(), [[[of("a"), of("b")], "true"]]);
+  assert.deepEqual(scripted.session.written, [of("a"), of("c")]);
+});
+
+test("there is one token for a node, a topic and an operation", async () => {
+  const { session } = new Scripted();
+  const copy = (...of: unknown[]) => token({ copy: of });
+  session.mustShow(copy("a", "T", 3), copy("a", "T", 2), copy("a", "U", 1), copy("b", "T", 1), of("é"), "of a later version", of("d"), undefined);
+  assert.deepEqual([session.written.length, session.written[0]], [6, copy("a", "T", 3)]);
+  // That of an operation is about its node, too, but not the other way round.
+  const operation = token({ operation: ["o", "é"] });
+  session.mustShow(operation);
+  assert.deepEqual([session.written.includes(of("é")), session.written.includes(operation)], [false, true]);
+  session.mustShow(of("é"), token({ operation: ["o2", "é"] }));
+  assert.equal(session.written.length, 7);
+});
+
+test("no token is lost where there are more than a read takes", async () => {
+  const scripted = new Scripted();
+  const tokens = Array.from({ length: 25 }, (_, number) => of(`${number}`));
+  await scripted.wrote(...tokens);
+  scripted.answers = [() => new Response('{"items": []}'), refused(409, "not-yet-placed")];
+  await assert.rejects(scripted.reads(), problems.NotYetPlaced);
+  assert.deepEqual(scripted.session.written, tokens.slice(10));
+  assert.deepEqual((await scripted.reads()).map(([written]) => written), [tokens.slice(10, 20), tokens.slice(20)]);
+  assert.deepEqual(scripted.asked.map(({ path }) => path), ["/nodes", "/roots"]);
+  // A URL has room for fewer long ones.
+  const long = Array.from({ length: 10 }, (_, number) => of(`${number}`.repeat(1_000)));
+  scripted.session.mustShow(...long);
+  assert.deepEqual((await scripted.reads()).map(([written]) => written), [long.slice(0, 4), long.slice(4, 8), long.slice(8)]);
+});
+
+test("all pages of a list are strong: a cursor is for reads of one strength", async () => {
+  const scripted = new Scripted();
+  scripted.answers.push(() => new Response('{"items": [], "cursor": "c"}'));
+  for await (const _ of scripted.session.listRoots().pages()) if (scripted.asked.length === 1) scripted.session.mustShow(of("a"));
+  assert.deepEqual(scripted.asked.map(({ written, consistent }) => [written, consistent]), [[[], "true"], [[of("a")], "true"]]);
+});
+
+test("a deletion has tokens, the same in each attempt", async () => {
+  const operation = OPERATIONS.delete_node as { takesWritten: boolean };
+  const { takesWritten } = operation;
+  operation.takesWritten = true;
+  try {
+    const scripted = new Scripted();
+    const { session } = scripted;
+    await scripted.wrote(of("a"));
+    const unknown = () => {
+      session.mustShow(of("b"));
+      return refused(503, "outcome-unknown")();
+    };
+    scripted.answers = [unknown, unknown, refused(409, "has-children")];
+    await assert.rejects(session.deleteNode("d"), OutcomeUnknown);
+    const attempt = { method: "DELETE", path: "/nodes/d", written: [of("a")], consistent: null };
+    assert.deepEqual(scripted.asked, [attempt, attempt]);
+    await assert.rejects(session.deleteNode("d"), problems.HasChildren);
+    assert.deepEqual(session.written, [of("a"), of("b")]);
+    // One that was answered has shown them, and has a token of its own.
+    scripted.answers = [() => new Response(null, { status: 204, headers: { "sapwood-written": of("d") } })];
+    await session.deleteNode("d");
+    assert.deepEqual([scripted.asked.at(-1)!.written, session.written], [[of("a"), of("b")], [of("d")]]);
+    // With a key of the caller's, who may send it again from a session without these tokens, they are shown before.
+    scripted.asked = [];
+    await session.deleteNode("e", {}, { idempotencyKey: "key" });
+    assert.deepEqual(scripted.asked.map(({ path, written }) => [path, written]), [["/nodes", [of("d")]], ["/nodes/e", []]]);
+  } finally {
+    operation.takesWritten = takesWritten;
+  }
 });
 
 test("what a write has begun is waited for", async () => {
@@ -378,6 +533,18 @@ test("it gives up", async () => {
   const nobody = new Sapwood(gone.url, { attempts: 2 });
   gone.end();
   await assert.rejects(nobody.createNode({}), NoAnswer);
+  await assert.rejects(nobody.getNodes({ ids: ["secret"] }).all(), (error: unknown) => {
+    assert.ok(error instanceof NoAnswer);
+    assert.match(error.message, new RegExp(`^no answer to GET ${nobody.url}/nodes: fetch failed: connect ECONNREFUSED 127`));
+    return true;
+  });
+  // A name of two addresses: the cause has no message of its own, and is of two errors.
+  const { port } = new URL(nobody.url);
+  await assert.rejects(new Sapwood(`http://localhost:${port}`, { attempts: 1 }).getHealth(), /localhost:\d+\/health: fetch failed: .*ECONNREFUSED/);
+  await assert.rejects(new Sapwood("http://nobody.invalid", { attempts: 1 }).getHealth(), /http:\/\/nobody\.invalid\/health: .*(ENOTFOUND|EAI_AGAIN)/);
+  // A `fetch` whose message has the URL: neither the query nor the password is told.
+  const telling = new Sapwood("http://me:secret@x", { attempts: 1, fetch: async input => { throw new TypeError(`no such URL ${String(input)}`); } });
+  await assert.rejects(telling.getNodes({ ids: ["secret"] }).all(), /^NoAnswer: no answer to GET http:\/\/x\/nodes: no such URL http:\/\/x\/nodes$/);
 });
 
 test("an attempt that may have been done isn't forgotten when a later one is refused", async () => {
@@ -422,6 +589,8 @@ test("answers of others, and of later versions, are understood", async () => {
     { status: 502, text: '{"type": "https://example.org/problem"}', headers: problem },
     { status: 503, text: "no JSON", headers: problem },
     { status: 200, text: "<html>", headers: { "content-type": "text/html" } },
+    ...[200, 201].map(status => ({ status, text: "", headers: { "content-type": "application/json" } })),
+    { status: 200, text: '{"id": "cut o', headers: { "content-type": "application/json" } },
   ];
   for (const order of mayBeDone) {
     proxy.given(order);

@@ -16,7 +16,7 @@ class AsyncSapwood(AsyncOperations):
         self._client = client
 
     def session(self, wait: int = 5) -> "AsyncSapwood":
-        """As `Sapwood.session`. One task at a time uses a session."""
+        """As `Sapwood.session`."""
         return AsyncSapwood(self._client.session(wait))
 
     async def count(self, id: str, *, min_depth: int | None = None, max_depth: int | None = None) -> int:

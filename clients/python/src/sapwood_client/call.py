@@ -31,6 +31,7 @@ class Operation(NamedTuple):
     path: str
     takes_key: bool
     takes_written: bool
+    takes_consistent: bool
     content: str | None
 
 
@@ -62,7 +63,7 @@ class Answer(Generic[Body]):
     status: int
     # The entity tag of what was read or written, for `if_match`.
     etag: str | None = None
-    # The token of a write: a read with it (`written`) shows the write.
+    # The token of a write: a call with it (`written`) shows the write.
     written: str | None = None
     # Where to find what was made, or how far a move or an operation is.
     location: str | None = None
@@ -210,18 +211,22 @@ def _attempted(
     content = None if body is None else values.dumps(body)
     request = Request(operation.method, url, _headers(operation, content, options, key), content)
     request = Request(request.method, request.url, {**request.headers, **sender.headers(request)}, content)
+    at = urlsplit(url)
+    # Without the query, which may have tokens, and without a password.
+    asked = f"{operation.method} {at.scheme}://{at.netloc.rpartition('@')[2]}{at.path}"
     try:
         response = sender.transport(request, sender.timeout)
     except (OSError, http.client.HTTPException) as error:
         never_sent = isinstance(error, (ConnectionRefusedError, socket.gaierror, ssl.SSLCertVerificationError))
-        none = NoAnswer(f"no answer to {operation.method} {urlsplit(url).path}: {error or type(error).__name__}")
+        none = NoAnswer(f"no answer to {asked}: {error or type(error).__name__}")
         none.__cause__ = error
         return _Failed(none, 0 if never_sent else None, not never_sent)
     body = _parsed(response.body)
     if 200 <= response.status < 300 or response.status == 304:
-        if body is None and response.body:
+        # An answer of 202 or 204 may have no body.
+        if body is None and (response.body or response.status < 202):
             said = response.body[:100].decode(errors="replace")
-            return _Failed(NoAnswer(f"the answer to {operation.method} {urlsplit(url).path} isn't JSON: {said}"), None, True)
+            return _Failed(NoAnswer(f"the answer to {asked} isn't JSON: {said or 'it is empty'}"), None, True)
         return _answer(response, body)
     location, told = response.headers.get("location"), response.headers.get("retry-after", "")
     retry_after = float(told) if told.isdecimal() else None
@@ -285,5 +290,6 @@ def _parsed(text: bytes) -> Any:
     """The value of a JSON text. None for every other text."""
     try:
         return values.loads(text)
-    except ValueError:
+    # A form of ours with something else in it isn't one of our answers, either.
+    except (ValueError, TypeError, ArithmeticError, RecursionError):
         return None

@@ -1,9 +1,12 @@
 """The client."""
 
+import base64
+import json
 import re
+import threading
 import time
 from collections.abc import Callable, Mapping
-from itertools import accumulate
+from dataclasses import dataclass, replace
 from typing import Any, Self
 from urllib.parse import unquote
 
@@ -13,7 +16,7 @@ from .operations import OPERATIONS, Operations
 from .problems import NotYetPlaced, TookTooLong
 from .transport import Connections, Request, Transport
 
-# Most tokens of a read, and most characters of them in a URL: API Gateway takes 10 KB of URL and headers.
+# Most tokens of a call, and most characters of them in a URL: API Gateway takes 10 KB of URL and headers.
 _TOKENS_MAX = 10
 _TOKEN_CHARACTERS_MAX = 6_000
 
@@ -134,42 +137,89 @@ class Sapwood(Operations):
         return Pages(read)
 
 
-class Session(Sapwood):
-    """A client that keeps the tokens of its writes, and hands them on with its reads. All writes of one node have one token.
+@dataclass(frozen=True, eq=False)
+class _Kept:
+    """A token, what it is about, and of a topic's copy the version. Each write has an object of its own, even if its token is the same."""
 
-    A read takes ten tokens. Where there are more, the session first has the oldest ones waited for, in reads of their own, and then forgets them:
-    reads with a token are strong, so they can't fall back behind what a read has shown. One thread uses a session.
+    token: str
+    about: tuple[str, ...]
+    version: int = 0
+
+    @classmethod
+    def of(cls, token: str) -> "_Kept":
+        try:
+            derived = json.loads(base64.urlsafe_b64decode(token + "=="))
+        except ValueError:
+            derived = None
+        match derived:
+            case {"node": str(id)}:
+                return cls(token, ("node", id))
+            case {"copy": [str(id), str(topic), int(version)]}:
+                return cls(token, ("copy", id, topic), version)
+            case {"operation": [str(operation), str(id)]}:
+                return cls(token, ("operation", operation, id))
+        # A later version of the API may make others.
+        return cls(token, (token,))
+
+
+class Session(Sapwood):
+    """A client whose reads show what it has written. Threads may share it.
+
+    It keeps the tokens of its writes until a call has shown them, at most one for each node, topic and operation. A call takes ten tokens; where
+    there are more, the oldest ones are waited for first, in reads of their own. All its reads are strong, so that none falls back behind what
+    another one has shown.
     """
 
     def __init__(self, sender: Sender, wait: int) -> None:
         self._sender, self._wait = sender, wait
-        # The newest are at the end.
-        self._tokens: dict[str, None] = {}
+        self._lock = threading.Lock()
+        # By what they are about, the newest at the end.
+        self._tokens: dict[tuple[str, ...], _Kept] = {}
 
     @property
     def written(self) -> list[str]:
-        """The tokens that reads are sent with. Hand them to another session, or with a link."""
-        return list(self._tokens)
+        """The tokens that no call has shown yet. Hand them to another session."""
+        with self._lock:
+            return [kept.token for kept in self._tokens.values()]
 
     def must_show(self, *tokens: str | None) -> None:
         """Takes tokens of somebody else's writes."""
-        for token in filter(None, tokens):
-            self._tokens.pop(token, None)
-            self._tokens[token] = None
+        for new in map(_Kept.of, filter(None, tokens)):
+            with self._lock:
+                if new.about[0] == "operation":
+                    # The rows of its node are part of what it is about.
+                    self._tokens.pop(("node", new.about[-1]), None)
+                known = self._tokens.pop(new.about, new)
+                # What shows the highest version of a topic shows all.
+                self._tokens[new.about] = replace(max(known, new, key=lambda kept: kept.version))
 
     def _call(self, name: str, path: Mapping[str, str | int], parameters: Mapping[str, Any], body: Any) -> Answer[Any]:
-        if not OPERATIONS[name].takes_written or not self._tokens or "written" in parameters:
-            answer = super()._call(name, path, parameters, body)
-            if OPERATIONS[name].method != "GET":
-                self._learn(answer)
-            return answer
+        operation, parts = OPERATIONS[name], list[list[_Kept]]()
+        if operation.takes_consistent:
+            parameters = {**parameters, "consistent": True}
+        if operation.takes_written and parameters.get("written") is None:
+            with self._lock:
+                parts = _in_parts(list(self._tokens.values()))
+        # Whoever sends a key of their own again may have other tokens, and a key is for one request.
+        sent = parts.pop() if parts and not parameters.get("idempotency_key") else []
         wait = CallOptions(wait=parameters.get("wait", self._wait))
-        while len(newest := _fitting(self.written[::-1])) < len(self._tokens):
-            oldest = _fitting(self.written[: len(self._tokens) - len(newest)])
-            super()._call("get_nodes", {}, {"ids": ["-"], "written": oldest, **wait}, None)
-            for token in oldest:
-                del self._tokens[token]
-        return super()._call(name, path, {**parameters, "written": newest, **wait}, body)
+        for part in parts:
+            super()._call("get_nodes", {}, {"ids": ["-"], "written": [kept.token for kept in part], **wait}, None)
+            self._forget(part)
+        if sent:
+            parameters = {**parameters, "written": [kept.token for kept in sent], **wait}
+        answer = super()._call(name, path, parameters, body)
+        self._forget(sent)
+        if operation.method != "GET":
+            self._learn(answer)
+        return answer
+
+    def _forget(self, tokens: list[_Kept]) -> None:
+        with self._lock:
+            for shown in tokens:
+                # Another write of the same may have come meanwhile.
+                if self._tokens.get(shown.about) is shown:
+                    del self._tokens[shown.about]
 
     def _learn(self, answer: Answer[Any]) -> None:
         body = answer.body or {}
@@ -178,7 +228,13 @@ class Session(Sapwood):
             self.must_show(result.get("written"), ((result.get("body") or {}).get("revision") or {}).get("written"))
 
 
-def _fitting(tokens: list[str]) -> list[str]:
-    """As many of these tokens as a URL has room for."""
-    characters = list(accumulate(map(len, tokens)))
-    return [token for position, token in enumerate(tokens[:_TOKENS_MAX]) if characters[position] <= _TOKEN_CHARACTERS_MAX or position == 0]
+def _in_parts(tokens: list[_Kept]) -> list[list[_Kept]]:
+    """These tokens, as many in each part as a call takes and a URL has room for."""
+    parts, characters = list[list[_Kept]](), 0
+    for kept in tokens:
+        characters += len(kept.token)
+        if not parts or len(parts[-1]) == _TOKENS_MAX or characters > _TOKEN_CHARACTERS_MAX:
+            parts.append([])
+            characters = len(kept.token)
+        parts[-1].append(kept)
+    return parts
