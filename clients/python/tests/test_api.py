@@ -25,7 +25,6 @@ from http.client import HTTPConnection
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 from urllib.parse import parse_qs, urlsplit
 
 from sapwood_client import (
@@ -222,7 +221,7 @@ class Api(unittest.TestCase):
 
     def test_a_session_deletes_no_parent_of_what_it_has_created(self) -> None:
         session = self.api.session()
-        for _ in range(20 if OPERATIONS["delete_node"].takes_written else 0):
+        for _ in range(20):
             parent = session.create_node({}).body["id"]
             child = session.create_node({"parent": parent}).body["id"]
             with self.assertRaises(problems.HasChildren):
@@ -757,31 +756,25 @@ class Tokens(unittest.TestCase):
         self.assertEqual([query.get("written") for _, _, query in self.asked], [None, [token(node="a")]])
 
     def test_a_deletion_has_tokens_the_same_in_each_attempt(self) -> None:
-        takes = OPERATIONS["delete_node"]._replace(takes_written=True)
-        with patch.dict(OPERATIONS, delete_node=takes):
-            self.wrote(a := token(node="a"))
-            unknown, has_children = problem(503, "outcome-unknown"), problem(409, "has-children")
+        self.wrote(a := token(node="a"))
+        unknown, has_children = problem(503, "outcome-unknown"), problem(409, "has-children")
 
-            def meanwhile() -> Response:
-                self.session.must_show(token(node="b"))
-                return Response(unknown[0], "", unknown[1], unknown[2])
+        def meanwhile() -> Response:
+            self.session.must_show(token(node="b"))
+            return Response(unknown[0], "", unknown[1], unknown[2])
 
-            self.answers += [meanwhile, meanwhile, Response(has_children[0], "", has_children[1], has_children[2])]
-            with self.assertRaises(OutcomeUnknown):
-                self.session.delete_node("d")
-            self.assertEqual(self.asked, [("DELETE", "/nodes/d", {"written": [a]})] * 2)
-            with self.assertRaises(problems.HasChildren):
-                self.session.delete_node("d")
-            self.assertEqual(self.session.written, [a, token(node="b")])
-            # One that was answered has shown them, and has a token of its own.
-            self.answers.append(Response(204, "", {"sapwood-written": token(node="d")}, b""))
+        self.answers += [meanwhile, meanwhile, Response(has_children[0], "", has_children[1], has_children[2])]
+        with self.assertRaises(OutcomeUnknown):
             self.session.delete_node("d")
-            self.assertEqual(self.asked[-1][2], {"written": [a, token(node="b")]})
-            self.assertEqual(self.session.written, [token(node="d")])
-            # With a key of the caller's, who may send it again from a session without these tokens, they are shown before.
-            self.asked.clear()
-            self.session.delete_node("e", idempotency_key="key")
-            self.assertEqual(self.asked, [("GET", "/nodes", {"ids": ["-"], "written": [token(node="d")]}), ("DELETE", "/nodes/e", {})])
+        self.assertEqual(self.asked, [("DELETE", "/nodes/d", {"written": [a]})] * 2)
+        with self.assertRaises(problems.HasChildren):
+            self.session.delete_node("d")
+        self.assertEqual(self.session.written, [a, token(node="b")])
+        # One that was answered has shown them, and has a token of its own.
+        self.answers.append(Response(204, "", {"sapwood-written": token(node="d")}, b""))
+        self.session.delete_node("d")
+        self.assertEqual(self.asked[-1][2], {"written": [a, token(node="b")]})
+        self.assertEqual(self.session.written, [token(node="d")])
         for name, operation in OPERATIONS.items():
             self.assertTrue(operation.takes_written or name == "get_totals" or not operation.takes_consistent, name)
 

@@ -182,8 +182,7 @@ export class Session extends Sapwood {
     const { method, takesWritten, takesConsistent } = OPERATIONS[name];
     const asked = takesConsistent ? { ...query, consistent: true } : query;
     const parts = takesWritten && query.written === undefined ? inParts([...this.tokens.values()]) : [];
-    // Whoever sends a key of their own again may have other tokens, and a key is for one request.
-    const sent = options.idempotencyKey ? undefined : parts.pop();
+    const sent = parts.pop();
     const wait = options.wait ?? this.wait;
     for (const part of parts) {
       await super.call("get_nodes", {}, { ids: ["-"], written: part.map(({ token }) => token) }, undefined, { wait, signal: options.signal });

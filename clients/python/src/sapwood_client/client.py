@@ -200,8 +200,7 @@ class Session(Sapwood):
         if operation.takes_written and parameters.get("written") is None:
             with self._lock:
                 parts = _in_parts(list(self._tokens.values()))
-        # Whoever sends a key of their own again may have other tokens, and a key is for one request.
-        sent = parts.pop() if parts and not parameters.get("idempotency_key") else []
+        sent = parts.pop() if parts else []
         wait = CallOptions(wait=parameters.get("wait", self._wait))
         for part in parts:
             super()._call("get_nodes", {}, {"ids": ["-"], "written": [kept.token for kept in part], **wait}, None)
