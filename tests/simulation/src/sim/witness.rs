@@ -483,8 +483,8 @@ impl Witness {
                     last.item = item;
                 }
                 let (parent, mut mark) = (last.parent().map(str::to_owned), last.mark());
-                if actor == Actor::Api && mark.is_none() {
-                    // What comes in meanwhile is adopted.
+                if actor == Actor::Api {
+                    // It deletes no node that has a mark. What comes in meanwhile is adopted.
                     mark = Some((String::new(), "adopt".to_owned(), false));
                 }
                 let born_of_parent = parent.as_ref().and_then(|parent| last.born_of(parent));
