@@ -11,8 +11,8 @@ use sapwood_engine::query::{
     Bounds, Fields, Granting, Linking, ListOptions, Mode, Order, Reader, Siblings, Tree, Window, Within,
 };
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, NewRevision, Outcome, Patch, Refusal, Request, Spot, Stamp, Tiebreak,
-    ValueChange, WriteError, Writer,
+    Children, Command, Content, Idempotency, NewRevision, OnConflict, Outcome, Patch, Refusal, Request, Spot, Stamp,
+    Tiebreak, ValueChange, WriteError, Writer,
 };
 use sapwood_table::{Action, Client, Deadline, DynamoTable, Usage};
 use sapwood_tests::client::{self, node, put_all};
@@ -341,6 +341,7 @@ async fn changes_and_deletions_cost_what_the_guide_says_with_an_idempotency_key_
         parent: None,
         segment: None,
         spot: None,
+        on_conflict: OnConflict::Fail,
         operation: "copy".to_owned(),
     };
     assert_eq!(carry_out(&running, "copy", &copy, None).await.figures(), [3.0, 4.0, 5.0]);
@@ -366,7 +367,7 @@ async fn the_trash_costs_what_the_guide_says() {
     let trash = |of: &str| Command::Trash { node: at(of) };
     let restore = |of: &str, parent: Option<Option<&str>>| {
         let parent = parent.map(|parent| parent.map(id));
-        Command::Restore { node: at(of), parent, spot: None }
+        Command::Restore { node: at(of), parent, segment: None, spot: None, on_conflict: OnConflict::Fail }
     };
     let cost = carry_out(&running, "into the trash", &trash("n"), None).await;
     // The node; its parent and the parent's lineage; the write.

@@ -81,6 +81,9 @@ pub enum Refusal {
         /// The node that has it.
         id: Id,
     },
+    /// Another name is asked for where a sibling has the node's, and siblings may have one name.
+    #[error("siblings may have one name here, so none is taken: leave `on_conflict` out, or set `UniqueNames`")]
+    NamesNotUnique,
     /// An item of another client stands where the claim of the name would.
     #[error("an item of another client has the key `{}`, `{}`, which Sapwood needs for this name; give that item another key", .0.pk, .0.sk)]
     NameObstructed(ItemKey),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::attempts::{Attempts, Stop, Trace};
 use super::command::{NewRevision, Patch, Spot, ValueChange};
 use super::moves::{Move, deepest_row, depth_of, height, is_in_trash};
-use super::names::Naming;
+use super::names::{Naming, Renamed};
 use super::record::{self, Draft};
 use super::reorder::room::MakingRoom;
 use super::reorder::walk::Placed;
@@ -40,7 +40,7 @@ pub(super) async fn save(
     changed: &mut Vec<Placed>,
 ) -> Result<Outcome, Stop> {
     let siblings = MakingRoom::new(placed);
-    let mut save = SaveNode { attempts, node, wanted, taken: None, siblings, next: None };
+    let mut save = SaveNode { attempts, node, wanted, taken: None, siblings, next: None, renamed: None };
     let outcome = save.carry_out(io).await;
     changed.extend(save.siblings.changed());
     outcome
@@ -58,6 +58,8 @@ struct SaveNode<'w, 'a> {
     siblings: MakingRoom,
     /// The revision that is appended with the node, as the last attempt has it.
     next: Option<revision::Next>,
+    /// The name that the node gets because a sibling has its own.
+    renamed: Option<Renamed>,
 }
 
 /// What is read first.
@@ -153,7 +155,13 @@ impl<'a> SaveNode<'_, 'a> {
                 Prepared::Write(node_write) => {
                     let mut checks =
                         self.path_checks(io, &node_write, &look).await.map_err(|stop| self.no_way_back(stop))?;
-                    checks.extend(self.names(io, &node_write, &look).await?);
+                    match self.names(io, &node_write, &look).await {
+                        Err(Stop::Refused(refusal @ Refusal::NameTaken { .. })) if self.may_rename() => {
+                            self.rename(io, &node_write.naming, &look, refusal).await?;
+                            continue;
+                        }
+                        names => checks.extend(names?),
+                    }
                     if !self.siblings.fits_or_lowers_room(io, &node_write.changes, node_write.slice.is_some()).await? {
                         continue;
                     }
@@ -179,6 +187,9 @@ impl<'a> SaveNode<'_, 'a> {
         self.wanted.check(self.schema())?;
         if let Some(wanted) = self.wanted.revision() {
             revision::check_topic(&self.topic(wanted), self.attempts.context.settings)?;
+        }
+        if self.wanted.may_rename() && !self.attempts.context.settings.names.is_on() {
+            return Err(Refusal::NamesNotUnique.into());
         }
         // A node that is put next to a sibling gets the sibling's parent, so the named parent doesn't count.
         if self.wanted.parent() == Some(&self.node.id) && !self.wanted.takes_parent() {
@@ -291,9 +302,29 @@ impl<'a> SaveNode<'_, 'a> {
     fn name_claim_key(&self) -> Option<ItemKey> {
         let Wanted::Create { content, .. } = self.wanted else { return None };
         let (settings, parent) = (self.attempts.context.settings, self.parent()?);
-        let name = content.segment.as_deref().unwrap_or(self.node.id.as_str());
+        let name = self.other_name().or(content.segment.as_deref()).unwrap_or(self.node.id.as_str());
         let names = Some(settings.names).filter(|names| names.is_on())?;
         Some(settings.schema.name_key(self.node, Some(parent), names.compared(name)))
+    }
+
+    /// True if the node gets another name where a sibling has its own. After an attempt without an answer it keeps the
+    /// one that it was sent with, unless the claim of its idempotency key lets only one of them be carried out: with
+    /// another one the answer couldn't say which of the two the node has.
+    fn may_rename(&self) -> bool {
+        let is_sent = self.attempts.is_unanswered() && self.attempts.key_claim_key().is_none();
+        self.wanted.may_rename() && !(is_sent && self.attempts.context.rules.keeps(Rule::SameNameAgain))
+    }
+
+    async fn rename(&mut self, io: &Io, naming: &Naming, look: &Look, refusal: Refusal) -> Result<(), Stop> {
+        let parent = self.parent_afterwards(look.node.as_deref());
+        let last = self.renamed.take();
+        let renamed = naming.renamed(io, (self.node, parent.as_ref()), self.attempts, last, refusal).await?;
+        self.renamed = Some(renamed);
+        Ok(())
+    }
+
+    fn other_name(&self) -> Option<&str> {
+        self.renamed.as_ref().map(|renamed| renamed.name.as_str())
     }
 
     /// What claims the name that the node comes to have, and gives back the one that it had.
@@ -515,6 +546,9 @@ impl<'a> SaveNode<'_, 'a> {
                 if let Some(taken) = &self.taken {
                     content.to_mut().parent.clone_from(taken);
                 }
+                if let Some(name) = self.other_name() {
+                    content.to_mut().segment = Some(name.to_owned());
+                }
                 if let Some((attribute, value)) = placed {
                     content.to_mut().attributes.insert(attribute, value);
                 }
@@ -532,6 +566,9 @@ impl<'a> SaveNode<'_, 'a> {
                 if let Some(taken) = &self.taken {
                     patch.to_mut().parent = Some(taken.clone());
                 }
+                if let Some(name) = self.other_name() {
+                    patch.to_mut().segment = Some(Some(name.to_owned()));
+                }
                 if let Some((attribute, value)) = placed {
                     patch.to_mut().attributes.insert(attribute, ValueChange::Set(value));
                 }
@@ -545,10 +582,11 @@ impl<'a> SaveNode<'_, 'a> {
                     changed => Ok(changed),
                 }
             }
-            (Wanted::Restore { .. }, Some(before)) => {
+            (Wanted::Restore { segment, .. }, Some(before)) => {
                 let attributes = placed.map(|(attribute, value)| (attribute, ValueChange::Set(value)));
                 let attributes = attributes.into_iter().collect();
-                let patch = Patch { parent: Some(self.parent().cloned()), attributes, ..Patch::default() };
+                let segment = self.other_name().or(segment).map(|name| Some(name.to_owned()));
+                let patch = Patch { parent: Some(self.parent().cloned()), segment, attributes, ..Patch::default() };
                 record::patched(key, &patch, under.as_ref(), before, strict, &request.stamp, schema)
             }
             (Wanted::Patch(_) | Wanted::Restore { .. }, None) => Err(Refusal::NotFound),
