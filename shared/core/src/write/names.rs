@@ -66,7 +66,7 @@ impl Naming {
     }
 
     /// The actions that claim the name that the node comes to have, the claim first. `read` is the claim, if it was
-    /// read: none may stand there. Otherwise it is read only after an attempt has failed on it.
+    /// read: none may stand there. Otherwise it is read only after an attempt has failed on it, or if this `asks`.
     ///
     /// # Errors
     /// [`Refusal::NameTaken`], and [`Refusal::NameObstructed`].
@@ -76,6 +76,7 @@ impl Naming {
         node: &NodeRef,
         attempts: &Attempts<'_>,
         read: Option<(&ItemKey, Option<&Item>)>,
+        asks: bool,
     ) -> Result<Vec<Action>, Stop> {
         let Some((key, _)) = &self.taken else { return Ok(Vec::new()) };
         let Context { settings, rules, .. } = attempts.context;
@@ -85,7 +86,9 @@ impl Naming {
         let put = |condition| Action::Put { key: key.clone(), item: claim.item(key, schema), condition };
         let found = match read.filter(|(of, _)| *of == key) {
             Some((_, found)) => found.cloned(),
-            None if attempts.has_failed_on(key) => io.read(Need::keys([key.clone()])).await?.item(key)?.cloned(),
+            None if asks || attempts.has_failed_on(key) => {
+                io.read(Need::keys([key.clone()])).await?.item(key)?.cloned()
+            }
             None => None,
         };
         let Some(found) = found.filter(|found| NameClaim::node_in(found).as_ref() != Some(&node.id)) else {

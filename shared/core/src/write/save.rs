@@ -331,7 +331,7 @@ impl<'a> SaveNode<'_, 'a> {
     async fn names(&self, io: &Io, node_write: &NodeWrite, look: &Look) -> Result<Vec<Action>, Stop> {
         let (naming, attempts) = (&node_write.naming, &*self.attempts);
         let read = look.name_claim.as_ref().map(|(key, found)| (key, found.as_ref()));
-        let claim = naming.claim(io, self.node, attempts, read).await?;
+        let claim = naming.claim(io, self.node, attempts, read, self.wanted.may_rename()).await?;
         Ok(naming.release(self.node, attempts).into_iter().chain(claim).collect())
     }
 
