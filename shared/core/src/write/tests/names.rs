@@ -412,7 +412,7 @@ fn sent_late(rules: Rules) -> (Result<String, Refusal>, String) {
                 done(world, &[named("c", Some("p"), "x (2)")]);
                 return None;
             }
-            3 => {
+            2 => {
                 done(world, &[delete("c")]);
                 assert!(first.take().is_some_and(|first| world.carry_out(&first) == crate::plan::TaskOutcome::Held));
                 done(world, &[set("b", "colour", "red")]);
