@@ -116,11 +116,11 @@ pub enum Refusal {
     PreconditionFailed(Precondition),
     /// Siblings aren't ordered by hand in this deployment.
     #[error(
-        "siblings aren't ordered by hand here; set ORDER_ATTRIBUTE and ORDER_BY_HAND=on (parameters OrderAttribute and OrderByHand), or leave `place` out"
+        "siblings aren't ordered by hand here; set the parameters `OrderAttribute` and `OrderByHand=on`, or leave `place` out"
     )]
     NotByHand,
     /// Roots have no order, since there are no root rows.
-    #[error("roots have no order here, since ROOT_ROWS is off; leave `place` out, or give the node a parent")]
+    #[error("roots have no order here, since `RootRows` is off; leave `place` out, or give the node a parent")]
     RootsUnordered,
     /// The attribute that a place writes is given as well.
     #[error("`place` writes the attribute `{0}`; give the one or the other")]

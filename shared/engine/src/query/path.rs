@@ -89,7 +89,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         options: &ListOptions,
     ) -> Result<Page<AtPath>, ReadError> {
         if !self.settings.path_rows {
-            return Err(ReadError::SwitchedOff { what: "path rows", variable: "PATH_ROWS" });
+            return Err(ReadError::SwitchedOff { what: "path rows", parameter: "PathRows=on" });
         }
         let schema = self.client.schema();
         let segments_max = within.max_depth.map(|depth| within.segments.len().saturating_add(depth));
