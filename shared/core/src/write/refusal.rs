@@ -99,7 +99,9 @@ pub enum Refusal {
         operation: Option<String>,
     },
     /// The node has children, and the caller said that it must have none.
-    #[error("it has children; delete or move them first, or say what becomes of them")]
+    #[error(
+        "the node has children; delete or move them first, or say what becomes of them: `children=delete`, `adopt` or `detach`"
+    )]
     HasChildren,
     /// The rows don't show yet where the node is, so they can't show either that it has no children.
     #[error("the node's rows aren't up to date yet, so they don't show whether it has children; try again later")]

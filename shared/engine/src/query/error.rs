@@ -14,10 +14,10 @@ pub enum ReadError {
     #[error(transparent)]
     Table(#[from] TableError),
     /// The node, revision or topic doesn't exist.
-    #[error("there is no such {what}")]
+    #[error("there is no {what}")]
     Absent {
-        /// What was asked for.
-        what: &'static str,
+        /// What was asked for, by its ids.
+        what: String,
     },
     /// The node's base record can't be understood, so the node counts as absent.
     #[error("the node's record can't be understood, so the node counts as absent: {0}")]

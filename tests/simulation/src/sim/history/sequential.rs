@@ -196,6 +196,7 @@ pub(super) fn is_no_link(value: &AttributeValue) -> bool {
     match value {
         AttributeValue::Ss(ids) => ids.iter().any(String::is_empty),
         AttributeValue::L(values) => !values.iter().all(is_id),
+        AttributeValue::Null(_) => false,
         value => !is_id(value),
     }
 }
