@@ -602,6 +602,32 @@ async fn a_list_is_one_query_for_each_megabyte() {
 }
 
 #[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_children_with_their_names_are_one_query_of_one_unit() {
+    let child = |n: usize| {
+        let [pk, sk, parent] = [("PK", format!("c{n}")), ("SK", "NODE".to_owned()), ("parent", "p".to_owned())];
+        client::item([pk, sk, parent, ("segment", format!("n{n}"))].map(|(name, value)| (name, client::s(&value))))
+    };
+    let items = std::iter::once(node("p", None, "p")).chain((0..100).map(child));
+    let running = Running::start_after(&[("UniqueNames", "caseless")], &[], items.collect()).await;
+    running.settle().await;
+    let settings = Settings { names: UniqueNames::Caseless, ..Settings::default() };
+    let (options, window) = (ListOptions::default(), Window::children());
+    let (page, cost) = counted!(running, &settings, Reader, |reader| reader.descendants(&at("p"), &window, &options));
+    cost.say("100 children with names");
+    let page = page.unwrap();
+    assert!(page.items.iter().all(|child| child.segment.is_some()) && page.items.len() == 100);
+    assert_eq!((cost.usage.requests, cost.usage.read_units), (1, 1.0));
+    let (tree, cost) = counted!(running, &settings, Reader, |reader| reader.tree(&at("p"), None, &options));
+    assert_eq!(tree.unwrap().nodes.iter().filter(|node| node.segment.is_some()).count(), 100);
+    assert_eq!(cost.usage.requests, 1);
+    // A path as it is written is one request, and one that differs by case three and one for each segment more.
+    let path = |name: &str| Within::new(vec![name.to_owned()], None, None, None).unwrap();
+    let (page, cost) = counted!(running, &settings, Reader, |reader| reader.paths(&at("p"), &path("n7"), &options));
+    assert_eq!((page.unwrap().items.len(), cost.usage.requests, cost.usage.read_units), (1, 1, 0.5));
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
 async fn the_children_in_their_order_and_all_customers_of_a_product_are_one_query_each() {
     let customers = (0..20).map(|n| node(&format!("CUSTOMER#{n:02}"), None, "a customer"));
     let items = (0..60).map(|n| {

@@ -218,7 +218,7 @@ fn an_order_that_is_switched_off_says_so_and_every_other_list_is_as_it_was() {
     let siblings = all_in(Order::Ascending);
     let (list, usage) =
         read_with(&fixture, &off, async |r| r.children_in_order(&node("D"), &siblings, &options()).await);
-    assert!(list.unwrap_err().to_string().contains("ORDER_ATTRIBUTE"));
+    assert!(list.unwrap_err().to_string().contains("OrderAttribute"));
     assert_eq!(usage.requests, 0);
     let (list, _) = read_with(&fixture, &off, async |r| r.roots_in_order(None, &siblings, &options()).await);
     assert!(list.unwrap_err().to_string().contains("ORDER_ATTRIBUTE"));

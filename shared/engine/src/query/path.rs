@@ -1,5 +1,6 @@
 //! The subtrees at a path below a root.
 
+use super::fields::segment;
 use super::page::{Listing, Skipped};
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, SortKey, SortRange};
@@ -15,6 +16,8 @@ pub struct AtPath {
     pub parent: Option<Id>,
     /// The segments from below the root to the node.
     pub path: Vec<String>,
+    /// The node's segment, if it has one and rows carry it.
+    pub segment: Option<String>,
     /// The attributes that rows carry.
     pub attributes: Item,
     /// True if the row had no room for the attributes.
@@ -108,12 +111,15 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         }
         let (page, within) = (page?, spelled.as_ref().unwrap_or(within));
         if page.is_an_empty_list(options) {
-            self.check_node(root).await?;
             let has_range = within.from.is_some() || within.to.is_some();
             let alone = Within { max_depth: Some(0), from: None, to: None, ..within.clone() };
-            if !within.segments.is_empty()
-                && !(has_range && !self.at_path(root, &alone, &ListOptions::default()).await?.items.is_empty())
-            {
+            let is_root = within.segments.is_empty();
+            // Below a node that is there nothing need be.
+            if has_range && !is_root && !self.at_path(root, &alone, &ListOptions::default()).await?.items.is_empty() {
+                return Ok(page);
+            }
+            self.check_node(root).await?;
+            if !is_root {
                 let what = format!("node at the path `{}` below `{}`", within.segments.join("/"), root.id);
                 return Err(ReadError::Absent { what });
             }
@@ -137,9 +143,9 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 return None;
             }
             let id = id.or_else(|| Id::new(segments.last()?).ok())?;
+            let (parent, segment) = (row_parent(item), segment(item, schema));
             let attributes = options.fields.of_node(item, schema);
-            let parent = row_parent(item);
-            Some(AtPath { id, parent, path: segments, attributes, truncated: is_truncated(item) })
+            Some(AtPath { id, parent, path: segments, segment, attributes, truncated: is_truncated(item) })
         })
         .await
     }

@@ -208,6 +208,10 @@ pub struct PathBody {
     /// How many levels below the root.
     #[schema(minimum = 1, maximum = 98)]
     pub depth: usize,
+    /// The node's name in a path, if that isn't the id. Absent where rows don't carry it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 1, max_length = 1014)]
+    pub segment: Option<String>,
     /// The attributes that rows carry.
     #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
