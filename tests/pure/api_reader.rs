@@ -366,7 +366,8 @@ fn fixture() -> Fixture {
 #[tokio::test]
 async fn every_call_answers_as_the_contract_says() {
     let fixture = fixture();
-    let order = json!({ "id": "ORDER#1", "parent": "D", "depth": 1, "segment": "first order", "attributes": { "name": "o" } });
+    let order =
+        json!({ "id": "ORDER#1", "parent": "D", "depth": 1, "segment": "first order", "attributes": { "name": "o" } });
     let item_1 =
         json!({ "id": "ITEM#1", "parent": "ORDER#1", "depth": 2, "attributes": { "price": 1.5, "tags": "t" } });
     let item_2 = json!({ "id": "ITEM#2", "parent": "ORDER#1", "depth": 2, "attributes": { "name": "i", "tags": "t" } });
@@ -527,7 +528,7 @@ async fn every_call_answers_as_the_contract_says() {
         (
             "/nodes/ORDER~231/tree?max_depth=0&fields=name",
             1,
-            json!({ "id": "ORDER#1", "parent": "D", "depth": 0, "attributes": { "name": "o" }, "children": [] }),
+            json!({ "id": "ORDER#1", "parent": "D", "depth": 0, "segment": "first order", "attributes": { "name": "o" }, "children": [] }),
         ),
         ("/nodes/D/count", 1, json!({ "count": 3 })),
         ("/nodes/D/count?min_depth=0&max_depth=1", 1, json!({ "count": 2 })),

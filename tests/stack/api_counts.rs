@@ -495,6 +495,16 @@ async fn a_name_of_its_own_costs_what_the_guide_says() {
     let (refused, figures) = carry_out("taken", named("d", true, Some("r"), "x")).await;
     assert!(matches!(refused, Err(WriteError::Refused(Refusal::NameTaken { .. }))), "{refused:?}");
     assert_eq!(figures, [2.0, 0.0, 2.0 + 1.0 + 1.0]);
+    let mut renaming = named("e", true, Some("r"), "x");
+    if let Command::Create { content, .. } = &mut renaming {
+        content.on_conflict = OnConflict::Rename;
+    }
+    let (done, figures) = carry_out("create, renaming", renaming).await;
+    let Outcome::Node { item, .. } = done.unwrap() else { panic!("no node") };
+    assert_eq!(item["segment"], text("x (2)"));
+    let more = documented("with `on_conflict=rename` and a name that is taken, in addition");
+    let [round_trips, written, read] = documented("create below a parent, the API makes the id");
+    assert_eq!(figures, [round_trips + more[0], written + 3.0, read + 1.0 + more[2]]);
     let (done, figures) = carry_out("rename", renamed("a", "y")).await;
     done.unwrap();
     let [round_trips, written, read] = documented("change attributes");
@@ -624,6 +634,17 @@ async fn a_hundred_children_with_their_names_are_one_query_of_one_unit() {
     let path = |name: &str| Within::new(vec![name.to_owned()], None, None, None).unwrap();
     let (page, cost) = counted!(running, &settings, Reader, |reader| reader.paths(&at("p"), &path("n7"), &options));
     assert_eq!((page.unwrap().items.len(), cost.usage.requests, cost.usage.read_units), (1, 1, 0.5));
+    running.settle().await;
+    // The API has claimed none of these names.
+    let (page, cost) = counted!(running, &settings, Reader, |reader| reader.paths(&at("p"), &path("N7"), &options));
+    assert!(page.is_err() && cost.usage.requests == 3, "{:?}", cost.usage);
+    let claim = client::item([("PK", client::s("p")), ("SK", client::s("NAME#n7")), ("_node", client::s("c7"))]);
+    put_all(&running.client, TABLE, vec![claim]).await;
+    let (page, cost) = counted!(running, &settings, Reader, |reader| reader.paths(&at("p"), &path("N7"), &options));
+    assert_eq!(page.unwrap().items[0].path, ["n7"]);
+    let [requests, _, units] =
+        documented("a path that is spelt in another case, with `UniqueNames=caseless`, in addition");
+    assert_eq!((cost.usage.requests as f64, cost.usage.read_units), (1.0 + requests + 1.0, 0.5 + units + 1.0));
     running.stop().await;
 }
 

@@ -221,7 +221,7 @@ fn an_order_that_is_switched_off_says_so_and_every_other_list_is_as_it_was() {
     assert!(list.unwrap_err().to_string().contains("OrderAttribute"));
     assert_eq!(usage.requests, 0);
     let (list, _) = read_with(&fixture, &off, async |r| r.roots_in_order(None, &siblings, &options()).await);
-    assert!(list.unwrap_err().to_string().contains("ORDER_ATTRIBUTE"));
+    assert!(list.unwrap_err().to_string().contains("OrderAttribute"));
     let no_roots = Settings { root_rows: false, ..fixture.settings().clone() };
     let (list, _) = read_with(&fixture, &no_roots, async |r| r.roots_in_order(None, &siblings, &options()).await);
     assert!(list.unwrap_err().to_string().contains("ROOT_ROWS"));
