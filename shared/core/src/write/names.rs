@@ -26,10 +26,14 @@ const RENAMES_MAX: usize = 20;
 /// Most claims of a name with numbers that are looked at: about as many as fit a page.
 const NUMBERED_MAX: usize = 10_000;
 
+/// A name below a parent, or among the roots.
+pub(super) type Place = (Option<Id>, String);
+
 /// The name that a node gets in the place of one that a sibling has.
 #[derive(Debug)]
 pub(super) struct Renamed {
-    wanted: String,
+    /// Where the name was taken.
+    pub(super) of: Place,
     number: u64,
     tries: usize,
     pub(super) name: String,
@@ -114,17 +118,17 @@ impl Naming {
     /// # Errors
     /// The `refusal`, where too many were tried or there are too many to be looked at.
     pub(super) async fn renamed(
-        &self,
         io: &Io,
-        (node, parent): (&NodeRef, Option<&Id>),
+        node: &NodeRef,
+        of: Place,
         attempts: &Attempts<'_>,
         last: Option<Renamed>,
         refusal: Refusal,
     ) -> Result<Renamed, Stop> {
         let settings = attempts.context.settings;
-        let name = || self.taken.as_ref().map(|(_, name)| name.clone()).unwrap_or_default();
-        let (wanted, tried, tries) = last.map_or_else(|| (name(), 1, 0), |last| (last.wanted, last.number, last.tries));
-        let key = |end: &str| settings.schema.name_key(node, parent, settings.names.compared(&ending(&wanted, end)));
+        let (tried, tries) = last.map_or((1, 0), |last| (last.number, last.tries));
+        let (parent, wanted) = (of.0.as_ref(), &of.1);
+        let key = |end: &str| settings.schema.name_key(node, parent, settings.names.compared(&ending(wanted, end)));
         let ItemKey { pk, sk: from } = key(" (");
         // The byte after the digits. What is cut to fit a key is in no order.
         let range = SortRange { to: key(" (:").sk, from };
@@ -140,15 +144,15 @@ impl Naming {
             }
             numbers.extend(page.items.iter().filter_map(|claim| {
                 let key = key_of(claim, &settings.schema)?;
-                let number: u64 = key.sk.strip_prefix(&from)?.strip_suffix(')')?.parse().ok()?;
-                Some((number, NameClaim::node_in(claim).as_ref() == Some(&node.id)))
+                let number: u32 = key.sk.strip_prefix(&from)?.strip_suffix(')')?.parse().ok()?;
+                Some((u64::from(number), NameClaim::node_in(claim).as_ref() == Some(&node.id)))
             }));
         }
         let own = numbers.iter().find(|(number, is_own)| **is_own && **number > tried).map(|(number, _)| *number);
         let free = || (tried + 1..).find(|number| !numbers.contains_key(number));
         let Some(number) = own.or_else(free).filter(|_| tries < RENAMES_MAX) else { return Err(refusal.into()) };
-        let name = ending(&wanted, &format!(" ({number})"));
-        Ok(Renamed { wanted, number, tries: tries + 1, name })
+        let name = ending(wanted, &format!(" ({number})"));
+        Ok(Renamed { of, number, tries: tries + 1, name })
     }
 }
 

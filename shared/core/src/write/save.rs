@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::attempts::{Attempts, Stop, Trace};
 use super::command::{NewRevision, Patch, Spot, ValueChange};
 use super::moves::{Move, deepest_row, depth_of, height, is_in_trash};
-use super::names::{Naming, Renamed};
+use super::names::{Naming, Place, Renamed};
 use super::record::{self, Draft};
 use super::reorder::room::MakingRoom;
 use super::reorder::walk::Placed;
@@ -17,7 +17,7 @@ use super::wanted::{CopyTop, Wanted};
 use super::{Appended, NoWayBack, Outcome, Precondition, Refusal, revision};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema};
 use crate::model::{
-    AttributeValue, BaseNode, ETag, Item, Latest, Stored, Trashed, Under, check_links, has_mark, life_of, text,
+    AttributeValue, BaseNode, ETag, Item, Latest, Stored, Trashed, Under, check_links, has_mark, life_of, text, text_of,
 };
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge};
 use crate::plan::conditions::still_gone;
@@ -150,6 +150,9 @@ impl<'a> SaveNode<'_, 'a> {
             if !self.find_next(io).await? {
                 continue;
             }
+            let place = self.place(&look);
+            // Others may have given the node another name meanwhile, or another parent.
+            self.renamed.take_if(|renamed| renamed.of != place);
             let written = match self.prepare(&look, found)? {
                 Prepared::Same(anchor) => self.complete(io, look.node, anchor).await?,
                 Prepared::Write(node_write) => {
@@ -157,7 +160,9 @@ impl<'a> SaveNode<'_, 'a> {
                         self.path_checks(io, &node_write, &look).await.map_err(|stop| self.no_way_back(stop))?;
                     match self.names(io, &node_write, &look).await {
                         Err(Stop::Refused(refusal @ Refusal::NameTaken { .. })) if self.may_rename() => {
-                            self.rename(io, &node_write.naming, &look, refusal).await?;
+                            let last = self.renamed.take();
+                            let renamed = Naming::renamed(io, self.node, place, self.attempts, last, refusal).await?;
+                            self.renamed = Some(renamed);
                             continue;
                         }
                         names => checks.extend(names?),
@@ -300,9 +305,9 @@ impl<'a> SaveNode<'_, 'a> {
     /// The key of the claim of the name that a new node is to have, if its parent is known. It is read along with the
     /// parent, so a name that is taken is refused without a write.
     fn name_claim_key(&self) -> Option<ItemKey> {
-        let Wanted::Create { content, .. } = self.wanted else { return None };
+        let Wanted::Create { .. } = self.wanted else { return None };
         let (settings, parent) = (self.attempts.context.settings, self.parent()?);
-        let name = self.other_name().or(content.segment.as_deref()).unwrap_or(self.node.id.as_str());
+        let name = self.other_name().or(self.wanted.segment().flatten()).unwrap_or(self.node.id.as_str());
         let names = Some(settings.names).filter(|names| names.is_on())?;
         Some(settings.schema.name_key(self.node, Some(parent), names.compared(name)))
     }
@@ -315,12 +320,12 @@ impl<'a> SaveNode<'_, 'a> {
         self.wanted.may_rename() && !(is_sent && self.attempts.context.rules.keeps(Rule::SameNameAgain))
     }
 
-    async fn rename(&mut self, io: &Io, naming: &Naming, look: &Look, refusal: Refusal) -> Result<(), Stop> {
-        let parent = self.parent_afterwards(look.node.as_deref());
-        let last = self.renamed.take();
-        let renamed = naming.renamed(io, (self.node, parent.as_ref()), self.attempts, last, refusal).await?;
-        self.renamed = Some(renamed);
-        Ok(())
+    /// The name that the node is to have, below the parent that it is to have.
+    fn place(&self, look: &Look) -> Place {
+        let before = look.node.as_deref();
+        let had = before.and_then(|item| text_of(item, &self.schema().names().segment));
+        let name = self.wanted.segment().unwrap_or(had).unwrap_or(self.node.id.as_str());
+        (self.parent_afterwards(before), name.to_owned())
     }
 
     fn other_name(&self) -> Option<&str> {

@@ -112,6 +112,15 @@ impl<'a> Wanted<'a> {
         }
     }
 
+    /// The segment that the node is to have, or none, if the caller says so.
+    pub(super) fn segment(&self) -> Option<Option<&'a str>> {
+        match *self {
+            Self::Create { content, .. } | Self::Replace(content) => Some(content.segment.as_deref()),
+            Self::Patch(patch) => patch.segment.as_ref().map(Option::as_deref),
+            Self::Restore { segment, .. } => segment.map(Some),
+        }
+    }
+
     /// True if the node gets another name where a sibling has its own.
     pub(super) fn may_rename(&self) -> bool {
         OnConflict::Rename

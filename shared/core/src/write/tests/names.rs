@@ -394,6 +394,28 @@ fn requests_that_race_for_one_name_all_get_names() {
     assert!(all.into_iter().all(|claim| claimed.contains(&claim)), "{claimed:?}");
 }
 
+#[test]
+fn a_node_that_others_rename_meanwhile_keeps_no_number_of_the_name_it_had() {
+    let mut world = world("p q", UniqueNames::Exact);
+    done(&mut world, &[named("a", Some("p"), "x"), named("b", Some("q"), "x")]);
+    let settings = world.settings.clone();
+    let context = Context {
+        settings: &settings,
+        limits: Limits { attempts_max: 5, ..Limits::default() },
+        rules: Rules::default(),
+    };
+    let (command, request) = (renaming(moved("b", "p")), Request::new(stamp(&token(), 1_000)));
+    let mut is_first = true;
+    let moved = world.drive(&mut write_once(context, &command, &request, None), |world, task| {
+        if std::mem::take(&mut is_first) {
+            done(world, &[renamed("b", Some("z"))]);
+        }
+        Some(world.carry_out(task))
+    });
+    assert!(moved.is_ok());
+    assert_eq!(claims(&world), ["p x a", "p z b"]);
+}
+
 /// `b` is to be named `x`, which `a` has. The write by which it comes to be `x (2)` gets no answer, and `c` has
 /// that name before the next one. It is carried out right before the one after that, when `c` has left.
 fn sent_late(rules: Rules) -> (Result<String, Refusal>, String) {
