@@ -86,7 +86,7 @@ async fn put_writes_only_what_it_is_sure_of() {
         (&["put", "D", "--json-attributes", "@/nowhere"], 4, "/nowhere"),
         (&["put", ""], 2, "empty"),
         (&["put", "D", "--topic", "t", "--parent", "V"], 2, "--topic"),
-        (&["get", "nobody"], 1, "no such node"),
+        (&["get", "nobody"], 1, "there is no node `nobody`"),
         (&["get", "D", "--tenant", "acme"], 2, "tenant"),
     ] {
         let output = sapwood(url, arguments);
