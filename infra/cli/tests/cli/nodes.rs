@@ -360,7 +360,7 @@ async fn links_are_listed_with_their_ancestors_and_siblings_drawn_in_their_order
     assert_eq!(printed(url, &["links", "mouse", "tags", "--below", "ORDER#1"], 0), "ITEM#1  ORDER#1  D\n");
     assert_eq!(printed(url, &["links", "mouse", "tags", "--below", "X"], 0), "");
     let refused = sapwood(url, &["links", "b", "rank"]);
-    assert!(refused.status.code() == Some(2) && words(&refused).contains("LINK_ATTRIBUTES"), "{}", words(&refused));
+    assert!(refused.status.code() == Some(2) && words(&refused).contains("LinkAttributes"), "{}", words(&refused));
 
     let drawn = printed(url, &["tree", "D", "--rows"], 0);
     let [first, second] = ["── X\n", "── ORDER#1\n"].map(|branch| drawn.find(branch).unwrap());
