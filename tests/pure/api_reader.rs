@@ -9,7 +9,7 @@ use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use proptest::prelude::*;
 use sapwood_core::keys::{Names, Schema, Tenant};
-use sapwood_core::model::{AttributeValue, Item, Settings, Totals, number, size_estimate, text};
+use sapwood_core::model::{AttributeValue, Item, Settings, Totals, UniqueNames, number, size_estimate, text};
 use sapwood_engine::query::Derived;
 use sapwood_http::caller::Caller;
 use sapwood_http::contract::{Function, operations};
@@ -157,7 +157,9 @@ async fn a_list_shows_what_meets_its_conditions_and_goes_on_where_it_stopped() {
     let first = body(&fixture, "/nodes/D/children?where=kind:eq:file&limit=1").await;
     let target = format!("/nodes/D/children?limit=1&cursor={}", first["cursor"].as_str().unwrap());
     assert_eq!(get(&fixture, &target).await.body["type"], "urn:sapwood:problem:bad-cursor");
-    for wrong in ["where=kind", "where=", "where=kind:like:x", "where=:eq:x"] {
+    // Rows have neither.
+    let of_records = ["where=updated_at:gt:2026", "where=_rev:eq:1"];
+    for wrong in ["where=kind", "where=", "where=kind:like:x", "where=:eq:x"].into_iter().chain(of_records) {
         let refused = get(&fixture, &format!("/nodes/D/children?{wrong}")).await;
         assert_eq!(
             (refused.status.as_u16(), &refused.body["field"]),
@@ -364,7 +366,8 @@ fn fixture() -> Fixture {
 #[tokio::test]
 async fn every_call_answers_as_the_contract_says() {
     let fixture = fixture();
-    let order = json!({ "id": "ORDER#1", "parent": "D", "depth": 1, "attributes": { "name": "o" } });
+    let order =
+        json!({ "id": "ORDER#1", "parent": "D", "depth": 1, "segment": "first order", "attributes": { "name": "o" } });
     let item_1 =
         json!({ "id": "ITEM#1", "parent": "ORDER#1", "depth": 2, "attributes": { "price": 1.5, "tags": "t" } });
     let item_2 = json!({ "id": "ITEM#2", "parent": "ORDER#1", "depth": 2, "attributes": { "name": "i", "tags": "t" } });
@@ -525,7 +528,7 @@ async fn every_call_answers_as_the_contract_says() {
         (
             "/nodes/ORDER~231/tree?max_depth=0&fields=name",
             1,
-            json!({ "id": "ORDER#1", "parent": "D", "depth": 0, "attributes": { "name": "o" }, "children": [] }),
+            json!({ "id": "ORDER#1", "parent": "D", "depth": 0, "segment": "first order", "attributes": { "name": "o" }, "children": [] }),
         ),
         ("/nodes/D/count", 1, json!({ "count": 3 })),
         ("/nodes/D/count?min_depth=0&max_depth=1", 1, json!({ "count": 2 })),
@@ -656,10 +659,114 @@ async fn a_deployment_without_totals_says_so() {
     ] {
         let (answer, body) = send_raw(&fixture, &settings, None, target, &[]).await;
         assert_eq!(answer.status, 404, "{target}");
-        assert!(String::from_utf8_lossy(&body).contains("TOTALS"), "{}", String::from_utf8_lossy(&body));
+        assert!(
+            String::from_utf8_lossy(&body).contains("--parameter Totals=count"),
+            "{}",
+            String::from_utf8_lossy(&body)
+        );
     }
     let (answer, _) = send_raw(&fixture, fixture.settings(), None, "/nodes/D/descendants?totals=true", &[]).await;
     assert_eq!(answer.status, 400, "only siblings show theirs");
+}
+
+#[tokio::test]
+async fn a_problem_names_what_it_is_about_and_what_was_meant() {
+    let fixture = fixture();
+    for (target, said) in [
+        ("/nodes/no", "there is no node `no`"),
+        ("/nodes/no/granted?attribute=name&principal=ada", "there is no node `no`"),
+        ("/nodes/D/revisions/State/2", "there is no revision 2 of `D` in topic `State`"),
+        ("/nodes/D/latest/no", "there is no topic `no` of `D`"),
+        ("/operations/no", "there is no operation `no`"),
+        ("/paths/D/no/such", "there is no node at the path `no/such` below `D`"),
+        ("/nodes/D/children?limt=1", "this call has no parameter `limt`; did you mean `limit`? It takes "),
+        ("/nodes/D/descendants?maxdepth=1", "did you mean `max_depth`?"),
+        ("/nodes/D?unknown=1", "this call has no parameter `unknown`; it takes "),
+        ("/nodes/D/links/price", "`--parameter LinkAttributes="),
+    ] {
+        let detail = get(&fixture, target).await.body["detail"].as_str().unwrap().to_owned();
+        assert!(detail.contains(said), "{target}: {detail}");
+    }
+}
+
+#[tokio::test]
+async fn every_list_of_nodes_shows_their_segments_whatever_fields_it_shows() {
+    let mut fixture = Fixture::new(own::settings(), own::oracle());
+    fixture.put_node("D", None, &[("segment", text("root"))]);
+    fixture.put_node("V", Some("D"), &[("segment", text("docs")), ("tags", text("t")), ("name", text("v"))]);
+    fixture.put_node("W", Some("V"), &[("name", text("w"))]);
+    fixture.put_node("T", None, &[("segment", text("thrown")), ("_trashed", AttributeValue::M([].into()))]);
+    fixture.settle();
+    for (list, shown) in [
+        ("/roots", json!({"D": "root"})),
+        ("/roots?order=asc", json!({"D": "root"})),
+        ("/roots?order_by=name", json!({"D": "root"})),
+        ("/nodes/D/children", json!({"V": "docs"})),
+        ("/nodes/D/children?order=asc", json!({"V": "docs"})),
+        ("/nodes/D/children?order_by=tags", json!({"V": "docs"})),
+        ("/nodes/D/descendants?min_depth=0", json!({"D": "root", "V": "docs", "W": null})),
+        ("/nodes/t/links/tags", json!({"V": "docs"})),
+        ("/trash", json!({"T": "thrown"})),
+    ] {
+        for fields in ["", "fields=name"] {
+            let joint = if list.contains('?') { '&' } else { '?' };
+            let answer = body(&fixture, &format!("{list}{joint}{fields}").trim_end_matches(['?', '&'])).await;
+            let found = answer["items"].as_array().unwrap().iter();
+            let found: serde_json::Map<String, Value> =
+                found.map(|item| (item["id"].as_str().unwrap().to_owned(), item["segment"].clone())).collect();
+            assert_eq!(Value::Object(found), shown, "{list} {fields}");
+        }
+    }
+    let tree = body(&fixture, "/nodes/D/tree?fields=name").await;
+    assert_eq!((&tree["segment"], &tree["children"][0]["segment"]), (&json!("root"), &json!("docs")));
+    assert_eq!(tree["children"][0]["children"][0].get("segment"), None);
+}
+
+#[tokio::test]
+async fn a_path_finds_names_that_differ_by_case_where_names_are_unique_but_for_that() {
+    let settings = Settings { names: UniqueNames::Caseless, ..Settings::default() };
+    let mut fixture = Fixture::new(settings.clone(), Oracle::default());
+    fixture.put_node("D", None, &[]);
+    for (id, parent, segment) in
+        [("V", "D", Some("Docs")), ("d", "V", Some("E\u{301}t\u{e9}")), ("Leaf", "d", None), ("W", "D", Some("empty"))]
+    {
+        let own = segment.map(|segment| ("segment", text(segment)));
+        fixture.put_node(id, Some(parent), own.as_slice());
+        let name = settings.names.compared(segment.unwrap_or(id));
+        fixture.put(parent, &format!("NAME#{name}"), &[("_node", text(id))]);
+    }
+    fixture.settle();
+    let found = async |target: &str| {
+        let answer = send_with(&fixture, &settings, target).await;
+        let items = answer.body["items"].as_array().cloned().unwrap_or_default();
+        let ids: Vec<String> = items.iter().map(|item| item["id"].as_str().unwrap().to_owned()).collect();
+        (answer.status.as_u16(), ids.join(" "), answer.body["cursor"].as_str().map(str::to_owned))
+    };
+    let at = async |target: &str| {
+        let (status, ids, _) = found(target).await;
+        (status, ids)
+    };
+    let is = |status: u16, ids: &str| (status, ids.to_owned());
+    assert_eq!(at("/paths/D?path=Docs").await, is(200, "V d Leaf"));
+    assert_eq!(at("/paths/D?path=docs").await, is(200, "V d Leaf"));
+    assert_eq!(at("/paths/D/dOCS?max_depth=0").await, is(200, "V"));
+    assert_eq!(at("/paths/D?path=DOCS&path=%C3%89TE%CC%81&path=leaf").await, is(200, "Leaf"));
+    // A cursor goes on, on the path as its nodes spell it.
+    let (_, first, cursor) = found("/paths/D?path=docs&limit=1").await;
+    assert_eq!(first, "V");
+    assert_eq!(at(&format!("/paths/D?path=docs&limit=2&cursor={}", cursor.unwrap())).await, is(200, "d Leaf"));
+    // Nothing in a window is an empty list, and a path that isn't there isn't found.
+    assert_eq!(at("/paths/D?path=EMPTY&from=a").await, is(200, ""));
+    assert_eq!(at("/paths/D?path=empty&from=a").await, is(200, ""));
+    for nothing in ["path=nothing", "path=docs&path=nothing", "path=nothing&from=a", "path=nothing&max_depth=0"] {
+        assert_eq!(at(&format!("/paths/D?{nothing}")).await, is(404, ""), "{nothing}");
+    }
+    // Where case counts, it does.
+    let exact = Settings { names: UniqueNames::Exact, ..settings.clone() };
+    assert_eq!(send_with(&fixture, &exact, "/paths/D?path=docs").await.status, 404);
+    // A claim whose node has left the name leads nowhere.
+    fixture.put("D", "NAME#gone", &[("_node", text("V"))]);
+    assert_eq!(send_with(&fixture, &settings, "/paths/D?path=gone").await.status, 404);
 }
 
 #[tokio::test]

@@ -376,6 +376,68 @@ async fn a_name_that_a_sibling_has_is_refused_and_the_answer_says_who_has_it() {
 }
 
 #[tokio::test]
+async fn a_node_gets_a_name_with_a_number_where_its_own_is_taken_and_it_asks_for_that() {
+    let settings = Settings { names: UniqueNames::Caseless, ..Settings::default() };
+    let mut api = Api { fixture: Fixture::new(settings, Oracle::default()), ..Api::new() };
+    api.ok(201, "POST /nodes", json!({ "id": "D" })).await;
+    api.ok(201, "POST /nodes", json!({ "id": "a", "parent": "D", "segment": "Report" })).await;
+    let put = |id: &str| json!({ "id": id, "parent": "D", "segment": "report", "on_conflict": "rename" });
+    let segment = |answer: &Answer| answer.body["segment"].as_str().unwrap_or_default().to_owned();
+    assert_eq!(segment(&api.ok(201, "POST /nodes", put("b")).await), "report (2)");
+    api.ok(201, "POST /nodes", json!({ "id": "c", "segment": "Report" })).await;
+    let moved = api.ok(200, "PATCH /nodes/c", json!({ "parent": "D", "on_conflict": "rename" })).await;
+    assert_eq!(segment(&moved), "Report (3)");
+    let operations = json!([
+        { "put": put("d") },
+        { "put": { "id": "e", "parent": "D", "segment": "report" } },
+        { "trash": { "id": "a" } },
+        { "put": { "id": "f", "parent": "D", "segment": "report" } },
+        { "restore": { "id": "a", "on_conflict": "rename" } },
+        { "patch": { "id": "a", "segment": "REPORT", "on_conflict": "rename" } },
+    ]);
+    let batch = api.ok(200, "POST /batch", json!({ "operations": operations })).await;
+    let results = batch.body["results"].as_array().unwrap();
+    let statuses: Vec<u64> = results.iter().map(|result| result["status"].as_u64().unwrap()).collect();
+    assert_eq!(statuses, [201, 409, 200, 201, 200, 200], "{}", batch.body);
+    let named = |at: usize| results[at]["body"]["segment"].clone();
+    assert_eq!((named(0), named(4), named(5)), (json!("report (4)"), json!("Report (5)"), json!("REPORT (5)")));
+    let taken = api.send("POST /nodes", &[], &json!({ "id": "g", "parent": "D", "segment": "REPORT" })).await;
+    assert!(taken.body["detail"].as_str().unwrap().starts_with("`f` is named `report` there"), "{}", taken.body);
+    api.fixture.settle();
+    api.ok(202, "POST /nodes/f/copy", json!({ "ids": "copy", "on_conflict": "rename" })).await;
+    let copied = api.fixture.get("copy", "NODE").unwrap();
+    assert_eq!(copied["segment"], text("report (6)"));
+    // A node comes back with a name that is given.
+    api.ok(200, "POST /nodes/b/trash", Value::Null).await;
+    assert_eq!(segment(&api.ok(200, "POST /nodes/b/restore", json!({ "segment": "other" })).await), "other");
+    let wrong = json!({ "id": "g", "on_conflict": "replace" });
+    assert_eq!(api.send("POST /nodes", &[], &wrong).await.body["field"], "on_conflict");
+    let off = Api::new();
+    let refused = off.send("POST /nodes", &[], &json!({ "id": "g", "on_conflict": "rename" })).await;
+    assert_eq!((refused.problem(), &refused.body["field"]), ((422, "bad-value"), &json!("on_conflict")));
+    off.ok(201, "POST /nodes", json!({ "id": "g", "on_conflict": "fail" })).await;
+    api.fixture.settle();
+}
+
+#[tokio::test]
+async fn a_problem_of_a_write_names_what_it_is_about() {
+    let mut api = Api::new();
+    api.ok(201, "POST /nodes", json!({ "id": "p" })).await;
+    api.ok(201, "POST /nodes", json!({ "id": "c", "parent": "p" })).await;
+    api.fixture.settle();
+    for (call, body, said) in [
+        ("POST /nodes", json!({ "id": "p" }), "the id `p` exists already"),
+        ("PATCH /nodes/no", json!({ "parent": null }), "there is no node `no`"),
+        ("DELETE /nodes/no", Value::Null, "there is no node `no`"),
+        ("POST /nodes/no/copy", Value::Null, "there is no node `no`"),
+        ("DELETE /nodes/p", Value::Null, "`children=delete`, `adopt` or `detach`"),
+    ] {
+        let problem = api.send(call, &[], &body).await;
+        assert!(problem.body["detail"].as_str().unwrap().contains(said), "{call}: {}", problem.body);
+    }
+}
+
+#[tokio::test]
 async fn a_node_is_created_replaced_patched_moved_and_deleted() {
     let mut api = Api::new();
     let created = api.ok(201, "POST /nodes", json!({ "id": "C#7", "attributes": { "name": "seven" } })).await;
@@ -569,7 +631,7 @@ async fn siblings_are_ordered_by_hand() {
     let off = Api::new();
     let refused = off.send("POST /nodes", &[], &json!({ "place": "first" })).await;
     assert_eq!((refused.problem(), refused.body["field"].as_str()), ((422, "bad-value"), Some("place")));
-    assert!(refused.body["detail"].as_str().unwrap().contains("ORDER_BY_HAND"), "{}", refused.body);
+    assert!(refused.body["detail"].as_str().unwrap().contains("OrderByHand=on"), "{}", refused.body);
 }
 
 #[tokio::test]
@@ -639,8 +701,9 @@ async fn links_that_cannot_be_kept_are_refused() {
         }
     }
     // What just fits is kept.
-    for (number, tags) in
-        [many(100, 3), many(1, 1_014), many(16, 1_000), json!({ "$set": ["a", "b"] })].into_iter().enumerate()
+    for (number, tags) in [many(100, 3), many(1, 1_014), many(16, 1_000), json!({ "$set": ["a", "b"] }), Value::Null]
+        .into_iter()
+        .enumerate()
     {
         api.ok(201, &format!("PUT /nodes/fits{number}"), json!({ "parent": null, "attributes": { "tags": tags } }))
             .await;

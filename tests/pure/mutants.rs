@@ -235,7 +235,7 @@ mutants! {
     a_move_below_a_root_that_is_trashed_meanwhile_ends_in_the_trash: drill(Drill::TrashedAbove, Rule::TrashedRoot), seed 32;
     what_another_client_has_taken_out_is_back_in_the_trash: drill(Drill::TakenOut, Rule::RemoveTrashed), seed 9;
     a_cycle_that_was_in_the_trash_stays_there: drill(Drill::TrashedCycle, Rule::CutTrash), seed 2;
-    a_name_is_taken_although_another_node_has_claimed_it: claims(Rule::ClaimName), seed 3;
+    a_name_is_taken_although_another_node_has_claimed_it: claims(Rule::ClaimName), seed 11;
     a_claim_is_taken_over_by_two_at_once: drill(Drill::NameTakenOver, Rule::ClaimAsRead), seed 60;
     a_claim_is_taken_over_although_its_node_has_come_back: drill(Drill::NameTakenOver, Rule::HolderLeft), seed 17;
     a_node_that_leaves_its_name_takes_another_nodes_claim_along: claims(Rule::ReleaseOwn), seed 67;

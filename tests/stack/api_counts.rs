@@ -11,8 +11,8 @@ use sapwood_engine::query::{
     Bounds, Fields, Granting, Linking, ListOptions, Mode, Order, Reader, Siblings, Tree, Window, Within,
 };
 use sapwood_engine::write::{
-    Children, Command, Content, Idempotency, NewRevision, Outcome, Patch, Refusal, Request, Spot, Stamp, Tiebreak,
-    ValueChange, WriteError, Writer,
+    Children, Command, Content, Idempotency, NewRevision, OnConflict, Outcome, Patch, Refusal, Request, Spot, Stamp,
+    Tiebreak, ValueChange, WriteError, Writer,
 };
 use sapwood_table::{Action, Client, Deadline, DynamoTable, Usage};
 use sapwood_tests::client::{self, node, put_all};
@@ -341,6 +341,7 @@ async fn changes_and_deletions_cost_what_the_guide_says_with_an_idempotency_key_
         parent: None,
         segment: None,
         spot: None,
+        on_conflict: OnConflict::Fail,
         operation: "copy".to_owned(),
     };
     assert_eq!(carry_out(&running, "copy", &copy, None).await.figures(), [3.0, 4.0, 5.0]);
@@ -366,7 +367,7 @@ async fn the_trash_costs_what_the_guide_says() {
     let trash = |of: &str| Command::Trash { node: at(of) };
     let restore = |of: &str, parent: Option<Option<&str>>| {
         let parent = parent.map(|parent| parent.map(id));
-        Command::Restore { node: at(of), parent, spot: None }
+        Command::Restore { node: at(of), parent, segment: None, spot: None, on_conflict: OnConflict::Fail }
     };
     let cost = carry_out(&running, "into the trash", &trash("n"), None).await;
     // The node; its parent and the parent's lineage; the write.
@@ -494,6 +495,16 @@ async fn a_name_of_its_own_costs_what_the_guide_says() {
     let (refused, figures) = carry_out("taken", named("d", true, Some("r"), "x")).await;
     assert!(matches!(refused, Err(WriteError::Refused(Refusal::NameTaken { .. }))), "{refused:?}");
     assert_eq!(figures, [2.0, 0.0, 2.0 + 1.0 + 1.0]);
+    let mut renaming = named("e", true, Some("r"), "x");
+    if let Command::Create { content, .. } = &mut renaming {
+        content.on_conflict = OnConflict::Rename;
+    }
+    let (done, figures) = carry_out("create, renaming", renaming).await;
+    let Outcome::Node { item, .. } = done.unwrap() else { panic!("no node") };
+    assert_eq!(item["segment"], text("x (2)"));
+    let more = documented("with `on_conflict=rename` and a name that is taken, in addition");
+    let [round_trips, written, read] = documented("create below a parent, the API makes the id");
+    assert_eq!(figures, [round_trips + more[0], written + 3.0, read + 1.0 + more[2]]);
     let (done, figures) = carry_out("rename", renamed("a", "y")).await;
     done.unwrap();
     let [round_trips, written, read] = documented("change attributes");
@@ -598,6 +609,44 @@ async fn a_list_is_one_query_for_each_megabyte() {
         }
     }
     assert!(found == 901 && (3..=pages).contains(&calls), "{found} in {calls} calls");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_hundred_children_with_their_names_are_one_query_of_one_unit() {
+    let child = |n: usize| {
+        let [pk, sk, parent] = [("PK", format!("c{n}")), ("SK", "NODE".to_owned()), ("parent", "p".to_owned())];
+        client::item([pk, sk, parent, ("segment", format!("n{n}"))].map(|(name, value)| (name, client::s(&value))))
+    };
+    let items = std::iter::once(node("p", None, "p")).chain((0..100).map(child));
+    let running = Running::start_after(&[("UniqueNames", "caseless")], &[], items.collect()).await;
+    running.settle().await;
+    let settings = Settings { names: UniqueNames::Caseless, ..Settings::default() };
+    let (options, window) = (ListOptions::default(), Window::children());
+    let (page, cost) = counted!(running, &settings, Reader, |reader| reader.descendants(&at("p"), &window, &options));
+    cost.say("100 children with names");
+    let page = page.unwrap();
+    assert!(page.items.iter().all(|child| child.segment.is_some()) && page.items.len() == 100);
+    assert_eq!((cost.usage.requests, cost.usage.read_units), (1, 1.0));
+    let whole = ListOptions { bounds: Tree::BOUNDS, ..ListOptions::default() };
+    let (tree, cost) = counted!(running, &settings, Reader, |reader| reader.tree(&at("p"), None, &whole));
+    assert_eq!(tree.unwrap().nodes.iter().filter(|node| node.segment.is_some()).count(), 100);
+    assert_eq!(cost.usage.requests, 1);
+    // A path as it is written is one request, and one that differs by case three and one for each segment more.
+    let path = |name: &str| Within::new(vec![name.to_owned()], None, None, None).unwrap();
+    let (page, cost) = counted!(running, &settings, Reader, |reader| reader.paths(&at("p"), &path("n7"), &options));
+    assert_eq!((page.unwrap().items.len(), cost.usage.requests, cost.usage.read_units), (1, 1, 0.5));
+    running.settle().await;
+    // The API has claimed none of these names.
+    let (page, cost) = counted!(running, &settings, Reader, |reader| reader.paths(&at("p"), &path("N7"), &options));
+    assert!(page.is_err() && cost.usage.requests == 3, "{:?}", cost.usage);
+    let claim = client::item([("PK", client::s("p")), ("SK", client::s("NAME#n7")), ("_node", client::s("c7"))]);
+    put_all(&running.client, TABLE, vec![claim]).await;
+    let (page, cost) = counted!(running, &settings, Reader, |reader| reader.paths(&at("p"), &path("N7"), &options));
+    assert_eq!(page.unwrap().items[0].path, ["n7"]);
+    let [requests, _, units] =
+        documented("a path that is spelt in another case, with `UniqueNames=caseless`, in addition");
+    assert_eq!((cost.usage.requests as f64, cost.usage.read_units), (1.0 + requests + 1.0, 0.5 + units + 1.0));
     running.stop().await;
 }
 

@@ -52,7 +52,7 @@ impl List {
     /// Reads the same parameters, and `where`.
     pub(crate) fn filtered(asked: &mut Asked<'_>, scope: Scope) -> Result<Self, Problem> {
         let conditions = asked.parameters.texts("where");
-        let filter = Filter::parse(&conditions).map_err(refused)?;
+        let filter = Filter::parse(&conditions, &asked.shared.settings).map_err(refused)?;
         // Without it, the cursors of the release before go on.
         let scope = if filter.is_empty() { scope } else { scope.list(conditions.iter().map(String::as_str)) };
         let list = Self::with_records(asked, scope)?;

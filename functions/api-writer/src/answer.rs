@@ -187,6 +187,23 @@ pub(crate) fn url_of(command: &Command) -> String {
     }
 }
 
+/// What a command is about, by its ids.
+pub(crate) fn called(command: &Command) -> String {
+    match command {
+        Command::Copy { source: node, .. }
+        | Command::Create { node, .. }
+        | Command::Replace { node, .. }
+        | Command::Patch { node, .. }
+        | Command::Trash { node }
+        | Command::Restore { node, .. }
+        | Command::Delete { node, .. } => format!("node `{}`", node.id),
+        Command::Append { topic, .. } => format!("topic `{}` of `{}`", topic.topic, topic.node.id),
+        Command::Amend { topic, version, .. } | Command::DeleteRevision { topic, version } => {
+            format!("revision {} of `{}` in topic `{}`", version.number(), topic.node.id, topic.topic)
+        }
+    }
+}
+
 /// Where an operation can be asked for.
 pub(crate) fn operation_url(operation: &str) -> String {
     format!("/operations/{}", encode_segment(operation))

@@ -20,7 +20,7 @@ use sapwood_http::problem::{Kind, Problem};
 use sapwood_http::wait::Pauses;
 use sapwood_table::{Client, Deadline, Table};
 
-use crate::answer::{Answer, located, url_of};
+use crate::answer::{Answer, called, located, url_of};
 use crate::idempotency::idempotency;
 use crate::problem::refused;
 use crate::state::{Shared, State};
@@ -95,7 +95,13 @@ impl<'a, T: Table> At<'a, T> {
         Box::pin(self.writer().write_once(command, &request, prefetched)).await.map_err(|error| {
             match (refused(error), command) {
                 // The node that has the id already.
-                (problem, Command::Create { .. } | Command::Copy { .. }) if problem.kind() == Kind::Exists => located(problem, url_of(command)),
+                (problem, Command::Create { node, .. } | Command::Copy { node, .. }) if problem.kind() == Kind::Exists => {
+                    let detail = format!("a node with the id `{}` exists already", node.id);
+                    located(Problem::new(Kind::Exists, detail).at("id"), url_of(command))
+                }
+                (problem, _) if problem.kind() == Kind::NotFound => {
+                    Problem::new(Kind::NotFound, format!("there is no {}", called(command)))
+                }
                 (problem, _) if problem.kind() == Kind::OutcomeUnknown => {
                     let url = url_of(command);
                     let detail = format!(

@@ -36,6 +36,7 @@ pub(crate) fn refused(error: WriteError) -> Problem {
             let problem = Problem::new(Kind::NameTaken, detail).at("segment").because_of(id.as_str());
             return located(problem, node_url(&id));
         }
+        Refusal::NamesNotUnique => (Kind::BadValue, Some("on_conflict")),
         Refusal::NameObstructed(_) => (Kind::BadKey, Some("segment")),
         Refusal::Unreadable(_) => (Kind::BadValue, None),
         Refusal::InTrash | Refusal::ChildrenInTrash => (Kind::InTrash, None),

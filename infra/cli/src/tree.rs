@@ -208,6 +208,7 @@ mod tests {
             parent: parent.map(|parent| Id::new(parent).unwrap()),
             depth,
             place: None,
+            segment: None,
             attributes: [("name".to_owned(), AttributeValue::S(format!("{id}\n")))].into(),
             truncated: false,
         };

@@ -188,6 +188,8 @@ pub enum Rule {
     RemoveTrashed,
     /// A name is claimed only where nobody else has claimed it.
     ClaimName,
+    /// After an attempt without an answer a node that gets another name keeps the one that it was sent with.
+    SameNameAgain,
     /// A claim of another node is taken over only while it is as it was read.
     ClaimAsRead,
     /// A claim of another node is taken over only while that node still doesn't have the name.

@@ -2,8 +2,8 @@
 
 pub use sapwood_core::write::{
     ABOVE_ATTRIBUTES, Above, Answered, Appended, Begun, Children, Claim, Command, Content, Idempotency, Imported,
-    ImportedRecord, LOOKS_MAX, Limits, NewRevision, NoWayBack, Outcome, Patch, Precondition, Preconditions, Prefetched,
-    Refusal, Request, Spot, Stamp, Tags, Tiebreak, Unknown, ValueChange, deletes_revisions,
+    ImportedRecord, LOOKS_MAX, Limits, NewRevision, NoWayBack, OnConflict, Outcome, Patch, Precondition, Preconditions,
+    Prefetched, Refusal, Request, Spot, Stamp, Tags, Tiebreak, Unknown, ValueChange, deletes_revisions,
 };
 
 use sapwood_core::model::Settings;

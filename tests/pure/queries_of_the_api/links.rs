@@ -81,7 +81,7 @@ fn who_names_an_id_is_listed_with_its_ancestors_by_one_query() {
 fn links_that_are_switched_off_say_so_and_an_impossible_prefix_too() {
     let fixture = shop();
     let off = read(&fixture, async |r| r.links(&node("t"), "name", &Linking::default(), &options()).await);
-    assert!(off.unwrap_err().to_string().contains("LINK_ATTRIBUTES"));
+    assert!(off.unwrap_err().to_string().contains("LinkAttributes"));
     let long = Linking { id_prefix: "x".repeat(1_024), ..Linking::default() };
     let refused = read(&fixture, async |r| r.links(&node("t"), "tags", &long, &options()).await);
     assert!(matches!(refused, Err(ReadError::Key { parameter: "id_prefix", .. })), "{refused:?}");

@@ -64,9 +64,9 @@ fn lists_of_rows_that_are_switched_off_say_so() {
     let settings = Settings { path_rows: false, root_rows: false, ..Settings::default() };
     let fixture = Fixture::new(settings, Oracle { path_rows: false, root_rows: false, ..Oracle::default() });
     let roots = read(&fixture, async |r| r.roots(None, &options()).await).unwrap_err();
-    assert!(roots.to_string().contains("ROOT_ROWS"), "{roots}");
+    assert!(roots.to_string().contains("RootRows=on"), "{roots}");
     let paths = read(&fixture, async |r| r.paths(&node("D"), &Default::default(), &options()).await).unwrap_err();
-    assert!(paths.to_string().contains("PATH_ROWS"), "{paths}");
+    assert!(paths.to_string().contains("PathRows=on"), "{paths}");
 }
 
 #[test]

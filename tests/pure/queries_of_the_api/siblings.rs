@@ -218,13 +218,13 @@ fn an_order_that_is_switched_off_says_so_and_every_other_list_is_as_it_was() {
     let siblings = all_in(Order::Ascending);
     let (list, usage) =
         read_with(&fixture, &off, async |r| r.children_in_order(&node("D"), &siblings, &options()).await);
-    assert!(list.unwrap_err().to_string().contains("ORDER_ATTRIBUTE"));
+    assert!(list.unwrap_err().to_string().contains("OrderAttribute"));
     assert_eq!(usage.requests, 0);
     let (list, _) = read_with(&fixture, &off, async |r| r.roots_in_order(None, &siblings, &options()).await);
-    assert!(list.unwrap_err().to_string().contains("ORDER_ATTRIBUTE"));
+    assert!(list.unwrap_err().to_string().contains("OrderAttribute"));
     let no_roots = Settings { root_rows: false, ..fixture.settings().clone() };
     let (list, _) = read_with(&fixture, &no_roots, async |r| r.roots_in_order(None, &siblings, &options()).await);
-    assert!(list.unwrap_err().to_string().contains("ROOT_ROWS"));
+    assert!(list.unwrap_err().to_string().contains("RootRows=on"));
     let by_id = read(&fixture, async |r| {
         r.descendants(&node("D"), &sapwood_engine::query::Window::children(), &options()).await.unwrap()
     });

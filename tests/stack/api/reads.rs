@@ -16,7 +16,7 @@ pub(crate) async fn every_read_is_answered(way: Way) {
         expect(&serving, 201, &post("/nodes/v/revisions/Audit~231", &audit)).await;
     }
     serving.running.settle().await;
-    let v = json!({"id": "v", "parent": "D", "depth": 1, "attributes": {"name": "V"}});
+    let v = json!({"id": "v", "parent": "D", "depth": 1, "segment": "NE # 1", "attributes": {"name": "V"}});
     let at = |mut node: Value, member: &str, value: Value| {
         node[member] = value;
         node

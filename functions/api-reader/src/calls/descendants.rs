@@ -43,6 +43,7 @@ impl Call<Shared> for Roots {
         };
         let body = |root: Root| RootBody {
             id: root.id.to_string(),
+            segment: root.segment,
             attributes: Attributes(root.attributes),
             truncated: root.truncated,
             record: None,
@@ -190,6 +191,7 @@ pub fn descendant(found: Descendant) -> DescendantBody {
         id: found.id.to_string(),
         parent: found.parent.map(|parent| parent.to_string()),
         depth: found.depth,
+        segment: found.segment,
         attributes: Attributes(found.attributes),
         truncated: found.truncated,
         record: None,

@@ -67,6 +67,7 @@ pub fn link(found: Link, shows_ancestors: bool) -> LinkBody {
         id: found.id.to_string(),
         parent: found.parent.as_ref().map(ToString::to_string),
         ancestors: shows_ancestors.then(ancestors),
+        segment: found.segment,
         attributes: Attributes(found.attributes),
         truncated: found.truncated,
         record: None,

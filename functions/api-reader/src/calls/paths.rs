@@ -36,6 +36,7 @@ impl Call<Shared> for Paths {
             parent: at.parent.map(|parent| parent.to_string()),
             depth: at.path.len(),
             path: at.path,
+            segment: at.segment,
             attributes: Attributes(at.attributes),
             truncated: at.truncated,
             record: None,

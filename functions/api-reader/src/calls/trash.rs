@@ -45,6 +45,7 @@ pub fn body(found: InTrash) -> TrashBody {
     TrashBody {
         id: found.id.to_string(),
         trashed: found.trashed.into(),
+        segment: found.segment,
         attributes: Attributes(found.attributes),
         truncated: found.truncated,
         record: None,

@@ -39,12 +39,14 @@ impl Call<Shared> for Tree {
         let cursor = self.list.cursor(at.shared, tree.next.as_deref());
         // Rows are ordered by depth, so the node itself is the first, or on an earlier page.
         let own = tree.nodes.first_mut().filter(|first| first.depth == 0);
-        let own = own.map(|own| (own.parent.take(), std::mem::take(&mut own.attributes)));
-        let (parent, attributes) = own.map_or((None, None), |(parent, attributes)| (parent, Some(attributes)));
+        let own = own.map(|own| (own.parent.take(), own.segment.take(), std::mem::take(&mut own.attributes)));
+        let (parent, segment, attributes) =
+            own.map_or((None, None, None), |(parent, segment, attributes)| (parent, segment, Some(attributes)));
         let body = TreeBody {
             id: self.node.id.to_string(),
             parent: parent.map(|parent| parent.to_string()),
             depth: 0,
+            segment,
             attributes: attributes.map(Attributes),
             children: nested(tree),
             truncated: cursor.is_some(),
@@ -74,6 +76,7 @@ fn tree_node(found: Descendant, children: Vec<TreeNode>) -> TreeNode {
         id: found.id.to_string(),
         parent: found.parent.map(|parent| parent.to_string()),
         depth: found.depth,
+        segment: found.segment,
         attributes: Attributes(found.attributes),
         truncated: found.truncated,
         children,

@@ -3,7 +3,7 @@
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::write::{Children, Command, Content, NewRevision, Patch};
 use sapwood_http::caller::Right;
-use sapwood_http::contract;
+use sapwood_http::contract::{self, ConflictBody};
 use sapwood_http::problem::{Kind, Problem};
 
 use super::mutable_revisions;
@@ -14,7 +14,8 @@ pub(crate) struct CreateNode;
 
 impl Write for CreateNode {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
-        let contract::CreateNode { id, parent, segment, attributes, place, revision } = asked.body()?;
+        let contract::CreateNode { id, parent, segment, attributes, place, revision, on_conflict } = asked.body()?;
+        let on_conflict = ConflictBody::or_fail(on_conflict);
         let takes_parent = parent.is_none();
         let parent = parent.flatten();
         attributes.check_node(&asked.shared.settings.schema)?;
@@ -22,7 +23,7 @@ impl Write for CreateNode {
         let id = id.map_or_else(|| Ok(Id::new(asked.shared.source.name())?), Ok::<_, Problem>)?;
         let node = NodeRef { tenant: asked.caller.tenant.clone(), id };
         let (spot, revision) = (place.map(Into::into), with_revision(revision, asked)?);
-        let content = Content { parent, takes_parent, segment, attributes: attributes.0, spot, revision };
+        let content = Content { parent, takes_parent, segment, attributes: attributes.0, spot, revision, on_conflict };
         Ok(Command::Create { node, is_made_id, content })
     }
 }
@@ -94,8 +95,9 @@ impl Write for RestoreNode {
 
 /// A node to take out of the trash, as its body says it.
 pub(super) fn restore(node: NodeRef, restore: contract::RestoreNode) -> Command {
-    let contract::RestoreNode { parent, place } = restore;
-    Command::Restore { node, parent, spot: place.map(Into::into) }
+    let contract::RestoreNode { parent, segment, place, on_conflict } = restore;
+    let (spot, on_conflict) = (place.map(Into::into), ConflictBody::or_fail(on_conflict));
+    Command::Restore { node, parent, segment, spot, on_conflict }
 }
 
 /// `POST /nodes/{id}/copy`
@@ -104,29 +106,32 @@ pub(crate) struct CopyNode;
 impl Write for CopyNode {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
         let source = asked.node("id")?;
-        let contract::CopyNode { parent, segment, place, ids } = asked.body_if_any()?;
+        let contract::CopyNode { parent, segment, place, ids, on_conflict } = asked.body_if_any()?;
         let is_made_id = ids.is_none();
         let id = ids.map_or_else(|| Ok(Id::new(asked.shared.source.name())?), Ok::<_, Problem>)?;
         let node = NodeRef { tenant: asked.caller.tenant.clone(), id };
         let operation = asked.shared.source.operation();
-        Ok(Command::Copy { source, node, is_made_id, parent, segment, spot: place.map(Into::into), operation })
+        let (spot, on_conflict) = (place.map(Into::into), ConflictBody::or_fail(on_conflict));
+        Ok(Command::Copy { source, node, is_made_id, parent, segment, spot, on_conflict, operation })
     }
 }
 
 /// All of a node, as its body says it.
 pub(super) fn content(node: contract::ReplaceNode, asked: &Asked<'_>) -> Result<Content, Problem> {
-    let contract::ReplaceNode { parent, segment, attributes, place, revision } = node;
+    let contract::ReplaceNode { parent, segment, attributes, place, revision, on_conflict } = node;
     attributes.check_node(&asked.shared.settings.schema)?;
     let (spot, revision) = (place.map(Into::into), with_revision(revision, asked)?);
-    Ok(Content { parent, takes_parent: false, segment, attributes: attributes.0, spot, revision })
+    let (attributes, on_conflict) = (attributes.0, ConflictBody::or_fail(on_conflict));
+    Ok(Content { parent, takes_parent: false, segment, attributes, spot, revision, on_conflict })
 }
 
 /// What changes of a node, as its body says it.
 pub(super) fn patch(node: contract::PatchNode, asked: &Asked<'_>) -> Result<Patch, Problem> {
-    let contract::PatchNode { parent, segment, attributes, clears, place, revision } = node;
+    let contract::PatchNode { parent, segment, attributes, clears, place, revision, on_conflict } = node;
     attributes.check(&asked.shared.settings.schema)?;
     let (spot, revision) = (place.map(Into::into), with_revision(revision, asked)?);
-    Ok(Patch { parent, segment, attributes: attributes.0, clears, spot, revision })
+    let (attributes, on_conflict) = (attributes.0, ConflictBody::or_fail(on_conflict));
+    Ok(Patch { parent, segment, attributes, clears, spot, revision, on_conflict })
 }
 
 /// The revision that is appended with a node, as its body says it.

@@ -3,7 +3,7 @@
 use api_writer::Source;
 use clap::Args;
 use sapwood_core::keys::{Id, NodeRef};
-use sapwood_engine::write::Command;
+use sapwood_engine::write::{Command, OnConflict};
 
 use super::write::{Placing, Writing};
 use super::{NodeError, Target};
@@ -56,6 +56,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
         is_made_id,
         parent: if arguments.root { Some(None) } else { to.map(Some) },
         segment: arguments.segment,
+        on_conflict: OnConflict::default(),
         spot: arguments.placing.spot()?,
         operation: source.operation(),
     };

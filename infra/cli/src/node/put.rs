@@ -8,7 +8,9 @@ use std::path::PathBuf;
 use clap::Args;
 use sapwood_core::keys::Id;
 use sapwood_core::model::{Item, Latest, text};
-use sapwood_engine::write::{Command, Content, NewRevision, Outcome, Patch, Refusal, ValueChange, WriteError};
+use sapwood_engine::write::{
+    Command, Content, NewRevision, OnConflict, Outcome, Patch, Refusal, ValueChange, WriteError,
+};
 use sapwood_http::contract::check_topic;
 use sapwood_json::{Attributes, FromJson, MergePatch, read};
 use sapwood_table::{Client, DynamoTable};
@@ -145,13 +147,15 @@ impl Arguments {
                 attributes: self.attributes()?,
                 spot,
                 revision,
+                on_conflict: OnConflict::default(),
             };
             return Ok(match self.if_none_match {
                 Some(_) => Command::Create { node, is_made_id: false, content },
                 None => Command::Replace { node, content },
             });
         }
-        let patch = Patch { parent, segment, attributes: self.changes()?, clears: false, spot, revision };
+        let attributes = self.changes()?;
+        let patch = Patch { parent, segment, attributes, spot, revision, ..Patch::default() };
         Ok(match self.if_none_match {
             Some(_) => Command::Create { node, is_made_id: false, content: content_of(&patch) },
             None => Command::Patch { node, patch },
@@ -217,5 +221,6 @@ fn content_of(patch: &Patch) -> Content {
         attributes: attributes.collect(),
         spot: patch.spot.clone(),
         revision: patch.revision.clone(),
+        on_conflict: patch.on_conflict,
     }
 }

@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, Args, Subcommand};
 use sapwood_core::keys::{Id, NodeRef, Tenant, TrashTime};
 use sapwood_core::model::{BaseNode, DeletionMode, ETag, Settings};
 use sapwood_engine::query::{Bounds, Fields, InTrash, ListOptions, Order, Reader};
-use sapwood_engine::write::{Children, Command, Refusal, Tags, WriteError};
+use sapwood_engine::write::{Children, Command, OnConflict, Refusal, Tags, WriteError};
 use sapwood_http::contract::TrashBody;
 use sapwood_table::{Client, DynamoTable, ReadOptions};
 
@@ -197,7 +197,8 @@ async fn restore(arguments: RestoreArguments) -> Result<Exit, NodeError> {
     let client = opened.client();
     let to = arguments.to.map(Id::new).transpose()?;
     let parent = if arguments.root { Some(None) } else { to.map(Some) };
-    let command = Command::Restore { node: opened.node.clone(), parent, spot: arguments.placing.spot()? };
+    let (spot, on_conflict) = (arguments.placing.spot()?, OnConflict::default());
+    let command = Command::Restore { node: opened.node.clone(), parent, segment: None, spot, on_conflict };
     let outcome = arguments.writing.write(&client, &opened, &command).await?;
     let is_done = arguments.writing.finish(&client, &opened, &command, &outcome, arguments.target.json).await?;
     Ok(Exit::Unfinished.unless(is_done))

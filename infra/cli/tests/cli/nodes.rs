@@ -86,7 +86,7 @@ async fn put_writes_only_what_it_is_sure_of() {
         (&["put", "D", "--json-attributes", "@/nowhere"], 4, "/nowhere"),
         (&["put", ""], 2, "empty"),
         (&["put", "D", "--topic", "t", "--parent", "V"], 2, "--topic"),
-        (&["get", "nobody"], 1, "no such node"),
+        (&["get", "nobody"], 1, "there is no node `nobody`"),
         (&["get", "D", "--tenant", "acme"], 2, "tenant"),
     ] {
         let output = sapwood(url, arguments);
@@ -360,7 +360,7 @@ async fn links_are_listed_with_their_ancestors_and_siblings_drawn_in_their_order
     assert_eq!(printed(url, &["links", "mouse", "tags", "--below", "ORDER#1"], 0), "ITEM#1  ORDER#1  D\n");
     assert_eq!(printed(url, &["links", "mouse", "tags", "--below", "X"], 0), "");
     let refused = sapwood(url, &["links", "b", "rank"]);
-    assert!(refused.status.code() == Some(2) && words(&refused).contains("LINK_ATTRIBUTES"), "{}", words(&refused));
+    assert!(refused.status.code() == Some(2) && words(&refused).contains("LinkAttributes"), "{}", words(&refused));
 
     let drawn = printed(url, &["tree", "D", "--rows"], 0);
     let [first, second] = ["── X\n", "── ORDER#1\n"].map(|branch| drawn.find(branch).unwrap());

@@ -57,8 +57,12 @@ pub enum Command {
         /// The parent that it gets, or none (a root). Where it isn't named, the node goes back where it was, or gets
         /// the parent of the sibling that it is put next to.
         parent: Option<Option<Id>>,
+        /// The segment that it gets, if not the one that it has.
+        segment: Option<String>,
         /// Where it is to be among its siblings, if they are ordered by hand.
         spot: Option<Spot>,
+        /// What is done where a sibling has its name.
+        on_conflict: OnConflict,
     },
     /// Copies a node with all that is below it: the node at the top at once, and the stream carries out the rest.
     Copy {
@@ -75,6 +79,8 @@ pub enum Command {
         segment: Option<String>,
         /// Where the copy is to be among its siblings, if they are ordered by hand.
         spot: Option<Spot>,
+        /// What is done where a sibling has its name.
+        on_conflict: OnConflict,
         /// The id of the operation.
         operation: String,
     },
@@ -142,6 +148,18 @@ pub struct Content {
     pub spot: Option<Spot>,
     /// The revision that is appended with it.
     pub revision: Option<NewRevision>,
+    /// What is done where a sibling has its name.
+    pub on_conflict: OnConflict,
+}
+
+/// What is done where a sibling has the name that a node is to have.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum OnConflict {
+    /// The write is refused.
+    #[default]
+    Fail,
+    /// The node gets the first free name with a number behind it: `name (2)`.
+    Rename,
 }
 
 /// What is to change in a node (RFC 7396). What isn't named stays as it is, in value and type.
@@ -160,6 +178,8 @@ pub struct Patch {
     pub spot: Option<Spot>,
     /// The revision that is appended with the change. The node is then written even where nothing else changes.
     pub revision: Option<NewRevision>,
+    /// What is done where a sibling has the node's name.
+    pub on_conflict: OnConflict,
 }
 
 /// A revision of a node that is appended in the transaction that writes the node.

@@ -2,7 +2,7 @@
 //! rest (`fanout/copying.rs`).
 
 use super::attempts::{Attempts, Stop};
-use super::command::{Content, Spot, is_of_nodes};
+use super::command::{Content, OnConflict, Spot, is_of_nodes};
 use super::moves::{deepest_row, height};
 use super::operation::copy_item;
 use super::reorder::walk::Placed;
@@ -24,6 +24,7 @@ pub(super) struct Copy<'a> {
     pub(super) parent: Option<Option<&'a Id>>,
     pub(super) segment: Option<&'a str>,
     pub(super) spot: Option<&'a Spot>,
+    pub(super) on_conflict: OnConflict,
     pub(super) operation: &'a str,
 }
 
@@ -90,6 +91,7 @@ impl Copy<'_> {
             attributes,
             spot: self.spot.cloned(),
             revision: None,
+            on_conflict: self.on_conflict,
         }
     }
 }

@@ -43,7 +43,7 @@ mod traces;
 mod trash;
 mod wanted;
 
-pub use command::{Children, Command, Content, NewRevision, Patch, Spot, ValueChange};
+pub use command::{Children, Command, Content, NewRevision, OnConflict, Patch, Spot, ValueChange};
 pub use execute::{Answered, write_once};
 pub use idempotency::{Begun, Claim, Idempotency, begin};
 pub use import::{

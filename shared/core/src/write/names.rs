@@ -10,13 +10,34 @@
 //!
 //! So leftover claims do no harm.
 
+use std::collections::BTreeMap;
+
 use super::attempts::{Attempts, Stop};
 use super::{Context, Refusal};
-use crate::keys::{ItemKey, NodeRef};
-use crate::model::{Item, NameClaim, held_name};
+use crate::keys::{Id, ItemKey, NodeRef, SEGMENT_BYTES_MAX, SortRange};
+use crate::model::{Item, NameClaim, held_name, key_of};
 use crate::plan::conditions::{same_claim, same_name, unclaimed_or_of};
-use crate::plan::{Io, Need, Rule};
-use crate::request::{Action, Condition};
+use crate::plan::{Failure, Io, Need, Rule};
+use crate::request::{Action, Condition, Query, ReadOptions};
+
+/// Most numbers that are tried, where requests for one name take them from each other.
+const RENAMES_MAX: usize = 20;
+
+/// Most claims of a name with numbers that are looked at: about as many as fit a page.
+const NUMBERED_MAX: usize = 10_000;
+
+/// A name below a parent, or among the roots.
+pub(super) type Place = (Option<Id>, String);
+
+/// The name that a node gets in the place of one that a sibling has.
+#[derive(Debug)]
+pub(super) struct Renamed {
+    /// Where the name was taken.
+    pub(super) of: Place,
+    number: u64,
+    tries: usize,
+    pub(super) name: String,
+}
 
 /// What a write does to the names among siblings: the claim of the name that the node comes to have, and that of the
 /// name that it had. Neither, if the node keeps its name and its parent, or has no name before and after.
@@ -49,7 +70,7 @@ impl Naming {
     }
 
     /// The actions that claim the name that the node comes to have, the claim first. `read` is the claim, if it was
-    /// read: none may stand there. Otherwise it is read only after an attempt has failed on it.
+    /// read: none may stand there. Otherwise it is read only after an attempt has failed on it, or if this `asks`.
     ///
     /// # Errors
     /// [`Refusal::NameTaken`], and [`Refusal::NameObstructed`].
@@ -59,8 +80,9 @@ impl Naming {
         node: &NodeRef,
         attempts: &Attempts<'_>,
         read: Option<(&ItemKey, Option<&Item>)>,
+        asks: bool,
     ) -> Result<Vec<Action>, Stop> {
-        let Some((key, name)) = &self.taken else { return Ok(Vec::new()) };
+        let Some((key, _)) = &self.taken else { return Ok(Vec::new()) };
         let Context { settings, rules, .. } = attempts.context;
         let schema = &settings.schema;
         let on = |rule, condition| if rules.keeps(rule) { condition } else { Condition::Always };
@@ -68,7 +90,9 @@ impl Naming {
         let put = |condition| Action::Put { key: key.clone(), item: claim.item(key, schema), condition };
         let found = match read.filter(|(of, _)| *of == key) {
             Some((_, found)) => found.cloned(),
-            None if attempts.has_failed_on(key) => io.read(Need::keys([key.clone()])).await?.item(key)?.cloned(),
+            None if asks || attempts.has_failed_on(key) => {
+                io.read(Need::keys([key.clone()])).await?.item(key)?.cloned()
+            }
             None => None,
         };
         let Some(found) = found.filter(|found| NameClaim::node_in(found).as_ref() != Some(&node.id)) else {
@@ -81,10 +105,59 @@ impl Naming {
         let other_key = schema.node_key(&other);
         let read = io.read(Need::keys([other_key.clone()])).await?;
         let record = read.item(&other_key)?;
-        if held_name(&other, record, settings).is_some_and(|(held, _)| held == *key) {
-            return Err(Refusal::NameTaken { name: name.clone(), id: other.id }.into());
+        if let Some((_, name)) = held_name(&other, record, settings).filter(|(held, _)| held == key) {
+            return Err(Refusal::NameTaken { name, id: other.id }.into());
         }
         let check = Action::Check { key: other_key, condition: same_name(record, schema) };
         Ok(std::iter::once(take_over).chain(rules.keeps(Rule::HolderLeft).then_some(check)).collect())
     }
+
+    /// A name for the node in the place of the one that was refused: with the first number behind it that no sibling
+    /// has, or the one that the node has already. One query shows them all. `last` is the one that was tried before.
+    ///
+    /// # Errors
+    /// The `refusal`, where too many were tried or there are too many to be looked at.
+    pub(super) async fn renamed(
+        io: &Io,
+        node: &NodeRef,
+        of: Place,
+        attempts: &Attempts<'_>,
+        last: Option<Renamed>,
+        refusal: Refusal,
+    ) -> Result<Renamed, Stop> {
+        let settings = attempts.context.settings;
+        let (tried, tries) = last.map_or((1, 0), |last| (last.number, last.tries));
+        let (parent, wanted) = (of.0.as_ref(), &of.1);
+        let key = |end: &str| settings.schema.name_key(node, parent, settings.names.compared(&ending(wanted, end)));
+        let ItemKey { pk, sk: from } = key(" (");
+        // The byte after the digits. What is cut to fit a key is in no order.
+        let range = SortRange { to: key(" (:").sk, from };
+        let mut numbers = BTreeMap::new();
+        if range.from < range.to {
+            let from = range.from.clone();
+            let reading = ReadOptions { strong: true, attributes: None };
+            let query = Query { pk, range, after: None, limit: NUMBERED_MAX, descending: false, reading };
+            let read = io.read(Need { query: Some(query), ..Need::default() }).await?;
+            let page = read.page.ok_or(Failure::Again)?;
+            if page.next.is_some() {
+                return Err(refusal.into());
+            }
+            numbers.extend(page.items.iter().filter_map(|claim| {
+                let key = key_of(claim, &settings.schema)?;
+                let number: u32 = key.sk.strip_prefix(&from)?.strip_suffix(')')?.parse().ok()?;
+                Some((u64::from(number), NameClaim::node_in(claim).as_ref() == Some(&node.id)))
+            }));
+        }
+        let own = numbers.iter().find(|(number, is_own)| **is_own && **number > tried).map(|(number, _)| *number);
+        let free = || (tried + 1..).find(|number| !numbers.contains_key(number));
+        let Some(number) = own.or_else(free).filter(|_| tries < RENAMES_MAX) else { return Err(refusal.into()) };
+        let name = ending(wanted, &format!(" ({number})"));
+        Ok(Renamed { of, number, tries: tries + 1, name })
+    }
+}
+
+/// A name with this behind it, cut where a segment has no room for both.
+fn ending(name: &str, end: &str) -> String {
+    let room = SEGMENT_BYTES_MAX - end.len();
+    format!("{}{end}", &name[..name.floor_char_boundary(room)])
 }

@@ -50,17 +50,19 @@ pub(super) async fn carry_out(
         }
         Command::Patch { node, patch } => save(io, attempts, node, Wanted::Patch(patch), placed, &mut changed).await,
         Command::Trash { node } => put_into_trash(io, attempts, node).await,
-        Command::Restore { node, parent, spot } => {
-            let wanted = Wanted::Restore { parent: parent.as_ref(), spot: spot.as_ref() };
+        Command::Restore { node, parent, segment, spot, on_conflict } => {
+            let (parent, segment, spot) = (parent.as_ref(), segment.as_deref(), spot.as_ref());
+            let wanted = Wanted::Restore { parent, segment, spot, on_conflict: *on_conflict };
             save(io, attempts, node, wanted, placed, &mut changed).await
         }
         Command::Delete { node, children, revisions, operation } => {
             let deletion = Deletion { node, children: *children, revisions: *revisions, operation, below: &below };
             deletion.carry_out(io, attempts).await
         }
-        Command::Copy { source, node, is_made_id, parent, segment, spot, operation } => {
+        Command::Copy { source, node, is_made_id, parent, segment, spot, on_conflict, operation } => {
             let (parent, segment) = (parent.as_ref().map(Option::as_ref), segment.as_deref());
-            let copy = Copy { source, node, is_made_id: *is_made_id, parent, segment, spot: spot.as_ref(), operation };
+            let (is_made_id, spot, on_conflict) = (*is_made_id, spot.as_ref(), *on_conflict);
+            let copy = Copy { source, node, is_made_id, parent, segment, spot, on_conflict, operation };
             copy.carry_out(io, attempts, placed, &mut changed).await
         }
         Command::Append { topic, attributes } => revision::append(io, attempts, topic, attributes).await,

@@ -81,6 +81,9 @@ pub enum Refusal {
         /// The node that has it.
         id: Id,
     },
+    /// Another name is asked for where a sibling has the node's, and siblings may have one name.
+    #[error("siblings may have one name here, so none is taken: leave `on_conflict` out, or set `UniqueNames`")]
+    NamesNotUnique,
     /// An item of another client stands where the claim of the name would.
     #[error("an item of another client has the key `{}`, `{}`, which Sapwood needs for this name; give that item another key", .0.pk, .0.sk)]
     NameObstructed(ItemKey),
@@ -96,7 +99,9 @@ pub enum Refusal {
         operation: Option<String>,
     },
     /// The node has children, and the caller said that it must have none.
-    #[error("it has children; delete or move them first, or say what becomes of them")]
+    #[error(
+        "the node has children; delete or move them first, or say what becomes of them: `children=delete`, `adopt` or `detach`"
+    )]
     HasChildren,
     /// The rows don't show yet where the node is, so they can't show either that it has no children.
     #[error("the node's rows aren't up to date yet, so they don't show whether it has children; try again later")]
@@ -113,11 +118,11 @@ pub enum Refusal {
     PreconditionFailed(Precondition),
     /// Siblings aren't ordered by hand in this deployment.
     #[error(
-        "siblings aren't ordered by hand here; set ORDER_ATTRIBUTE and ORDER_BY_HAND=on (parameters OrderAttribute and OrderByHand), or leave `place` out"
+        "siblings aren't ordered by hand here; set the parameters `OrderAttribute` and `OrderByHand=on`, or leave `place` out"
     )]
     NotByHand,
     /// Roots have no order, since there are no root rows.
-    #[error("roots have no order here, since ROOT_ROWS is off; leave `place` out, or give the node a parent")]
+    #[error("roots have no order here, since `RootRows` is off; leave `place` out, or give the node a parent")]
     RootsUnordered,
     /// The attribute that a place writes is given as well.
     #[error("`place` writes the attribute `{0}`; give the one or the other")]

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use super::attempts::{Attempts, Stop, Trace};
 use super::command::{NewRevision, Patch, Spot, ValueChange};
 use super::moves::{Move, deepest_row, depth_of, height, is_in_trash};
-use super::names::Naming;
+use super::names::{Naming, Place, Renamed};
 use super::record::{self, Draft};
 use super::reorder::room::MakingRoom;
 use super::reorder::walk::Placed;
@@ -17,7 +17,7 @@ use super::wanted::{CopyTop, Wanted};
 use super::{Appended, NoWayBack, Outcome, Precondition, Refusal, revision};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema};
 use crate::model::{
-    AttributeValue, BaseNode, ETag, Item, Latest, Stored, Trashed, Under, check_links, has_mark, life_of, text,
+    AttributeValue, BaseNode, ETag, Item, Latest, Stored, Trashed, Under, check_links, has_mark, life_of, text, text_of,
 };
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge};
 use crate::plan::conditions::still_gone;
@@ -40,7 +40,7 @@ pub(super) async fn save(
     changed: &mut Vec<Placed>,
 ) -> Result<Outcome, Stop> {
     let siblings = MakingRoom::new(placed);
-    let mut save = SaveNode { attempts, node, wanted, taken: None, siblings, next: None };
+    let mut save = SaveNode { attempts, node, wanted, taken: None, siblings, next: None, renamed: None };
     let outcome = save.carry_out(io).await;
     changed.extend(save.siblings.changed());
     outcome
@@ -58,6 +58,8 @@ struct SaveNode<'w, 'a> {
     siblings: MakingRoom,
     /// The revision that is appended with the node, as the last attempt has it.
     next: Option<revision::Next>,
+    /// The name that the node gets because a sibling has its own.
+    renamed: Option<Renamed>,
 }
 
 /// What is read first.
@@ -148,12 +150,23 @@ impl<'a> SaveNode<'_, 'a> {
             if !self.find_next(io).await? {
                 continue;
             }
+            let place = self.place(&look);
+            // Others may have given the node another name meanwhile, or another parent.
+            self.renamed.take_if(|renamed| renamed.of != place);
             let written = match self.prepare(&look, found)? {
                 Prepared::Same(anchor) => self.complete(io, look.node, anchor).await?,
                 Prepared::Write(node_write) => {
                     let mut checks =
                         self.path_checks(io, &node_write, &look).await.map_err(|stop| self.no_way_back(stop))?;
-                    checks.extend(self.names(io, &node_write, &look).await?);
+                    match self.names(io, &node_write, &look).await {
+                        Err(Stop::Refused(refusal @ Refusal::NameTaken { .. })) if self.may_rename() => {
+                            let last = self.renamed.take();
+                            let renamed = Naming::renamed(io, self.node, place, self.attempts, last, refusal).await?;
+                            self.renamed = Some(renamed);
+                            continue;
+                        }
+                        names => checks.extend(names?),
+                    }
                     if !self.siblings.fits_or_lowers_room(io, &node_write.changes, node_write.slice.is_some()).await? {
                         continue;
                     }
@@ -179,6 +192,9 @@ impl<'a> SaveNode<'_, 'a> {
         self.wanted.check(self.schema())?;
         if let Some(wanted) = self.wanted.revision() {
             revision::check_topic(&self.topic(wanted), self.attempts.context.settings)?;
+        }
+        if self.wanted.may_rename() && !self.attempts.context.settings.names.is_on() {
+            return Err(Refusal::NamesNotUnique.into());
         }
         // A node that is put next to a sibling gets the sibling's parent, so the named parent doesn't count.
         if self.wanted.parent() == Some(&self.node.id) && !self.wanted.takes_parent() {
@@ -289,18 +305,38 @@ impl<'a> SaveNode<'_, 'a> {
     /// The key of the claim of the name that a new node is to have, if its parent is known. It is read along with the
     /// parent, so a name that is taken is refused without a write.
     fn name_claim_key(&self) -> Option<ItemKey> {
-        let Wanted::Create { content, .. } = self.wanted else { return None };
+        let Wanted::Create { .. } = self.wanted else { return None };
         let (settings, parent) = (self.attempts.context.settings, self.parent()?);
-        let name = content.segment.as_deref().unwrap_or(self.node.id.as_str());
+        let name = self.other_name().or(self.wanted.segment().flatten()).unwrap_or(self.node.id.as_str());
         let names = Some(settings.names).filter(|names| names.is_on())?;
         Some(settings.schema.name_key(self.node, Some(parent), names.compared(name)))
+    }
+
+    /// True if the node gets another name where a sibling has its own. After an attempt without an answer it keeps the
+    /// one that it was sent with, unless the claim of its idempotency key lets only one of them be carried out: with
+    /// another one the answer couldn't say which of the two the node has.
+    fn may_rename(&self) -> bool {
+        let is_sent = self.attempts.is_unanswered() && self.attempts.key_claim_key().is_none();
+        self.wanted.may_rename() && !(is_sent && self.attempts.context.rules.keeps(Rule::SameNameAgain))
+    }
+
+    /// The name that the node is to have, below the parent that it is to have.
+    fn place(&self, look: &Look) -> Place {
+        let before = look.node.as_deref();
+        let had = before.and_then(|item| text_of(item, &self.schema().names().segment));
+        let name = self.wanted.segment().unwrap_or(had).unwrap_or(self.node.id.as_str());
+        (self.parent_afterwards(before), name.to_owned())
+    }
+
+    fn other_name(&self) -> Option<&str> {
+        self.renamed.as_ref().map(|renamed| renamed.name.as_str())
     }
 
     /// What claims the name that the node comes to have, and gives back the one that it had.
     async fn names(&self, io: &Io, node_write: &NodeWrite, look: &Look) -> Result<Vec<Action>, Stop> {
         let (naming, attempts) = (&node_write.naming, &*self.attempts);
         let read = look.name_claim.as_ref().map(|(key, found)| (key, found.as_ref()));
-        let claim = naming.claim(io, self.node, attempts, read).await?;
+        let claim = naming.claim(io, self.node, attempts, read, self.wanted.may_rename()).await?;
         Ok(naming.release(self.node, attempts).into_iter().chain(claim).collect())
     }
 
@@ -515,6 +551,9 @@ impl<'a> SaveNode<'_, 'a> {
                 if let Some(taken) = &self.taken {
                     content.to_mut().parent.clone_from(taken);
                 }
+                if let Some(name) = self.other_name() {
+                    content.to_mut().segment = Some(name.to_owned());
+                }
                 if let Some((attribute, value)) = placed {
                     content.to_mut().attributes.insert(attribute, value);
                 }
@@ -532,6 +571,9 @@ impl<'a> SaveNode<'_, 'a> {
                 if let Some(taken) = &self.taken {
                     patch.to_mut().parent = Some(taken.clone());
                 }
+                if let Some(name) = self.other_name() {
+                    patch.to_mut().segment = Some(Some(name.to_owned()));
+                }
                 if let Some((attribute, value)) = placed {
                     patch.to_mut().attributes.insert(attribute, ValueChange::Set(value));
                 }
@@ -545,10 +587,11 @@ impl<'a> SaveNode<'_, 'a> {
                     changed => Ok(changed),
                 }
             }
-            (Wanted::Restore { .. }, Some(before)) => {
+            (Wanted::Restore { segment, .. }, Some(before)) => {
                 let attributes = placed.map(|(attribute, value)| (attribute, ValueChange::Set(value)));
                 let attributes = attributes.into_iter().collect();
-                let patch = Patch { parent: Some(self.parent().cloned()), attributes, ..Patch::default() };
+                let segment = self.other_name().or(segment).map(|name| Some(name.to_owned()));
+                let patch = Patch { parent: Some(self.parent().cloned()), segment, attributes, ..Patch::default() };
                 record::patched(key, &patch, under.as_ref(), before, strict, &request.stamp, schema)
             }
             (Wanted::Patch(_) | Wanted::Restore { .. }, None) => Err(Refusal::NotFound),

@@ -1,8 +1,8 @@
 //! What is requested of a node: to be created, replaced, patched, or taken out of the trash.
 
-use super::command::{Content, NewRevision, Patch, Spot};
+use super::command::{Content, NewRevision, OnConflict, Patch, Spot};
 use super::{Outcome, Refusal};
-use crate::keys::{Id, Schema};
+use crate::keys::{Id, Schema, check_segment};
 use crate::model::CopyMark;
 use crate::request::Action;
 
@@ -31,7 +31,9 @@ pub(super) enum Wanted<'a> {
     /// Takes the node out of the trash.
     Restore {
         parent: Option<&'a Option<Id>>,
+        segment: Option<&'a str>,
         spot: Option<&'a Spot>,
+        on_conflict: OnConflict,
     },
 }
 
@@ -106,7 +108,26 @@ impl<'a> Wanted<'a> {
         match self {
             Self::Create { content, .. } | Self::Replace(content) => content.check(schema),
             Self::Patch(patch) => patch.check(schema),
-            Self::Restore { .. } => Ok(()),
+            Self::Restore { segment, .. } => Ok(segment.map_or(Ok(()), check_segment)?),
         }
+    }
+
+    /// The segment that the node is to have, or none, if the caller says so.
+    pub(super) fn segment(&self) -> Option<Option<&'a str>> {
+        match *self {
+            Self::Create { content, .. } | Self::Replace(content) => Some(content.segment.as_deref()),
+            Self::Patch(patch) => patch.segment.as_ref().map(Option::as_deref),
+            Self::Restore { segment, .. } => segment.map(Some),
+        }
+    }
+
+    /// True if the node gets another name where a sibling has its own.
+    pub(super) fn may_rename(&self) -> bool {
+        OnConflict::Rename
+            == match self {
+                Self::Create { content, .. } | Self::Replace(content) => content.on_conflict,
+                Self::Patch(patch) => patch.on_conflict,
+                Self::Restore { on_conflict, .. } => *on_conflict,
+            }
     }
 }

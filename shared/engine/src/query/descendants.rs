@@ -1,5 +1,6 @@
 //! The descendants of a node, by depth.
 
+use super::fields::segment;
 use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SiblingPlace, SortKey, SortRange};
@@ -17,6 +18,8 @@ pub struct Descendant {
     pub depth: usize,
     /// The descendant's place among its siblings, if they are in an order.
     pub place: Option<SiblingPlace>,
+    /// The node's segment, if it has one and rows carry it.
+    pub segment: Option<String>,
     /// The attributes that rows carry.
     pub attributes: Item,
     /// True if the row had no room for the attributes.
@@ -162,7 +165,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     pub(super) fn depth_listing(&self, node: &NodeRef, range: SortRange) -> Listing<'_> {
         let schema = self.client.schema();
         let names = schema.names();
-        let own = ROW_ATTRIBUTES.into_iter().chain([names.parent.as_str(), names.segment.as_str()]).collect();
+        let own = ROW_ATTRIBUTES.into_iter().chain([names.parent.as_str()]).collect();
         Listing::new(schema.partition(node), range, own)
     }
 
@@ -182,6 +185,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             _ => return None,
         };
         let attributes = options.fields.of_node(item, schema);
-        Some(Descendant { id, parent, depth, place: own_order(item), attributes, truncated: is_truncated(item) })
+        let (segment, place) = (segment(item, schema), own_order(item));
+        Some(Descendant { id, parent, depth, place, segment, attributes, truncated: is_truncated(item) })
     }
 }

@@ -14,21 +14,21 @@ pub enum ReadError {
     #[error(transparent)]
     Table(#[from] TableError),
     /// The node, revision or topic doesn't exist.
-    #[error("there is no such {what}")]
+    #[error("there is no {what}")]
     Absent {
-        /// What was asked for.
-        what: &'static str,
+        /// What was asked for, by its ids.
+        what: String,
     },
     /// The node's base record can't be understood, so the node counts as absent.
     #[error("the node's record can't be understood, so the node counts as absent: {0}")]
     Unreadable(Unreadable),
     /// The deployment keeps no rows of this kind.
-    #[error("this deployment keeps no {what}; switch them on with {variable}")]
+    #[error("this deployment keeps no {what}; switch them on: `--parameter {parameter}`")]
     SwitchedOff {
         /// What the rows would show.
         what: &'static str,
-        /// The variable that switches them on.
-        variable: &'static str,
+        /// The template's parameter that switches them on, with a value.
+        parameter: &'static str,
     },
     /// The nodes were placed before the deployment kept rows of this kind.
     #[error("these nodes were placed before the deployment kept {what}; run `sapwood backfill`, and ask again")]

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use super::ReadError;
 use sapwood_core::keys::Schema;
-use sapwood_core::model::{Item, is_reserved};
+use sapwood_core::model::{Item, is_reserved, text_of};
 use sapwood_table::ReadOptions;
 
 /// The most names, so that an expression with all of them stays within DynamoDB's 4 KB.
@@ -14,6 +14,11 @@ const NAMES_MAX: usize = 100;
 ///
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
 const NAME_BYTES_MAX: usize = 255;
+
+/// The segment of a node, as its record or a row that carries it says.
+pub(super) fn segment(item: &Item, schema: &Schema) -> Option<String> {
+    text_of(item, &schema.names().segment).filter(|segment| !segment.is_empty()).map(str::to_owned)
+}
 
 /// The attributes of the user that an answer shows: all of them, or those of some names. Reserved names are never among
 /// them, and neither are a node's `parent` and `segment`, which are fields of their own in an answer.

@@ -4,13 +4,16 @@ use std::cmp::Ordering;
 
 use super::ReadError;
 use sapwood_core::keys::SiblingPlace;
-use sapwood_core::model::{AttributeValue, Item, is_truncated};
+use sapwood_core::model::{AttributeValue, Item, Settings, is_truncated};
 
 /// The most conditions of a list.
 const CONDITIONS_MAX: usize = 10;
 
 /// The most characters of a condition.
 const CHARACTERS_MAX: usize = 1_024;
+
+/// What answers show of a record that no row has.
+const OF_RECORDS: [&str; 4] = ["created_at", "created_by", "updated_at", "updated_by"];
 
 /// Conditions on attributes. An item is shown if it meets all of them. Rows that aren't shown are read all the same.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -57,8 +60,9 @@ impl Filter {
     /// attribute whose name has a colon can't be given.
     ///
     /// # Errors
-    /// [`ReadError::Parameter`] for another form, for more than 10, and for more than 1,024 characters.
-    pub fn parse(conditions: &[String]) -> Result<Self, ReadError> {
+    /// [`ReadError::Parameter`] for another form, for more than 10, for more than 1,024 characters, and for what rows
+    /// don't have.
+    pub fn parse(conditions: &[String], settings: &Settings) -> Result<Self, ReadError> {
         let refuse = |reason| ReadError::Parameter { parameter: "where", reason };
         if conditions.len() > CONDITIONS_MAX {
             return Err(refuse("give at most 10 conditions"));
@@ -79,11 +83,18 @@ impl Filter {
             })
         };
         let parsed: Option<Vec<Condition>> = conditions.iter().map(parse).collect();
-        parsed.map(Self).ok_or_else(|| {
+        let parsed = parsed.ok_or_else(|| {
             refuse(
                 "write `attribute:test:value` with eq, ne, lt, le, gt, ge, begins or contains, or `attribute:exists` and `attribute:missing`",
             )
-        })
+        })?;
+        let is_carried = |of: &Condition| !OF_RECORDS.contains(&&*of.attribute) && settings.is_copied(&of.attribute);
+        if parsed.iter().all(is_carried) {
+            return Ok(Self(parsed));
+        }
+        Err(refuse(
+            "name attributes that rows carry: your own that `CopiedAttributes` and `NeverCopied` let through. `created_at`, `created_by`, `updated_at` and `updated_by` are in records alone, and `expand=record` shows them",
+        ))
     }
 
     /// True if there is no condition.
@@ -105,8 +116,7 @@ impl Filter {
 
 impl Condition {
     fn holds(&self, row: &Item) -> bool {
-        // What is ours in a row is no attribute of the user's.
-        let value = row.get(&self.attribute).filter(|_| !self.attribute.starts_with('_'));
+        let value = row.get(&self.attribute);
         let is = |orders: &[Ordering]| value.and_then(|value| self.order(value)).is_some_and(|o| orders.contains(&o));
         match self.test {
             Test::Exists => value.is_some(),
@@ -154,8 +164,13 @@ mod tests {
     use super::*;
     use sapwood_core::model::text;
 
+    fn parsed(conditions: &[&str]) -> Result<Filter, ReadError> {
+        let conditions: Vec<String> = conditions.iter().map(|&condition| condition.to_owned()).collect();
+        Filter::parse(&conditions, &Settings::default())
+    }
+
     fn holds(condition: &str, row: &Item) -> bool {
-        Filter::parse(&[condition.to_owned()]).is_ok_and(|filter| filter.holds(row))
+        parsed(&[condition]).is_ok_and(|filter| filter.holds(row))
     }
 
     #[test]
@@ -189,7 +204,6 @@ mod tests {
             "kind:exists",
             "other:missing",
             "other:ne:x",
-            "_id:missing",
         ] {
             assert!(holds(met, &row), "{met}");
         }
@@ -206,15 +220,24 @@ mod tests {
             "is_new:eq:false",
             "tags:contains:re",
             "tags:eq:red",
-            "_id:eq:V",
         ] {
-            assert!(Filter::parse(&[unmet.to_owned()]).is_ok() && !holds(unmet, &row), "{unmet}");
+            assert!(parsed(&[unmet]).is_ok() && !holds(unmet, &row), "{unmet}");
         }
-        let both = ["kind:eq:folder", "size:gt:100"].map(str::to_owned);
-        assert!(!Filter::parse(&both).is_ok_and(|filter| filter.holds(&row)), "all must hold");
-        for wrong in ["", "kind", "kind:is:x", ":eq:x", "kind:eq", "kind:exists:x"] {
-            assert!(Filter::parse(&[wrong.to_owned()]).is_err(), "{wrong}");
+        let both = parsed(&["kind:eq:folder", "size:gt:100"]);
+        assert!(!both.is_ok_and(|filter| filter.holds(&row)), "all must hold");
+        for wrong in [
+            "",
+            "kind",
+            "kind:is:x",
+            ":eq:x",
+            "kind:eq",
+            "kind:exists:x",
+            "_id:eq:V",
+            "updated_at:gt:2026",
+            "PK:exists",
+        ] {
+            assert!(parsed(&[wrong]).is_err(), "{wrong}");
         }
-        assert!(Filter::parse(&vec!["a:exists".to_owned(); 11]).is_err());
+        assert!(parsed(&["a:exists"; 11]).is_err());
     }
 }

@@ -140,7 +140,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             if is_too_much { Item::new() } else { own }
         };
         let chain = self.chain(node, names.clone(), keep).await?;
-        let above = Above::of(&chain)?;
+        let above = Above::of(&chain, node)?;
         let values = inherited(chain, mode);
         let bytes =
             |found: &InheritedValue| size_estimate(&Item::from([(found.from.to_string(), found.value.clone())]));
@@ -159,7 +159,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     pub async fn granted(&self, node: &NodeRef, granting: &Granting) -> Result<Granted, ReadError> {
         let Granting { attribute, principals, counts_in_trash } = granting;
         let chain = self.chain(node, [attribute.clone()], |record| granted_to(record, attribute, principals)).await?;
-        let above = Above::of(&chain)?;
+        let above = Above::of(&chain, node)?;
         let by = if above.is_in_trash && !counts_in_trash { Vec::new() } else { grants(chain) };
         Ok(Granted { by, above })
     }
@@ -180,11 +180,11 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
 }
 
 impl Above {
-    fn of<V>(chain: &Chain<V>) -> Result<Self, ReadError> {
+    fn of<V>(chain: &Chain<V>, node: &NodeRef) -> Result<Self, ReadError> {
         let Chain { nodes, end, is_in_trash, is_deleting } = chain;
         match (nodes.last(), end) {
             (None, ChainEnd::Unreadable(unreadable)) => Err(ReadError::Unreadable(unreadable.clone())),
-            (None, _) => Err(ReadError::Absent { what: "node" }),
+            (None, _) => Err(ReadError::Absent { what: format!("node `{}`", node.id) }),
             (Some((top, _)), end) => Ok(Self {
                 levels: nodes.len() - 1,
                 top: top.clone(),

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeSet;
 
+use super::fields::segment;
 use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, NodeRef, SortKey};
@@ -17,6 +18,8 @@ pub struct Link {
     pub parent: Option<Id>,
     /// Its ancestors that were asked for, nearest first.
     pub ancestors: Vec<Id>,
+    /// The node's segment, if it has one and rows carry it.
+    pub segment: Option<String>,
     /// The attributes that rows carry.
     pub attributes: Item,
     /// True if the row had no room for the attributes.
@@ -65,7 +68,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         options: &ListOptions,
     ) -> Result<Page<Link>, ReadError> {
         if !self.settings.links.contains(attribute) {
-            return Err(ReadError::SwitchedOff { what: "links by this attribute", variable: "LINK_ATTRIBUTES" });
+            return Err(ReadError::SwitchedOff { what: "links by this attribute", parameter: "LinkAttributes=…" });
         }
         let schema = self.client.schema();
         let range = schema
@@ -94,7 +97,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 ancestor.as_str().starts_with(prefix) && (!linking.distinct || named.insert(ancestor.clone()))
             });
             let attributes = options.fields.of_node(item, schema);
-            let link = Link { id, parent, ancestors, attributes, truncated: is_truncated(item) };
+            let segment = segment(item, schema);
+            let link = Link { id, parent, ancestors, segment, attributes, truncated: is_truncated(item) };
             (!names_some || !link.ancestors.is_empty()).then_some(link)
         })
         .await

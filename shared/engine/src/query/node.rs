@@ -179,7 +179,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
 
     /// Returns the base record in an item.
     pub(super) fn base(&self, node: &NodeRef, item: Option<Item>) -> Result<BaseNode, ReadError> {
-        let item = item.ok_or(ReadError::Absent { what: "node" })?;
+        let item = item.ok_or_else(|| ReadError::Absent { what: format!("node `{}`", node.id) })?;
         BaseNode::read(item, node, self.client.schema()).map_err(ReadError::Unreadable)
     }
 

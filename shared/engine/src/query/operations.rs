@@ -22,7 +22,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// [`ReadError::Absent`] where there is none of this id, or it was forgotten, and [`ReadError::Table`].
     pub async fn operation(&self, tenant: Option<&Tenant>, id: &str) -> Result<Operation, ReadError> {
         let found = run(self.client, read_operation(self.settings, tenant, id)).await?;
-        found.ok_or(ReadError::Absent { what: "operation" })
+        found.ok_or_else(|| ReadError::Absent { what: format!("operation `{id}`") })
     }
 
     /// Lists all operations, the newest first, each with how far it is. Their ids sort by time. One that is forgotten

@@ -225,17 +225,14 @@ impl<'q> Listing<'q> {
     }
 
     pub(super) fn query(&self, after: Option<String>, limit: usize, options: &ListOptions, schema: &Schema) -> Query {
+        let own = self.own.iter().copied().chain([schema.names().segment.as_str()]);
         Query {
             pk: self.pk.clone(),
             range: self.range.clone(),
             after,
             limit,
             descending: self.descending,
-            reading: options.fields.reading(
-                options.strong,
-                self.own.iter().copied().chain(options.filter.attributes()),
-                schema,
-            ),
+            reading: options.fields.reading(options.strong, own.chain(options.filter.attributes()), schema),
         }
     }
 }

@@ -62,7 +62,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     pub async fn latest(&self, latest: &Latest, options: &ListOptions) -> Result<Revision, ReadError> {
         let key = latest.key(self.settings).map_err(topic_at_fault)?;
         let item = self.client.get(&key, &self.revision_reading(options)).await?;
-        item.and_then(|item| self.copy(options, &key, &item)).ok_or(ReadError::Absent { what: "topic" })
+        item.and_then(|item| self.copy(options, &key, &item))
+            .ok_or_else(|| ReadError::Absent { what: format!("topic `{}` of `{}`", latest.topic, latest.node.id) })
     }
 
     /// Lists the revisions of all topics by version, then topic.
@@ -88,7 +89,9 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     pub async fn revision(&self, topic: &Latest, version: Version, strong: bool) -> Result<Item, ReadError> {
         let key = topic.revision_key(version, self.settings).map_err(topic_at_fault)?;
         let item = self.client.get(&key, &ReadOptions { strong, attributes: None }).await?;
-        item.ok_or(ReadError::Absent { what: "revision" })
+        item.ok_or_else(|| ReadError::Absent {
+            what: format!("revision {} of `{}` in topic `{}`", version.number(), topic.node.id, topic.topic),
+        })
     }
 
     /// What the records of a node's revisions say beside their attributes, by their topics. A revision that doesn't
@@ -173,7 +176,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             reading: ReadOptions { strong: options.strong, attributes: Some(BTreeSet::new()) },
         };
         match self.client.query(&query).await?.items.is_empty() {
-            true => Err(ReadError::Absent { what: "node, nor any revision of it" }),
+            true => Err(ReadError::Absent { what: format!("node `{}`, nor any revision of it", node.id) }),
             false => Ok(()),
         }
     }

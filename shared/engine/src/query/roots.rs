@@ -1,5 +1,6 @@
 //! The roots of all trees.
 
+use super::fields::segment;
 use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, ItemKey, SortKey, Tenant};
@@ -11,6 +12,8 @@ use sapwood_table::{RetryPolicy, Table};
 pub struct Root {
     /// The root's id.
     pub id: Id,
+    /// The node's segment, if it has one and rows carry it.
+    pub segment: Option<String>,
     /// The attributes that rows carry.
     pub attributes: Item,
     /// True if the row had no room for the attributes.
@@ -37,7 +40,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let schema = self.client.schema();
         match schema.parse_sort_key(&key.sk)? {
             SortKey::Root(id) | SortKey::OrderedRoot { id, .. } => {
-                Some(Root { id, attributes: options.fields.of_node(item, schema), truncated: is_truncated(item) })
+                let (segment, attributes) = (segment(item, schema), options.fields.of_node(item, schema));
+                Some(Root { id, segment, attributes, truncated: is_truncated(item) })
             }
             _ => None,
         }
@@ -46,7 +50,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     pub(super) fn check_roots(&self) -> Result<(), ReadError> {
         match self.settings.root_rows {
             true => Ok(()),
-            false => Err(ReadError::SwitchedOff { what: "root rows", variable: "ROOT_ROWS" }),
+            false => Err(ReadError::SwitchedOff { what: "root rows", parameter: "RootRows=on" }),
         }
     }
 }

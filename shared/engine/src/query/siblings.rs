@@ -184,7 +184,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     fn check_order(&self) -> Result<(), ReadError> {
         match self.settings.order {
             Some(_) => Ok(()),
-            None => Err(ReadError::SwitchedOff { what: "siblings in an order", variable: "ORDER_ATTRIBUTE" }),
+            None => Err(ReadError::SwitchedOff { what: "siblings in an order", parameter: "OrderAttribute=…" }),
         }
     }
 }

@@ -85,7 +85,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     fn kept_totals(&self) -> Result<&Kept, ReadError> {
-        let switched_off = ReadError::SwitchedOff { what: "totals", variable: "TOTALS" };
+        let switched_off = ReadError::SwitchedOff { what: "totals", parameter: "Totals=count" };
         self.settings.totals.as_ref().ok_or(switched_off)
     }
 

@@ -1,5 +1,6 @@
 //! What was put into the trash.
 
+use super::fields::segment;
 use super::page::Listing;
 use super::{ListOptions, Order, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, SortKey, Tenant, TrashTime};
@@ -13,6 +14,8 @@ pub struct InTrash {
     pub id: Id,
     /// When, by whom, and from below which parent.
     pub trashed: Trashed,
+    /// The node's segment, if it has one and rows carry it.
+    pub segment: Option<String>,
     /// The attributes that rows carry.
     pub attributes: Item,
     /// True if the row had no room for the attributes.
@@ -41,7 +44,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 let said = Trashed { at, by: None, parent: None, born: None };
                 let trashed = Trashed::read(item).unwrap_or(said);
                 let attributes = options.fields.of_node(item, schema);
-                Some(InTrash { id, trashed, attributes, truncated: is_truncated(item) })
+                let segment = segment(item, schema);
+                Some(InTrash { id, trashed, segment, attributes, truncated: is_truncated(item) })
             }
             _ => None,
         })

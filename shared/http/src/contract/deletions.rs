@@ -70,7 +70,8 @@ impl FromJson for Revisions {
     }
 }
 
-fn word<T: Copy>(
+/// Reads one of some words.
+pub(super) fn word<T: Copy>(
     raw: &RawValue,
     at: &Place<'_>,
     words: &[(&'static str, T)],

@@ -31,7 +31,8 @@ pub use deletions::{
 pub use docs::{docs_html, docs_policy};
 pub use inherit::{AboveBody, AboveEnds, GrantBody, GrantedBody, InheritedBody, InheritedValueBody, PRINCIPALS_MAX};
 pub use nodes::{
-    CopyNode, CreateNode, IDS_MAX, NodeBody, NodesBody, PatchNode, PlaceBody, ReplaceNode, RestoreNode, TrashedBody,
+    ConflictBody, CopyNode, CreateNode, IDS_MAX, NodeBody, NodesBody, PatchNode, PlaceBody, ReplaceNode, RestoreNode,
+    TrashedBody,
 };
 pub use openapi::openapi;
 pub use operations::{Function, Operation, ReaderCall, WriterCall, operations};

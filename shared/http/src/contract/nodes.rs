@@ -4,7 +4,7 @@ use std::borrow::Cow;
 
 use sapwood_core::keys::{Id, TrashTime, check_segment};
 use sapwood_core::model::{CREATED_AT, CREATED_BY, DeletionMark, Item, Settings, Trashed, UPDATED_AT, UPDATED_BY};
-use sapwood_core::write::Spot;
+use sapwood_core::write::{OnConflict, Spot};
 use sapwood_json::{self as json, Attributes, Fields, FromJson, JsonError, MergePatch, Place};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -13,6 +13,7 @@ use utoipa::openapi::{ObjectBuilder, Ref, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
 
 use super::attributes::{AttributesPatch, ReadAttributes, WrittenAttributes, text};
+use super::deletions::word;
 use super::{AncestorBody, AppendedBody, LatestBody, NewRevision, Page};
 
 // utoipa's derive takes a generic type apart where its name is written out.
@@ -166,6 +167,9 @@ pub struct CreateNode {
     /// A revision that is appended with the node: both are written, or neither.
     #[schema(nullable = false)]
     pub revision: Option<NewRevision>,
+    /// What happens if a sibling has the node's name, where siblings have unique names. Absent: `fail`.
+    #[schema(nullable = false)]
+    pub on_conflict: Option<ConflictBody>,
 }
 
 /// A node to create or replace. The parent is required, so that no forgotten field makes a subtree's top a root.
@@ -187,6 +191,9 @@ pub struct ReplaceNode {
     /// A revision that is appended with the node: both are written, or neither.
     #[schema(nullable = false)]
     pub revision: Option<NewRevision>,
+    /// What happens if a sibling has the node's name, where siblings have unique names. Absent: `fail`.
+    #[schema(nullable = false)]
+    pub on_conflict: Option<ConflictBody>,
 }
 
 /// A merge patch (RFC 7396) of a node. Fields that aren't named keep their values.
@@ -214,6 +221,9 @@ pub struct PatchNode {
     /// else changes.
     #[schema(nullable = false)]
     pub revision: Option<NewRevision>,
+    /// What happens if a sibling has the node's name, where siblings have unique names. Absent: `fail`.
+    #[schema(nullable = false)]
+    pub on_conflict: Option<ConflictBody>,
 }
 
 /// How a node is taken out of the trash. All may be left out: it then goes back where it was.
@@ -224,9 +234,15 @@ pub struct RestoreNode {
     /// node, the parent of that node.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     pub parent: Option<Option<Id>>,
+    /// The name that the node gets in a path. Absent: the one that it had.
+    #[schema(min_length = 1, max_length = 1014, nullable = false)]
+    pub segment: Option<String>,
     /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps the place that it had.
     #[schema(nullable = false)]
     pub place: Option<PlaceBody>,
+    /// What happens if a sibling has the node's name, where siblings have unique names. Absent: `fail`.
+    #[schema(nullable = false)]
+    pub on_conflict: Option<ConflictBody>,
 }
 
 /// How a node is copied, with all that is below it. All may be left out: the copy is then beside the node.
@@ -247,6 +263,36 @@ pub struct CopyNode {
     /// The id of the copy, with which the ids of all below it begin: `acme` and `acme-9wPzX…`. Absent: UUIDs.
     #[schema(value_type = String, required = false, min_length = 1, max_length = 991, examples("acme"))]
     pub ids: Option<Id>,
+    /// What happens if a sibling has the node's name, where siblings have unique names. Absent: `fail`.
+    #[schema(nullable = false)]
+    pub on_conflict: Option<ConflictBody>,
+}
+
+/// What happens if a sibling has the name that a node is to have.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
+#[schema(as = OnConflict)]
+#[serde(rename_all = "lowercase")]
+pub enum ConflictBody {
+    /// The request is refused (409, `name-taken`).
+    Fail,
+    /// The node gets the first free name with a number behind it: `name (2)`. The answer shows it as `segment`.
+    Rename,
+}
+
+impl FromJson for ConflictBody {
+    const WANTED: &'static str = "`fail` or `rename`";
+
+    fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
+        word(raw, at, &[("fail", Self::Fail), ("rename", Self::Rename)], Self::WANTED)
+    }
+}
+
+impl ConflictBody {
+    /// The core's word for it. `fail`, where none is given.
+    #[must_use]
+    pub fn or_fail(given: Option<Self>) -> OnConflict {
+        if given == Some(Self::Rename) { OnConflict::Rename } else { OnConflict::Fail }
+    }
 }
 
 /// Where a node is put among its siblings: `"first"`, `"last"`, `{"before": id}` or `{"after": id}`.
@@ -335,6 +381,7 @@ impl FromJson for CreateNode {
             attributes: fields.optional("attributes", json::value)?.unwrap_or_default(),
             place: fields.optional("place", json::value)?,
             revision: fields.optional("revision", json::value)?,
+            on_conflict: fields.optional("on_conflict", json::value)?,
         };
         fields.close().map(|()| node)
     }
@@ -349,6 +396,7 @@ impl ReplaceNode {
             attributes: fields.optional("attributes", json::value)?.unwrap_or_default(),
             place: fields.optional("place", json::value)?,
             revision: fields.optional("revision", json::value)?,
+            on_conflict: fields.optional("on_conflict", json::value)?,
         })
     }
 }
@@ -372,7 +420,9 @@ impl PatchNode {
         let clears = attributes == Some(None);
         let place = fields.optional("place", json::value)?;
         let revision = fields.optional("revision", json::value)?;
-        Ok(Self { parent, segment, attributes: attributes.flatten().unwrap_or_default(), clears, place, revision })
+        let on_conflict = fields.optional("on_conflict", json::value)?;
+        let attributes = attributes.flatten().unwrap_or_default();
+        Ok(Self { parent, segment, attributes, clears, place, revision, on_conflict })
     }
 }
 
@@ -389,8 +439,12 @@ impl FromJson for PatchNode {
 impl RestoreNode {
     /// Reads the fields, and leaves other fields to the caller.
     pub(super) fn take(fields: &mut Fields<'_>) -> Result<Self, JsonError> {
-        let parent = fields.optional("parent", json::or_null(json::id))?;
-        Ok(Self { parent, place: fields.optional("place", json::value)? })
+        Ok(Self {
+            parent: fields.optional("parent", json::or_null(json::id))?,
+            segment: fields.optional("segment", segment)?,
+            place: fields.optional("place", json::value)?,
+            on_conflict: fields.optional("on_conflict", json::value)?,
+        })
     }
 }
 
@@ -414,6 +468,7 @@ impl FromJson for CopyNode {
             segment: fields.optional("segment", segment)?,
             place: fields.optional("place", json::value)?,
             ids: fields.optional("ids", json::id)?,
+            on_conflict: fields.optional("on_conflict", json::value)?,
         };
         fields.close().map(|()| copy)
     }

@@ -62,6 +62,10 @@ pub struct RootBody {
     /// The root's id.
     #[schema(min_length = 1, max_length = 1014)]
     pub id: String,
+    /// The node's name in a path, if that isn't the id. Absent where rows don't carry it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 1, max_length = 1014)]
+    pub segment: Option<String>,
     /// The attributes that rows carry.
     #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
@@ -87,6 +91,10 @@ pub struct TrashBody {
     pub id: String,
     /// How it was put there.
     pub trashed: TrashedBody,
+    /// The node's name in a path, if that isn't the id. Absent where rows don't carry it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 1, max_length = 1014)]
+    pub segment: Option<String>,
     /// The attributes that rows carry.
     #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
@@ -132,6 +140,10 @@ pub struct DescendantBody {
     /// How many levels below the node: 0 is the node itself.
     #[schema(minimum = 0, maximum = 98)]
     pub depth: usize,
+    /// The node's name in a path, if that isn't the id. Absent where rows don't carry it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 1, max_length = 1014)]
+    pub segment: Option<String>,
     /// The attributes that rows carry.
     #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
@@ -163,6 +175,10 @@ pub struct LinkBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub ancestors: Option<Vec<String>>,
+    /// The node's name in a path, if that isn't the id. Absent where rows don't carry it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 1, max_length = 1014)]
+    pub segment: Option<String>,
     /// The attributes that rows carry.
     #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
@@ -192,6 +208,10 @@ pub struct PathBody {
     /// How many levels below the root.
     #[schema(minimum = 1, maximum = 98)]
     pub depth: usize,
+    /// The node's name in a path, if that isn't the id. Absent where rows don't carry it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 1, max_length = 1014)]
+    pub segment: Option<String>,
     /// The attributes that rows carry.
     #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
@@ -218,6 +238,10 @@ pub struct TreeNode {
     /// How many levels below the node that was asked for.
     #[schema(minimum = 0, maximum = 98)]
     pub depth: usize,
+    /// The node's name in a path, if that isn't the id. Absent where rows don't carry it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 1, max_length = 1014)]
+    pub segment: Option<String>,
     /// The attributes that rows carry.
     #[schema(value_type = ReadAttributes)]
     pub attributes: Attributes,
@@ -245,6 +269,10 @@ pub struct TreeBody {
     /// 0.
     #[schema(minimum = 0, maximum = 0)]
     pub depth: usize,
+    /// The node's name in a path, if that isn't the id. Absent where rows don't carry it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false, min_length = 1, max_length = 1014)]
+    pub segment: Option<String>,
     /// The node's attributes. Absent on further pages.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(value_type = Option<ReadAttributes>, nullable = false)]

@@ -127,11 +127,35 @@ impl Parameters {
         }
         let Some(unknown) = self.left.into_keys().next() else { return Ok(()) };
         let known: Vec<String> = self.asked.iter().map(|name| format!("`{name}`")).collect();
-        Err(match known.is_empty() {
-            true => bad(&unknown, "this call takes no parameters"),
-            false => bad(&unknown, &format!("this call has no such parameter; it takes {}", known.join(", "))),
-        })
+        let detail = match (nearest(&unknown, &self.asked), known.is_empty()) {
+            (_, true) => format!("this call takes no parameters, so no `{unknown}`"),
+            (None, _) => format!("this call has no parameter `{unknown}`; it takes {}", known.join(", ")),
+            (Some(meant), _) => {
+                format!("this call has no parameter `{unknown}`; did you mean `{meant}`? It takes {}", known.join(", "))
+            }
+        };
+        Err(bad(&unknown, &detail))
     }
+}
+
+/// The known name that is written most like another, if at most a third of its letters differ.
+fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
+    let near = known.iter().map(|known| (distance(name, known), *known));
+    near.filter(|(distance, known)| 3 * distance <= known.len().max(3)).min().map(|(_, known)| known)
+}
+
+/// How many letters must be added, removed or changed to make one word of another.
+fn distance(one: &str, other: &str) -> usize {
+    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
+    for (line, own) in one.chars().enumerate() {
+        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
+        for (column, letter) in other.chars().enumerate() {
+            let changed = diagonal + usize::from(own != letter);
+            diagonal = row[column + 1];
+            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
+        }
+    }
+    row[other.chars().count()]
 }
 
 /// The parameter that continues a list.

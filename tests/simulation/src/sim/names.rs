@@ -116,6 +116,11 @@ fn create(rng: &mut SmallRng, id: &str) -> Asked {
 }
 
 fn request(rng: &mut SmallRng, ids: &[&str], number: usize) -> Asked {
+    let asked = request_of(rng, ids, number);
+    if rng.random_ratio(1, 3) { Asked::Renaming(Box::new(asked)) } else { asked }
+}
+
+fn request_of(rng: &mut SmallRng, ids: &[&str], number: usize) -> Asked {
     let id = (*ids.choose(rng).unwrap()).to_owned();
     let beside = (*ids.choose(rng).unwrap()).to_owned();
     match rng.random_range(0..24) {

@@ -10,7 +10,7 @@ use sapwood_core::keys::{Id, NodeRef, Version};
 use sapwood_core::model::{AttributeValue, DeletionMode, ETag, Item, Latest, Settings, text};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{
-    Begun, Children, Command, Content, Idempotency, Imported, ImportedRecord, Limits, NewRevision, Patch,
+    Begun, Children, Command, Content, Idempotency, Imported, ImportedRecord, Limits, NewRevision, OnConflict, Patch,
     Preconditions, Prefetched, Request, Spot, Stamp, Tags, Tiebreak, ValueChange, Writer,
 };
 use sapwood_table::Client;
@@ -42,6 +42,8 @@ pub(super) enum Asked {
     Replace { id: String, parent: Option<String> },
     /// Asks for a write of a node, and appends a revision with it.
     WithRevision(Box<Asked>),
+    /// The same, and the node gets another name where a sibling has its own.
+    Renaming(Box<Asked>),
     /// Appends a revision.
     Append { id: String },
     /// Puts a revision in the place of the one that is there.
@@ -110,6 +112,10 @@ impl Asked {
         let topic = |own: &String| Latest { node: node(own), topic: "Audit".to_owned() };
         let said = |number: u64| Item::from([("text".to_owned(), AttributeValue::N(number.to_string()))]);
         let version = |number: u32| Version::new(number.into()).unwrap();
+        let restored = |own: &String, parent, spot| {
+            let (segment, on_conflict) = (None, OnConflict::Fail);
+            Command::Restore { node: node(own), parent, segment, spot, on_conflict }
+        };
         match self {
             Self::Create { id: own, parent, made } => {
                 Command::Create { node: node(own), is_made_id: *made, content: content(parent) }
@@ -158,6 +164,18 @@ impl Asked {
                 }
                 command
             }
+            Self::Renaming(asked) => {
+                let mut command = asked.command(number, values);
+                match &mut command {
+                    Command::Create { content: Content { on_conflict, .. }, .. }
+                    | Command::Replace { content: Content { on_conflict, .. }, .. }
+                    | Command::Patch { patch: Patch { on_conflict, .. }, .. }
+                    | Command::Restore { on_conflict, .. }
+                    | Command::Copy { on_conflict, .. } => *on_conflict = OnConflict::Rename,
+                    _ => {}
+                }
+                command
+            }
             Self::Append { id: own } => Command::Append { topic: topic(own), attributes: said(0) },
             Self::Amend { id: own, version: of } => {
                 Command::Amend { topic: topic(own), version: version(*of), attributes: said(number) }
@@ -168,11 +186,11 @@ impl Asked {
             Self::Trash { id: own } => Command::Trash { node: node(own) },
             Self::Restore { id: own, parent } => {
                 let parent = parent.as_ref().map(|parent| parent.as_ref().map(id));
-                Command::Restore { node: node(own), parent, spot: None }
+                restored(own, parent, None)
             }
             Self::RestoreAt { id: own, parent, beside, kind } => {
                 let parent = parent.as_ref().map(|parent| parent.as_ref().map(id));
-                Command::Restore { node: node(own), parent, spot: Some(spot(beside, *kind)) }
+                restored(own, parent, Some(spot(beside, *kind)))
             }
             Self::Copy { id: own, top, operation, parent, is_made_id } => Command::Copy {
                 source: node(own),
@@ -181,6 +199,7 @@ impl Asked {
                 parent: parent.as_ref().map(|parent| parent.as_ref().map(id)),
                 segment: None,
                 spot: None,
+                on_conflict: OnConflict::Fail,
                 operation: operation.clone(),
             },
             Self::Delete { id: own, mode, revisions } => {

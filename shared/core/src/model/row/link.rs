@@ -186,6 +186,8 @@ fn asked<'a>(base: &Item, settings: &'a Settings) -> (BTreeSet<(&'a str, Id)>, B
                 AttributeValue::S(target) => add(Some(target)),
                 _ => add(None),
             }),
+            // Nothing is named, and what nodes above name isn't inherited.
+            AttributeValue::Null(_) => {}
             _ => add(None),
         }
     }

@@ -8,7 +8,8 @@ use crate::keys::ItemKey;
 use crate::model::{DELETING, DeletionMode, Item, NameClaim, TRASHED, UniqueNames, text, text_of};
 use crate::plan::{Need, Rule, Rules};
 use crate::write::{
-    Children, Command, Content, Context, FirstReads, Limits, Patch, Prefetched, Refusal, Request, write_once,
+    Children, Command, Content, Context, FirstReads, Limits, OnConflict, Patch, Prefetched, Refusal, Request,
+    write_once,
 };
 
 fn world(drawn: &str, names: UniqueNames) -> World {
@@ -26,6 +27,10 @@ fn named(of: &str, parent: Option<&str>, name: &str) -> Command {
 fn renamed(of: &str, name: Option<&str>) -> Command {
     let segment = Some(name.map(str::to_owned));
     Command::Patch { node: node(of), patch: Patch { segment, ..Patch::default() } }
+}
+
+fn restored(of: &str, on_conflict: OnConflict) -> Command {
+    Command::Restore { node: node(of), parent: None, segment: None, spot: None, on_conflict }
 }
 
 fn delete(of: &str) -> Command {
@@ -100,8 +105,8 @@ fn a_name_is_claimed_and_given_back_with_the_write_that_takes_or_leaves_it() {
     // What is in the trash has no name, whatever it is called there.
     done(&mut world, &[renamed("a", Some("b")), named("c", Some("q"), "b")]);
     assert_eq!(claims(&world), ["ROOTS x r", "p b b", "q b c"]);
-    taken(&mut world, &Command::Restore { node: node("a"), parent: None, spot: None }, "c");
-    done(&mut world, &[renamed("a", Some("x")), Command::Restore { node: node("a"), parent: None, spot: None }]);
+    taken(&mut world, &restored("a", OnConflict::Fail), "c");
+    done(&mut world, &[renamed("a", Some("x")), restored("a", OnConflict::Fail)]);
     done(&mut world, &[delete("c"), delete("a")]);
     assert_eq!(claims(&world), ["ROOTS x r", "p b b"]);
 }
@@ -260,6 +265,220 @@ fn a_node_that_leaves_its_name_would_take_the_claim_of_another_along() {
         assert_eq!(carried_out_with(&mut world, &renamed("b", Some("y")), &token(), rules), Ok(()));
         assert_eq!(claims(&world), left);
     }
+}
+
+/// The same command, whose node gets another name where its own is taken.
+fn renaming(mut command: Command) -> Command {
+    match &mut command {
+        Command::Create { content, .. } | Command::Replace { content, .. } => content.on_conflict = OnConflict::Rename,
+        Command::Patch { patch, .. } => patch.on_conflict = OnConflict::Rename,
+        Command::Restore { on_conflict, .. } | Command::Copy { on_conflict, .. } => *on_conflict = OnConflict::Rename,
+        _ => {}
+    }
+    command
+}
+
+fn copied(of: &str, top: &str) -> Command {
+    Command::Copy {
+        source: node(of),
+        node: node(top),
+        is_made_id: true,
+        parent: None,
+        segment: None,
+        spot: None,
+        on_conflict: OnConflict::Rename,
+        operation: format!("the copy {top}"),
+    }
+}
+
+#[test]
+fn every_write_gets_the_first_free_name_with_a_number_if_it_asks_for_that() {
+    for names in [UniqueNames::Exact, UniqueNames::Caseless] {
+        let mut world = world("p q", names);
+        done(&mut world, &[named("a", Some("p"), "x"), named("r", None, "x"), named("m", Some("q"), "x")]);
+        done(&mut world, &[renaming(named("b", Some("p"), "x")), renaming(named("c", Some("p"), "x (2)"))]);
+        done(&mut world, &[renaming(create("x", false, Some("p"))), renaming(moved("m", "p"))]);
+        let free = ["p x a", "p x (2) b", "p x (2) (2) c", "p x (3) x", "p x (4) m"];
+        let claimed = claims(&world);
+        assert!(free.iter().all(|claim| claimed.contains(&(*claim).to_owned())), "{claimed:?}");
+        // A number that is given back is free again, and so is the name itself.
+        done(&mut world, &[delete("b"), Command::Trash { node: node("m") }, named("n", Some("p"), "x (4)")]);
+        done(&mut world, &[renaming(restored("m", OnConflict::Fail)), copied("a", "o"), copied("a", "s")]);
+        let claimed = claims(&world);
+        for claim in ["p x (4) n", "p x (4) (2) m", "p x (2) o", "p x (5) s"] {
+            assert!(claimed.contains(&claim.to_owned()), "{claim}: {claimed:?}");
+        }
+        // Sent again, it is as it was asked for.
+        let before = world.items.clone();
+        let segment = Some(Some("x".to_owned()));
+        let again = Patch { segment, on_conflict: OnConflict::Rename, ..Patch::default() };
+        done(&mut world, &[Command::Patch { node: node("s"), patch: again }]);
+        assert_eq!(world.items, before);
+    }
+    let mut caseless = world("p", UniqueNames::Caseless);
+    done(&mut caseless, &[named("a", Some("p"), "Docs"), renaming(named("b", Some("p"), "docs"))]);
+    assert_eq!(claims(&caseless), ["p docs a", "p docs (2) b"]);
+    assert_eq!(text_of(&caseless.items[&caseless.schema().node_key(&node("b"))], "segment"), Some("docs (2)"));
+}
+
+#[test]
+fn a_node_comes_out_of_the_trash_with_a_name_that_is_given() {
+    let mut world = world("p", UniqueNames::Exact);
+    done(&mut world, &[named("a", Some("p"), "x"), Command::Trash { node: node("a") }, named("b", Some("p"), "x")]);
+    let restore = |segment: &str| {
+        let (segment, on_conflict) = (Some(segment.to_owned()), OnConflict::Fail);
+        Command::Restore { node: node("a"), parent: None, segment, spot: None, on_conflict }
+    };
+    taken(&mut world, &restore("x"), "b");
+    assert!(matches!(carried_out(&mut world, &restore("")), Err(Refusal::Key(_))));
+    done(&mut world, &[restore("z")]);
+    assert_eq!(claims(&world), ["p x b", "p z a"]);
+}
+
+#[test]
+fn another_name_has_room_in_a_segment_and_in_a_key() {
+    for long in ["y".repeat(1_014), "\u{149}".repeat(507)] {
+        for names in [UniqueNames::Exact, UniqueNames::Caseless] {
+            let mut world = world("p", names);
+            done(&mut world, &[named("a", Some("p"), &long)]);
+            for of in ["b", "c", "d"] {
+                done(&mut world, &[renaming(named(of, Some("p"), &long))]);
+            }
+            let name = |of| text_of(&world.items[&world.schema().node_key(&node(of))], "segment").unwrap().to_owned();
+            assert!(name("d").ends_with(" (4)") && name("d").len() > 1_008 && name("d").len() <= 1_014);
+        }
+    }
+}
+
+#[test]
+fn without_unique_names_no_other_name_is_given() {
+    let mut world = world("p", UniqueNames::Off);
+    assert_eq!(carried_out(&mut world, &renaming(named("a", Some("p"), "x"))), Err(Refusal::NamesNotUnique));
+}
+
+#[test]
+fn many_names_with_numbers_are_looked_at_by_one_query() {
+    let mut world = world("p", UniqueNames::Exact);
+    done(&mut world, &[named("a", Some("p"), "x")]);
+    for number in 2..=300 {
+        done(&mut world, &[named(&format!("n{number}"), Some("p"), &format!("x ({number})"))]);
+    }
+    let settings = world.settings.clone();
+    let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
+    let (command, request) = (renaming(named("b", Some("p"), "x")), Request::new(stamp(&token(), 1_000)));
+    let (steps, answer) = world.run(&mut write_once(context, &command, &request, None));
+    assert!(answer.unwrap().is_ok());
+    // The look, the node that has the name, the query, the look again, and the write.
+    assert_eq!(steps.len(), 5, "{steps:?}");
+    assert!(claims(&world).contains(&"p x (301) b".to_owned()));
+}
+
+#[test]
+fn requests_that_race_for_one_name_all_get_names() {
+    let mut world = world("p", UniqueNames::Exact);
+    done(&mut world, &[named("a", Some("p"), "x")]);
+    let settings = world.settings.clone();
+    let context = Context { settings: &settings, limits: Limits::default(), rules: Rules::default() };
+    let (command, request) = (renaming(named("b", Some("p"), "x")), Request::new(stamp(&token(), 1_000)));
+    // Right before each of its first writes another one takes the name.
+    let mut others = 2..=9;
+    let done_by = world.drive(&mut write_once(context, &command, &request, None), |world, task| {
+        if let Some(number) = others.next() {
+            done(world, &[renaming(named(&format!("n{number}"), Some("p"), "x"))]);
+        }
+        Some(world.carry_out(task))
+    });
+    assert!(done_by.is_ok());
+    let all = (2..=9).map(|number| format!("p x ({number}) n{number}")).chain(["p x (10) b".to_owned()]);
+    let claimed = claims(&world);
+    assert!(all.into_iter().all(|claim| claimed.contains(&claim)), "{claimed:?}");
+}
+
+#[test]
+fn a_node_that_others_rename_meanwhile_keeps_no_number_of_the_name_it_had() {
+    let mut world = world("p q", UniqueNames::Exact);
+    done(&mut world, &[named("a", Some("p"), "x"), named("b", Some("q"), "x")]);
+    let settings = world.settings.clone();
+    let context = Context {
+        settings: &settings,
+        limits: Limits { attempts_max: 5, ..Limits::default() },
+        rules: Rules::default(),
+    };
+    let (command, request) = (renaming(moved("b", "p")), Request::new(stamp(&token(), 1_000)));
+    let mut is_first = true;
+    let moved = world.drive(&mut write_once(context, &command, &request, None), |world, task| {
+        if std::mem::take(&mut is_first) {
+            done(world, &[renamed("b", Some("z"))]);
+        }
+        Some(world.carry_out(task))
+    });
+    assert!(moved.is_ok());
+    assert_eq!(claims(&world), ["p x a", "p z b"]);
+}
+
+/// `b` is to be named `x`, which `a` has. The write by which it comes to be `x (2)` gets no answer, and `c` has
+/// that name before the next one. It is carried out right before the one after that, when `c` has left.
+fn sent_late(rules: Rules) -> (Result<String, Refusal>, String) {
+    let mut world = world("p", UniqueNames::Exact);
+    done(&mut world, &[named("a", Some("p"), "x"), named("b", Some("p"), "y")]);
+    let settings = world.settings.clone();
+    let context = Context { settings: &settings, limits: Limits { attempts_max: 5, ..Limits::default() }, rules };
+    let (command, request) = (renaming(renamed("b", Some("x"))), Request::new(stamp(&token(), 1_000)));
+    let (mut first, mut number) = (None, 0);
+    let name = |item: &Item| text_of(item, "segment").unwrap_or_default().to_owned();
+    let answer = world.drive(&mut write_once(context, &command, &request, None), |world, task| {
+        number += 1;
+        match number {
+            1 => {
+                first = Some(task.clone());
+                done(world, &[named("c", Some("p"), "x (2)")]);
+                return None;
+            }
+            2 => {
+                done(world, &[delete("c")]);
+                assert!(first.take().is_some_and(|first| world.carry_out(&first) == crate::plan::TaskOutcome::Held));
+                done(world, &[set("b", "colour", "red")]);
+            }
+            _ => {}
+        }
+        Some(world.carry_out(task))
+    });
+    let answer = answer.map(|answered| match answered.outcome {
+        crate::write::Outcome::Node { item, .. } => name(&item),
+        other => panic!("{other:?}"),
+    });
+    let stored = name(&world.items[&world.schema().node_key(&node("b"))]);
+    (answer, stored)
+}
+
+#[test]
+fn after_an_attempt_without_an_answer_a_node_keeps_the_name_that_it_was_sent_with() {
+    assert_eq!(sent_late(Rules::default()), (Err(Refusal::OutcomeUnknown), "y".to_owned()));
+    let (answer, stored) = sent_late(Rules::without(Rule::SameNameAgain));
+    assert_eq!((answer, stored.as_str()), (Ok("x (3)".to_owned()), "x (2)"), "another name than the answer's");
+}
+
+#[test]
+fn a_lost_answer_is_found_done_by_the_node_that_got_another_name() {
+    for command in [named("n", Some("p"), "x"), renamed("b", Some("x")), moved("c", "p")].map(renaming) {
+        for step in 2..=8 {
+            let mut world = world("p q b<p", UniqueNames::Exact);
+            done(&mut world, &[named("a", Some("p"), "x"), named("c", Some("q"), "x")]);
+            let mut world = world.losing(step);
+            assert_eq!(carried_out_by(&mut world, &command, "lost"), Ok(()), "{command:?}, {step}");
+            let numbered: Vec<String> = claims(&world).into_iter().filter(|claim| claim.contains('(')).collect();
+            assert_eq!(numbered.len(), 1, "{numbered:?}");
+            assert_eq!(text_of(&world.items[&claim_key("p", "x (2)")], "_write"), Some("lost"));
+        }
+    }
+}
+
+#[test]
+fn a_name_that_is_taken_is_shown_as_its_node_spells_it() {
+    let mut world = world("p", UniqueNames::Caseless);
+    done(&mut world, &[named("f1", Some("p"), "Handbook")]);
+    let refusal = carried_out(&mut world, &named("n", Some("p"), "HANDBOOK"));
+    assert_eq!(refusal, Err(Refusal::NameTaken { name: "Handbook".to_owned(), id: id("f1") }));
 }
 
 #[test]

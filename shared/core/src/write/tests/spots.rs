@@ -15,8 +15,8 @@ use crate::model::{
 use crate::plan::{Facts, Plan, Rule, Rules, Script, TaskOutcome};
 use crate::write::reorder::order_key;
 use crate::write::{
-    Answered, Command, Content, Context, Idempotency, Limits, Patch, Prefetched, Refusal, Request, Spot, Stamp,
-    Tiebreak, write_once,
+    Answered, Command, Content, Context, Idempotency, Limits, OnConflict, Patch, Prefetched, Refusal, Request, Spot,
+    Stamp, Tiebreak, write_once,
 };
 
 const PARENT: &str = "p";
@@ -656,7 +656,10 @@ fn a_node_that_comes_out_of_the_trash_next_to_itself_or_to_another_in_the_trash_
         world.put(item);
     }
     settle(&mut world);
-    let restore = |parent: Option<Option<Id>>, spot| Command::Restore { node: node("d"), parent, spot: Some(spot) };
+    let restore = |parent: Option<Option<Id>>, spot| {
+        let (segment, on_conflict) = (None, OnConflict::Fail);
+        Command::Restore { node: node("d"), parent, segment, spot: Some(spot), on_conflict }
+    };
     for parent in [None, Some(None), Some(Some(id(PARENT)))] {
         for beside in ["d", "f"] {
             let refused = send(&mut world, &restore(parent.clone(), after(beside)), 1).map(drop);

@@ -27,7 +27,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             unit per KB. With a `place` (where siblings are ordered by hand) it costs 1 read unit for a Query and 1 for each of up to 3 siblings more, and \
             next to one of them a transaction: 2 write units per KB, and 2. A `revision` is written in a transaction with the node: 2 write units per KB of both, \
             and with an id of your own 1 read unit per 4 KB of the id's newest 25 revisions. \
-            Where siblings have names of their own (`UNIQUE_NAMES`) it is a \
+            Where siblings have names of their own (`UniqueNames`) it is a \
             transaction as well, with 1 read unit more below a parent, and answers 409 if a sibling has the name: \
             `segment`, or the id. A `PUT` or a `PATCH` that gives the node another name or another parent is one, too, with 2 write units more for the name that it leaves.",
         parameters: &[parameters::WRITE, &[parameters::idempotency_key]],

@@ -146,7 +146,7 @@ pub(super) fn expand_record() -> Value {
 }
 
 pub(super) fn totals() -> Value {
-    let description = "True to add to each item how many nodes are below it, and what their numbers add up to, as `/nodes/{id}/totals` has it (`TOTALS`; 404 \
+    let description = "True to add to each item how many nodes are below it, and what their numbers add up to, as `/nodes/{id}/totals` has it (`Totals`; 404 \
         without it): 2 read units an item. A page then has 100 items at most.";
     query("totals", description, json!({"type": "boolean", "default": false}))
 }
@@ -313,7 +313,7 @@ pub(super) fn distinct() -> Value {
 
 /// The `order` of siblings. It has no default.
 pub(super) fn order_of_siblings() -> Value {
-    let description = "Siblings in the order of the deployment's attribute (`ORDER_ATTRIBUTE`), forwards or backwards: numbers, then texts by their \
+    let description = "Siblings in the order of the deployment's attribute (`OrderAttribute`), forwards or backwards: numbers, then texts by their \
         bytes, then nodes without either; where values are equal by the next attribute, if there are several, and by id. Without it they come by id.";
     query("order", description, json!({"type": "string", "enum": ["asc", "desc"]}))
 }

@@ -18,8 +18,8 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         function: Reader(ReaderCall::ListRoots),
         tag: Tag::Read,
         summary: "List all roots",
-        description: "The roots by id, if the deployment keeps root rows (`ROOT_ROWS`, on by default; 404 without \
-            them); with `order`, in their order, if it keeps one (`ORDER_ATTRIBUTE`; 404 without it). One Query, half a read unit per 4 KB. With `order_by` \
+        description: "The roots by id, if the deployment keeps root rows (`RootRows`, on by default; 404 without \
+            them); with `order`, in their order, if it keeps one (`OrderAttribute`; 404 without it). One Query, half a read unit per 4 KB. With `order_by` \
             each page reads all roots, unless the deployment keeps this order.",
         parameters: &[
             parameters::SORTED,
@@ -195,7 +195,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         function: Reader(ReaderCall::ListChildren),
         tag: Tag::Read,
         summary: "List the children of a node",
-        description: "The children by id; with `order`, in their order, if the deployment keeps one (`ORDER_ATTRIBUTE`; 404 without it). If the node \
+        description: "The children by id; with `order`, in their order, if the deployment keeps one (`OrderAttribute`; 404 without it). If the node \
             doesn't exist, the list has the orphans that wait for it, and may be empty. One Query, half a read unit per 4 KB. With `order_by` \
             each page reads all children, unless the deployment keeps this order.",
         parameters: &[
@@ -249,7 +249,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         function: Reader(ReaderCall::ListLinks),
         tag: Tag::Read,
         summary: "List the nodes that link to a node",
-        description: "The nodes that name this id in an attribute, by their ids, if the deployment keeps links by it (`LINK_ATTRIBUTES`; 404 \
+        description: "The nodes that name this id in an attribute, by their ids, if the deployment keeps links by it (`LinkAttributes`; 404 \
             without them). The id needn't be a node's: it can be a tag, or a principal that grants name. With `ancestor_prefix=CUSTOMER%23&distinct=ancestor`, all customers \
             who ordered a product. One Query, half a read unit per 4 KB. With `ancestor_prefix` or `distinct` a Query reads up to ten links \
             for each item that the page has room for, and a page can be followed by an empty one. The same goes for `below`, with the units \
@@ -315,7 +315,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         function: Reader(ReaderCall::GetTotals),
         tag: Tag::Read,
         summary: "Read how many nodes are below a node, and what their numbers add up to",
-        description: "The totals of a node, if the deployment keeps them (`TOTALS`; 404 without it). They follow the rows, a moment later, and are exact: each node is \
+        description: "The totals of a node, if the deployment keeps them (`Totals`; 404 without it). They follow the rows, a moment later, and are exact: each node is \
             in them once. What is in the trash isn't in them. One round trip, 1.5 read units however much is below.",
         parameters: &[&[parameters::id, parameters::consistent, parameters::prefer_read]],
         body: None,

@@ -60,7 +60,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         function: Writer(WriterCall::AmendRevision),
         tag: Tag::Write,
         summary: "Amend a revision",
-        description: "Refused (403) unless the deployment allows it (`REVISIONS_MUTABLE`), because audits are kept. \
+        description: "Refused (403) unless the deployment allows it (`RevisionsMutable`), because audits are kept. \
             Costs 1 read unit and 1 write unit per KB.",
         parameters: &[&[parameters::id, parameters::topic, parameters::version], parameters::WRITE],
         body: Some(Body::json::<CreateRevision>(|| {
@@ -83,7 +83,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         function: Writer(WriterCall::DeleteRevision),
         tag: Tag::Write,
         summary: "Delete a revision",
-        description: "Refused (403) unless the deployment allows it (`REVISIONS_MUTABLE`). Costs 1 read unit and 1 \
+        description: "Refused (403) unless the deployment allows it (`RevisionsMutable`). Costs 1 read unit and 1 \
             write unit per KB. The stream then copies the newest remaining revision.",
         parameters: &[
             &[parameters::id, parameters::topic, parameters::version],
@@ -91,7 +91,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             &[parameters::idempotency_key],
         ],
         body: None,
-        answers: &[Answer::empty(204, "The revision is deleted.").headers(&[WRITTEN])],
+        answers: &[Answer::empty(204, "The revision is deleted.").headers(&[PREFERENCE_APPLIED, WRITTEN])],
         problems: problems::DELETE,
     },
     Operation {
@@ -131,7 +131,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::READ,
         ],
         body: None,
-        answers: &[Answer::json::<LatestBody>(200, "The copy.").example(|| {
+        answers: &[Answer::json::<LatestBody>(200, "The copy.").headers(&[PREFERENCE_APPLIED]).example(|| {
             json!({
                 "topic": "Audit", "version": 3, "attributes": {"by": "anna"},
             })
@@ -186,13 +186,15 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             &[parameters::if_match, parameters::known],
         ],
         body: None,
-        answers: &[Answer::json::<RevisionBody>(200, "The revision.").headers(&[ETAG]).example(|| {
-            json!({
-                "id": "CUSTOMER#7", "topic": "Audit", "version": 3, "attributes": {"by": "anna"},
-                "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
-                "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
-            })
-        })],
+        answers: &[Answer::json::<RevisionBody>(200, "The revision.").headers(&[ETAG, PREFERENCE_APPLIED]).example(
+            || {
+                json!({
+                    "id": "CUSTOMER#7", "topic": "Audit", "version": 3, "attributes": {"by": "anna"},
+                    "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
+                    "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
+                })
+            },
+        )],
         problems: problems::THING,
     },
 ];

@@ -53,6 +53,7 @@ fn only_a_row_without_room_is_marked_as_truncated() {
         id: "a".into(),
         parent: None,
         depth: 0,
+        segment: None,
         attributes: Attributes::default(),
         truncated,
         record: None,
@@ -85,7 +86,8 @@ fn the_deepest_tree_is_written() {
     for depth in (1..=98).rev() {
         let children = node.into_iter().collect();
         let (id, parent) = (depth.to_string(), Some((depth - 1).to_string()));
-        node = Some(TreeNode { id, parent, depth, attributes: Attributes::default(), truncated: false, children });
+        let (segment, attributes, truncated) = (None, Attributes::default(), false);
+        node = Some(TreeNode { id, parent, depth, segment, attributes, truncated, children });
     }
     let json = serde_json::to_string(&node.unwrap()).unwrap();
     assert_eq!(json.matches("\"children\"").count(), 98);

@@ -5,7 +5,9 @@ use std::collections::BTreeMap;
 
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{AttributeValue, DeletionMode, Item};
-use sapwood_engine::write::{Children, Command, Content, NewRevision, Patch, Request, Spot, Stamp, ValueChange};
+use sapwood_engine::write::{
+    Children, Command, Content, NewRevision, OnConflict, Patch, Request, Spot, Stamp, ValueChange,
+};
 
 use super::Asking;
 
@@ -194,6 +196,7 @@ pub(super) fn is_no_link(value: &AttributeValue) -> bool {
     match value {
         AttributeValue::Ss(ids) => ids.iter().any(String::is_empty),
         AttributeValue::L(values) => !values.iter().all(is_id),
+        AttributeValue::Null(_) => false,
         value => !is_id(value),
     }
 }
@@ -203,13 +206,15 @@ pub(super) fn leaves(command: &Command, name: &str, order: Option<&str>) -> bool
     let patch = match command {
         Command::Patch { patch, .. } => patch.clone(),
         Command::Trash { .. } => Patch { parent: Some(None), ..Patch::default() },
-        Command::Restore { spot, .. } => Patch { parent: Some(None), spot: spot.clone(), ..Patch::default() },
+        Command::Restore { spot, on_conflict, .. } => {
+            Patch { parent: Some(None), spot: spot.clone(), on_conflict: *on_conflict, ..Patch::default() }
+        }
         _ => return false,
     };
     let is_placed = patch.spot.is_some() && Some(name) == order;
     let gets_parent = patch.parent.is_some() || patch.spot.as_ref().is_some_and(|spot| spot.anchor().is_some());
-    let is_own =
-        name.starts_with('_') || name == "parent" && gets_parent || name == "segment" && patch.segment.is_some();
+    let is_named = patch.segment.is_some() || patch.on_conflict == OnConflict::Rename;
+    let is_own = name.starts_with('_') || name == "parent" && gets_parent || name == "segment" && is_named;
     !patch.clears && !is_own && !is_placed && !patch.attributes.contains_key(name)
 }
 
@@ -251,7 +256,8 @@ pub(super) fn stays(command: &Command, state: &Item) -> bool {
     if matches!(command, Command::Trash { .. }) {
         return trashed(state).is_some() && !state.contains_key("_deleting");
     }
-    let Command::Patch { patch, .. } = command else { return false };
+    let renamed = renamed(command, Some(state), Some(state));
+    let Command::Patch { patch, .. } = renamed.as_ref().unwrap_or(command) else { return false };
     if patch.revision.is_some() {
         return false;
     }
@@ -273,6 +279,8 @@ pub(super) fn check(
     if before.is_some_and(|item| item.contains_key("_deleting")) {
         return fault("written while it is being deleted");
     }
+    let renamed = renamed(command, before, after);
+    let command = renamed.as_ref().unwrap_or(command);
     let stamp = &request.stamp;
     let is_in_trash = before.and_then(trashed);
     let is_placed = named_parent(command).is_some() || spot(command).is_some();
@@ -349,8 +357,11 @@ pub(super) fn check(
             }
             stamped(before, after, stamp).and_then(|()| lives(before, after, stamp, None))
         }
-        (Command::Restore { parent, spot, .. }, Some(old), Some(after)) => {
+        (Command::Restore { parent, segment, spot, .. }, Some(old), Some(after)) => {
             let mut wanted = old.clone();
+            if let Some(segment) = segment {
+                set(&mut wanted, "segment", Some(AttributeValue::S(segment.clone())));
+            }
             let was = is_in_trash.as_ref().map_or("", |says| text(says, "parent"));
             let was = (!was.is_empty()).then(|| AttributeValue::S(was.to_owned()));
             let takes_parent = parent.is_none() && spot.as_ref().is_some_and(|spot| spot.anchor().is_some());
@@ -392,6 +403,41 @@ pub(super) fn check(
         }
         _ => fault("a change that wasn't asked for"),
     }
+}
+
+/// The command with the name that its node has got in the place of one that was taken.
+fn renamed(command: &Command, before: Option<&Item>, after: Option<&Item>) -> Option<Command> {
+    let had = || before.map(|item| text(item, "segment")).filter(|name| !name.is_empty()).map(str::to_owned);
+    let mut command = command.clone();
+    let (node, wanted, (conflict, segment)) = match &mut command {
+        Command::Create { node, content, .. } | Command::Replace { node, content } => {
+            (node, content.segment.clone(), (content.on_conflict, Segment::Own(&mut content.segment)))
+        }
+        Command::Patch { node, patch } => {
+            let wanted = patch.segment.clone().unwrap_or_else(had);
+            (node, wanted, (patch.on_conflict, Segment::Changed(&mut patch.segment)))
+        }
+        Command::Restore { node, segment, on_conflict, .. } => {
+            (node, segment.clone().or_else(had), (*on_conflict, Segment::Own(segment)))
+        }
+        _ => return None,
+    };
+    let wanted = wanted.unwrap_or_else(|| node.id.to_string());
+    let name = text(after?, "segment");
+    let number = name.strip_prefix(&wanted)?.strip_prefix(" (")?.strip_suffix(')')?;
+    if conflict != OnConflict::Rename || number.parse().map_or(true, |number: u32| number < 2) {
+        return None;
+    }
+    match segment {
+        Segment::Own(segment) => *segment = Some(name.to_owned()),
+        Segment::Changed(segment) => *segment = Some(Some(name.to_owned())),
+    }
+    Some(command)
+}
+
+enum Segment<'a> {
+    Own(&'a mut Option<String>),
+    Changed(&'a mut Option<Option<String>>),
 }
 
 /// What a node's record becomes, without what Sapwood keeps in it.
