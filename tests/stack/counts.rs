@@ -373,7 +373,7 @@ async fn a_subtree_copied_costs_a_create_and_one_unit_more_for_each_node() {
     running.settle().await;
     running.take();
     let source = Id::new("top").unwrap();
-    let mark = CopyMark { operation: "op".to_owned(), source, born: None, ids: None, after: None };
+    let mark = CopyMark { operation: "op".to_owned(), source, born: None, ids: None, after: None, is_over: false };
     let table = DynamoTable::local(&running.url(), TABLE, Schema::default());
     let key = ItemKey::new("copy", "NODE");
     assert!(table.update(&key, &Update::set(COPYING, mark.value()), &Condition::Exists).await.unwrap().value);

@@ -14,7 +14,7 @@ mod state;
 mod written;
 
 pub use calls::{
-    descendant_body, granted_body, inherited_body, latest_body, link_body, operation_body, revision_body, trash_body,
+    descendant_body, granted_body, inherited_body, latest_body, link_body, revision_body, trash_body,
 };
 pub use config::{Config, ConfigError};
 pub use list::totals_body;

@@ -15,6 +15,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use super::idempotency::LEASE_SECONDS;
 use super::{Claim, Context, Outcome, Refusal, Request};
 use crate::keys::{ItemKey, KeyError};
 use crate::model::{COPYING, Item, TOUCHED};
@@ -200,7 +201,7 @@ impl<'a> Attempts<'a> {
         read: &Read,
     ) -> Result<Option<Outcome>, Stop> {
         let outcome = self.found_done(now, trace, read)?;
-        if outcome.is_none() && self.claim_is_lost { Err(Refusal::InProgress.into()) } else { Ok(outcome) }
+        if outcome.is_none() && self.claim_is_lost { Err(Refusal::InProgress(LEASE_SECONDS).into()) } else { Ok(outcome) }
     }
 
     fn found_done(&mut self, now: Option<&Arc<Item>>, trace: Trace, read: &Read) -> Result<Option<Outcome>, Stop> {

@@ -25,7 +25,7 @@ pub use batch::{
     PutOperation, RestoreOperation, RevisionOperation, TrashOperation,
 };
 pub use deletions::{
-    Children, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationMode, OperationStatus,
+    Children, IncompleteReason, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationMode, OperationStatus,
     Revisions,
 };
 pub use docs::{docs_html, docs_policy};

@@ -421,7 +421,7 @@ fn a_request_whose_key_was_taken_over_does_nothing() {
     let key = key();
     let begun = |world: &mut World, stamp: &Stamp| world.run(&mut begin(context, &key, stamp));
     assert!(matches!(begun(&mut world, &first).1.unwrap(), Ok(Begun::Claimed(_))));
-    assert_eq!(begun(&mut world, &stamp("t2", 1_059)).1.unwrap(), Err(Refusal::InProgress));
+    assert_eq!(begun(&mut world, &stamp("t2", 1_059)).1.unwrap(), Err(Refusal::InProgress(1)));
     let (lines, begun) = begun(&mut world, &second);
     assert_eq!(lines.join("; "), "read IDEMPOTENCY#K IDEMPOTENCY#0000; put IDEMPOTENCY#K IDEMPOTENCY#0000");
     assert!(matches!(begun.unwrap(), Ok(Begun::Claimed(_))));
