@@ -701,7 +701,7 @@ async fn each_read_is_one_request_whatever_the_window() {
     found.unwrap();
     assert_eq!(strong.usage.read_units, 2.0 * cost.usage.read_units);
     let (page, cost) = counted!(running, Reader, |reader| reader.ancestors(&at("x12"), &options));
-    assert_eq!(page.unwrap().items.len(), 12);
+    assert_eq!(page.unwrap().0.items.len(), 12);
     cost.say("12 ancestors");
     assert_eq!((cost.figures(), cost.calls("Query")), ([1.0, 0.0, 1.0], 0));
     assert_documented("ancestors", cost.figures());

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::latest::TopicChanges;
 use crate::keys::{Id, ItemKey, NodeRef, SortKey};
 use crate::model::{
-    AttributeValue, BORN, BaseNode, CopyOf, DeletionMark, Item, Latest, LifeUnder, Placement, PutBy, Settings, Stored, TOUCHED,
+    AttributeValue, BORN, BaseNode, CopyOf, DeletionMark, Item, Latest, LifeUnder, Placement, PutBy, REDRIVEN, Settings, Stored, TOUCHED,
     UNDER, has_mark, is_touch, is_undelete, padded, shows_no_mark, times_written,
 };
 use crate::plan::{Problem, Rule, Rules};
@@ -67,7 +67,7 @@ pub struct Placing {
     pub mark_went: bool,
     /// The `_under` that the records of the batch show to be stale, if one does.
     pub stale_under: Option<LifeUnder>,
-    /// What the node is a copy of, if its creation is among the records.
+    /// What the node is a copy of, if its creation may be among the records.
     pub copy_of: Option<CopyOf>,
     /// What the node's newest record shows.
     pub newest: NewestRecord,
@@ -263,7 +263,9 @@ impl Batch {
         let went = (has_mark(old) && !has_mark(new)) || shows_no_mark(old, new);
         placing.mark_went |= rules.keeps(Rule::MarkReturned) && went;
         placing.newest = NewestRecord::of(record);
-        let made = new.filter(|_| record.event == Event::Insert);
+        // A redrive may stand for a creation that was lost.
+        let is_redrive = old.and_then(|item| item.get(REDRIVEN)) != new.and_then(|item| item.get(REDRIVEN));
+        let made = new.filter(|_| record.event == Event::Insert || is_redrive);
         placing.copy_of = made.and_then(CopyOf::read).or(placing.copy_of.take());
         if rules.keeps(Rule::UnderOfOthers) && record.has_its_images() {
             match PutBy::of(old, new, &settings.schema) {

@@ -8,7 +8,7 @@ use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::Id;
-use sapwood_core::model::{AttributeValue, CopyMark, DeletionMode, Item};
+use sapwood_core::model::{AttributeValue, CopyMark, CopyOf, DeletionMode, Item};
 
 use super::history::sequential::{is_marked, is_there, text, users_own};
 use super::requests::Asked;
@@ -472,8 +472,8 @@ impl Judge {
         }
     }
 
-    /// What is wrong at the end.
-    pub(super) fn at_rest(&self, contents: &Contents) -> Vec<String> {
+    /// What is wrong at the end. If records were lost, nobody tells of a copy that came and went meanwhile.
+    pub(super) fn at_rest(&self, contents: &Contents, were_lost: bool) -> Vec<String> {
         let mut wrong = Vec::new();
         for (name, operation) in &self.operations {
             let top = self.now(&operation.top).filter(|item| !is_marked(item, None));
@@ -486,9 +486,17 @@ impl Judge {
             if is_cut && operation.made.len() + 1 < COPIED_MAX {
                 wrong.push(format!("{name} had room for more than {} copies", operation.made.len()));
             }
-            if !is_cut && operation.ended.is_none() && top.is_some() {
-                // Another client may have taken the mark away, or put back what has it.
-                wrong.extend(operation.is_over.then(|| format!("{name} doesn't end: {record:?}")));
+            let unplaced = |node: &String| {
+                CopyOf { operation: name.clone(), node: Id::new(node.as_str()).unwrap() }.unplaced()
+            };
+            let was_lost = || {
+                let gone = operation.made.iter().filter(|(_, copy)| self.now(copy).is_none());
+                let gone: Vec<String> = gone.map(|(node, _)| unplaced(node)).collect();
+                record.is_none_or(|item| item.keys().all(|name| !name.starts_with("_u_") || gone.contains(name)))
+            };
+            // Another client may have taken the mark away, or put back what has it.
+            if operation.ended.is_none() && top.is_some() && operation.is_over && !(were_lost && was_lost()) {
+                wrong.push(format!("{name} doesn't end: {record:?}"));
             }
             if operation.is_over && !is_cut {
                 let missing = operation.stay.keys().filter(|id| !operation.made.contains_key(*id));
