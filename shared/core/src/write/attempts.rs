@@ -15,13 +15,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::idempotency::LEASE_SECONDS;
 use super::{Claim, Context, Outcome, Refusal, Request};
 use crate::keys::{ItemKey, KeyError};
 use crate::model::{COPYING, Item, TOUCHED};
 use crate::plan::conditions::TooManyAttributes;
 use crate::plan::{Failure, Io, Read, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition};
+
+/// How long a request is taken to be worked on: longer than any function runs for the API (30 seconds).
+pub(super) const LEASE_SECONDS: u64 = 60;
 
 /// The attempts of one write.
 pub(super) struct Attempts<'a> {

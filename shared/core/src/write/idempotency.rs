@@ -1,7 +1,7 @@
 //! Idempotency keys: a request is done once, and the same key gives the same outcome. The record of a key is completed
 //! in the transaction that does what was asked for, so a crash leaves both or neither.
 
-use super::attempts::{Stop, done};
+use super::attempts::{LEASE_SECONDS, Stop, done};
 use super::record::{number_in, seconds};
 use super::request::Stamp;
 use super::{Context, Refusal};
@@ -12,9 +12,6 @@ use crate::request::{Action, Condition};
 
 /// How long an outcome is kept.
 const KEPT_SECONDS: u64 = 24 * 60 * 60;
-
-/// How long a request is taken to be worked on: longer than any function runs for the API (30 seconds).
-pub(super) const LEASE_SECONDS: u64 = 60;
 
 /// Most bytes of an outcome in one item.
 const PART_BYTES: usize = 350 * 1_024;
