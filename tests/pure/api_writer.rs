@@ -1,7 +1,6 @@
 //! The writing function as a client sees it: every call, its answers and its errors, served as it is under Lambda and
 //! locally.
 
-use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 

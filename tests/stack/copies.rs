@@ -5,13 +5,14 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
+use aws_sdk_dynamodb::types::AttributeValue as Sdk;
 use futures::StreamExt;
 use futures::future::join_all;
 use sapwood_core::model::{AttributeValue, Item};
 use sapwood_engine::fanout::Limits;
 use sapwood_tests::api::{Answered, Asked};
 use sapwood_tests::faults::Fault;
-use sapwood_tests::running::Running;
+use sapwood_tests::running::{Running, TABLE};
 use sapwood_tests::seeds::number;
 use sapwood_tests::serving::{Serving, Way};
 use serde_json::{Value, json};
@@ -26,7 +27,8 @@ async fn ok(serving: &Serving, status: u16, asked: &Asked) -> Answered {
 
 /// Makes a node with so many children, each with a name of its own, and waits for their rows by the batch itself.
 async fn plant(serving: &Serving, children: usize) {
-    let put = |id: String, parent: Value, segment: Value| json!({"put": {"id": id, "parent": parent, "segment": segment}});
+    let put =
+        |id: String, parent: Value, segment: Value| json!({"put": {"id": id, "parent": parent, "segment": segment}});
     let all = (0..children).map(|n| put(format!("s-{n}"), json!("s"), json!(format!("name {n}"))));
     let operations: Vec<Value> = std::iter::once(put("s".to_owned(), Value::Null, json!("s"))).chain(all).collect();
     let asked = Asked::new("POST", "/batch").header(WAIT.0, WAIT.1).json(&json!({ "operations": operations }));
@@ -123,11 +125,35 @@ async fn a_tenant_has_so_many_copies_at_once_and_an_ended_one_makes_room() {
         ok(&serving, 202, &copy(&format!("c{run}"))).await;
     }
     let refused = ok(&serving, 409, &copy("more")).await;
-    assert_eq!((&refused.json()["type"], refused.header("retry-after")), (&json!("urn:sapwood:problem:too-many-copies"), Some("5")));
+    assert_eq!(
+        (&refused.json()["type"], refused.header("retry-after")),
+        (&json!("urn:sapwood:problem:too-many-copies"), Some("5"))
+    );
     // One whose top is gone doesn't count.
-    ok(&serving, 204, &Asked::new("DELETE", "/nodes/c3")).await;
+    let gone = serving.running.client.delete_item().table_name(TABLE);
+    let gone = gone.key("PK", Sdk::S("c3".to_owned())).key("SK", Sdk::S("NODE".to_owned()));
+    gone.send().await.unwrap();
     ok(&serving, 202, &copy("more")).await;
     ok(&serving, 409, &copy("yet another")).await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn the_ancestors_of_what_is_not_placed_are_no_roots() {
+    let mut serving = Serving::start(Way::Http, &[], &[]).await;
+    plant(&serving, 1).await;
+    let ancestors = async |serving: &Serving, id: &str| {
+        let node = ok(serving, 200, &Asked::new("GET", format!("/nodes/{id}?expand=ancestors"))).await.json();
+        let page = ok(serving, 200, &Asked::new("GET", format!("/nodes/{id}/ancestors"))).await.json();
+        assert_eq!(node["ancestors"], page);
+        page
+    };
+    assert_eq!(ancestors(&serving, "s").await, json!({"items": []}));
+    assert_eq!(ancestors(&serving, "s-0").await, json!({"items": [{"id": "s", "depth": 1}]}));
+    serving.running.pause().await;
+    ok(&serving, 201, &Asked::new("POST", "/nodes").json(&json!({"id": "new", "parent": "s-0"}))).await;
+    ok(&serving, 200, &Asked::new("PATCH", "/nodes/s-0").json(&json!({"parent": null}))).await;
+    assert_eq!(ancestors(&serving, "new").await, json!({"items": [], "placed": false}));
+    assert_eq!(ancestors(&serving, "s-0").await, json!({"items": [{"id": "s", "depth": 1}], "placed": false}));
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -140,7 +166,8 @@ async fn no_two_siblings_get_one_name_while_copies_and_requests_race() {
         let top = format!("c{run}");
         let begun = ok(serving, 202, &copy(&top)).await;
         let creates = (0..4).map(|n| {
-            let node = json!({"id": format!("{top}-{n}"), "parent": top, "segment": format!("name {}", (run + 2 * n) % 8)});
+            let node =
+                json!({"id": format!("{top}-{n}"), "parent": top, "segment": format!("name {}", (run + 2 * n) % 8)});
             async move { serving.api.send(&Asked::new("POST", "/nodes").json(&node)).await }
         });
         for answered in join_all(creates).await {
@@ -169,7 +196,8 @@ async fn no_two_siblings_get_one_name_while_copies_and_requests_race() {
         let name = (value(item, "parent"), value(item, "segment"));
         assert!(names.insert(name.clone()), "two siblings are named {name:?}");
     }
-    let others = nodes().filter(|item| item.contains_key("_copy_of") && value(item, "segment").ends_with(" (2)")).count();
+    let others =
+        nodes().filter(|item| item.contains_key("_copy_of") && value(item, "segment").ends_with(" (2)")).count();
     assert_eq!(renamed.iter().sum::<u64>(), u64::try_from(others).unwrap());
     println!("{runs} copies, {others} nodes renamed");
 }

@@ -85,7 +85,9 @@ fn ancestors_are_nearest_first_and_have_attributes_where_some_are_asked_for() {
     assert_eq!(page.items[2].attributes, Some([("name".to_owned(), text("Folder D"))].into()));
     assert_eq!(usage.requests, 2);
     for limit in 1..=4 {
-        let paged = all_pages(limit, |options| read(&fixture, async |r| r.ancestors(&node("Y"), options).await.map(|(page, _)| page)));
+        let paged = all_pages(limit, |options| {
+            read(&fixture, async |r| r.ancestors(&node("Y"), options).await.map(|(page, _)| page))
+        });
         assert_eq!(paged.iter().map(|a| (a.id.to_string(), a.depth)).collect::<Vec<_>>(), way);
     }
     assert_eq!(read(&fixture, async |r| r.ancestors(&node("D"), &options()).await.unwrap().0).items, []);

@@ -34,7 +34,9 @@ impl Call<Shared> for Operations {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let mut page = reader(at).operations(self.tenant.as_ref(), &self.list.options).await.map_err(refused)?;
-        page.items.retain(|(_, operation)| self.status.is_none_or(|wanted| OperationStatus::from(operation.progress) == wanted));
+        page.items.retain(|(_, operation)| {
+            self.status.is_none_or(|wanted| OperationStatus::from(operation.progress) == wanted)
+        });
         self.list.answer(at, page, |(id, operation)| OperationBody::of(id, operation))
     }
 }

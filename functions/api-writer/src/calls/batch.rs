@@ -89,9 +89,7 @@ impl Results {
             }
             _ => BatchResult {
                 location: result.location.map(|location| format!("{}{location}", prefix.0)),
-                body: result
-                    .body
-                    .filter(|body| !minimal || (may_read && matches!(body, BatchBody::Operation(_)))),
+                body: result.body.filter(|body| !minimal || (may_read && matches!(body, BatchBody::Operation(_)))),
                 ..result
             },
         };

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::latest::TopicChanges;
 use crate::keys::{Id, ItemKey, NodeRef, SortKey};
 use crate::model::{
-    AttributeValue, BORN, BaseNode, CopyOf, DeletionMark, Item, Latest, LifeUnder, Placement, PutBy, REDRIVEN, Settings, Stored, TOUCHED,
-    UNDER, has_mark, is_touch, is_undelete, padded, shows_no_mark, times_written,
+    AttributeValue, BORN, BaseNode, CopyOf, DeletionMark, Item, Latest, LifeUnder, Placement, PutBy, REDRIVEN,
+    Settings, Stored, TOUCHED, UNDER, has_mark, is_touch, is_undelete, padded, shows_no_mark, times_written,
 };
 use crate::plan::{Problem, Rule, Rules};
 

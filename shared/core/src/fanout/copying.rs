@@ -259,7 +259,12 @@ impl Copying<'_> {
     /// The key of the claim that the copy of a node puts, and its name, if it is another one: siblings' claims of the
     /// name stand, of nodes that users have put below the copy meanwhile, or of children of the source with one name,
     /// which other clients make. `None` where siblings may have the same name.
-    async fn name(&self, look: &Look, one: &Found, there: &There) -> Result<Option<(Option<String>, ItemKey)>, Failure> {
+    async fn name(
+        &self,
+        look: &Look,
+        one: &Found,
+        there: &There,
+    ) -> Result<Option<(Option<String>, ItemKey)>, Failure> {
         let Some(key) = self.claim_key(one, None) else { return Ok(None) };
         if !there.claimed.contains(&key) {
             return Ok(Some((None, key)));
@@ -407,7 +412,10 @@ impl Copying<'_> {
             // before there was an operation. So its count can lack the last step, and the limit be passed by one.
             let mut update = Update::default();
             for (name, count) in [(COPIED, puts), (RENAMED, step.renamed), (LEFT_OUT, step.left_out)] {
-                let add = Update { add: [(name.to_owned(), (0..count).fold(Decimal::ZERO, |sum, _| sum + Decimal::ONE))].into(), ..Update::default() };
+                let add = Update {
+                    add: [(name.to_owned(), (0..count).fold(Decimal::ZERO, |sum, _| sum + Decimal::ONE))].into(),
+                    ..Update::default()
+                };
                 match add.can_add_to(look.operation.as_ref()) {
                     _ if count == 0 => {}
                     true => update.add.extend(add.add),

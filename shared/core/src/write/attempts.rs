@@ -203,7 +203,11 @@ impl<'a> Attempts<'a> {
         read: &Read,
     ) -> Result<Option<Outcome>, Stop> {
         let outcome = self.found_done(now, trace, read)?;
-        if outcome.is_none() && self.claim_is_lost { Err(Refusal::InProgress(LEASE_SECONDS).into()) } else { Ok(outcome) }
+        if outcome.is_none() && self.claim_is_lost {
+            Err(Refusal::InProgress(LEASE_SECONDS).into())
+        } else {
+            Ok(outcome)
+        }
     }
 
     fn found_done(&mut self, now: Option<&Arc<Item>>, trace: Trace, read: &Read) -> Result<Option<Outcome>, Stop> {

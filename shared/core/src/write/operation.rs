@@ -6,8 +6,8 @@ use super::record::seconds;
 use super::request::Stamp;
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey, Tenant};
 use crate::model::{
-    AttributeValue, COPIED, COPYING, CREATED_AT, CREATED_BY, CopyEnd, CopyMark, CopyOf, DeletionMark, DeletionMode, ENDED, Item,
-    LEFT_OUT, RENAMED, Settings, key_of, names_unplaced, number, text, text_of, times, with_key,
+    AttributeValue, COPIED, COPYING, CREATED_AT, CREATED_BY, CopyEnd, CopyMark, CopyOf, DeletionMark, DeletionMode,
+    ENDED, Item, LEFT_OUT, RENAMED, Settings, key_of, names_unplaced, number, text, text_of, times, with_key,
 };
 use crate::plan::{Failure, Io, Need, Read, Script};
 use crate::request::{Query, ReadOptions};

@@ -430,7 +430,9 @@ impl Judge {
         };
         let own = |item: &Item| {
             let own = users_own(item).into_iter().filter(|(name, _)| *name != "parent");
-            own.filter(|(name, _)| *name != "segment").map(|(name, value)| (name.clone(), value.clone())).collect::<Item>()
+            own.filter(|(name, _)| *name != "segment")
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect::<Item>()
         };
         let is_source = |item: &&Item| {
             let is_copied = copy_of(item).is_none_or(|(of, _)| of < name);
@@ -486,9 +488,8 @@ impl Judge {
             if is_cut && operation.made.len() + 1 < COPIED_MAX {
                 wrong.push(format!("{name} had room for more than {} copies", operation.made.len()));
             }
-            let unplaced = |node: &String| {
-                CopyOf { operation: name.clone(), node: Id::new(node.as_str()).unwrap() }.unplaced()
-            };
+            let unplaced =
+                |node: &String| CopyOf { operation: name.clone(), node: Id::new(node.as_str()).unwrap() }.unplaced();
             let was_lost = || {
                 let gone = operation.made.iter().filter(|(_, copy)| self.now(copy).is_none());
                 let gone: Vec<String> = gone.map(|(node, _)| unplaced(node)).collect();

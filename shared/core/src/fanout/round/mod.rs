@@ -14,7 +14,9 @@ use super::predict::Climb;
 use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, Seen, ToCount, place};
 use crate::fanout::Context;
 use crate::keys::{ItemKey, NodeRef};
-use crate::model::{BaseNode, CopyMark, CopyOf, Epoch, Lineage, NewerFormat, Placement, Share, Shortfall, Stored, Unreadable, is_touch};
+use crate::model::{
+    BaseNode, CopyMark, CopyOf, Epoch, Lineage, NewerFormat, Placement, Share, Shortfall, Stored, Unreadable, is_touch,
+};
 use crate::plan::step::{Failure, Need, Read};
 use crate::plan::{Io, Problem, Rule, Script};
 use write::WriteStep;
