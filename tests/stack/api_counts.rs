@@ -343,8 +343,8 @@ async fn changes_and_deletions_cost_what_the_guide_says_with_an_idempotency_key_
         spot: None,
         operation: "copy".to_owned(),
     };
-    assert_eq!(carry_out(&running, "copy", &copy, None).await.figures(), [3.0, 4.0, 5.0]);
-    assert_documented("copy", [3.0, 4.0, 5.0]);
+    assert_eq!(carry_out(&running, "copy", &copy, None).await.figures(), [4.0, 4.0, 5.5]);
+    assert_documented("copy", [4.0, 4.0, 5.5]);
 
     running.settle().await;
     for (what, name, children, figures) in [

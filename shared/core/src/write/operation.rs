@@ -239,7 +239,7 @@ pub(super) async fn are_copies_at_their_limit(
         after: None,
         limit: OPERATIONS_LOOKED_AT,
         descending: true,
-        reading: ReadOptions { strong: true, attributes: Some([NODE, MODE, ENDED].map(str::to_owned).into()) },
+        reading: ReadOptions { strong: false, attributes: Some([NODE, MODE, ENDED].map(str::to_owned).into()) },
     };
     let of_row = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk)? {
         SortKey::Operation(id) if id != own && text_of(row, MODE) == Some(COPY) && !row.contains_key(ENDED) => {
