@@ -240,7 +240,7 @@ mutants! {
     a_step_that_is_half_done_counts_wrong: Profile::new(Writers::Subtrees).without(Rule::CopyTogether), seed 8;
     a_step_of_before_goes_on_with_a_copy_that_is_over: drill(Drill::CopyUnderWay, Rule::CopyMark), seed 99;
     a_copy_below_its_source_copies_itself: drill(Drill::CopyUnderWay, Rule::CopyOwn), seed 1;
-    a_copy_that_was_deleted_is_made_again: drill(Drill::CopyMovedOn, Rule::CopyOnce), seed 475;
+    a_copy_that_was_deleted_is_made_again: drill(Drill::CopyMovedOn, Rule::CopyOnce), seed 1564;
     a_copy_whose_parent_is_gone_hangs_nowhere: Profile::new(Writers::Subtrees).without(Rule::CopyBelow), seed 35;
     a_copy_that_no_record_names_until_it_is_placed_is_done_too_early: Profile::new(Writers::Subtrees).without(Rule::CopyUnplaced), seed 11;
     a_copy_that_counts_as_placed_before_it_is_ends_too_early: Profile::new(Writers::Subtrees).without(Rule::CopyPlaced), seed 0;
