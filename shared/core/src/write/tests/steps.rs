@@ -475,7 +475,7 @@ fn a_request_whose_key_was_taken_over_does_nothing() {
         together: put n, put IDEMPOTENCY#K IDEMPOTENCY#0000: refused
         wait 0
         read n
-        refused: a request with this key is still being worked on; try again later
+        refused: a request with this key is still being worked on, or was cut off; after 60 seconds at most the key is free, or the outcome there
     ";
     check(&mut world, &create("n", true, None), &with_key_of(request()), wanted);
 }
