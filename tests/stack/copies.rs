@@ -81,7 +81,7 @@ async fn what_a_done_copy_has_is_listed_however_slow_the_handler_is() {
             }
         }
     });
-    futures::stream::iter(all).buffer_unordered(8).collect::<Vec<()>>().await;
+    futures::stream::iter(all).buffer_unordered(3).collect::<Vec<()>>().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -491,7 +491,7 @@ impl Judge {
             let unplaced =
                 |node: &String| CopyOf { operation: name.clone(), node: Id::new(node.as_str()).unwrap() }.unplaced();
             let was_lost = || {
-                let gone = operation.made.iter().filter(|(_, copy)| self.now(copy).is_none());
+                let gone = operation.made.iter().filter(|(_, copy)| self.now(copy).and_then(copy_of).is_none());
                 let gone: Vec<String> = gone.map(|(node, _)| unplaced(node)).collect();
                 record.is_none_or(|item| item.keys().all(|name| !name.starts_with("_u_") || gone.contains(name)))
             };

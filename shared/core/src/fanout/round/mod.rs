@@ -323,7 +323,10 @@ impl<'r> Round<'r> {
             self.asked.contains(&key) && matches!(self.read.item(&key), Ok(None))
         };
         let is_lost = |parent: &Parent| parent.predicted.is_none() && !is_gone(parent);
-        if plan.placed.as_ref().is_some_and(|placed| placed.orphan) && parent.as_ref().is_some_and(is_lost) {
+        // Its record still says then what it is a copy of, unless another client has put another in its place.
+        let is_copy = base.as_ref().is_some_and(|base| CopyOf::read(&base.item).is_some());
+        let is_orphan = plan.placed.as_ref().is_some_and(|placed| placed.orphan);
+        if is_copy && is_orphan && parent.as_ref().is_some_and(is_lost) {
             placing.copy_of = None;
         }
         let to_count = self.to_count(node, base.as_ref(), &plan)?;
