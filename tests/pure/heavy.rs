@@ -409,8 +409,9 @@ fn ancestors_with_large_attributes_come_a_few_at_a_time() {
     let fields = Fields::only(["bulk".to_owned()]).unwrap();
     let options = ListOptions { fields, ..ListOptions::default() };
     // All have 32 MB. A page reads the node and its lineage, too.
-    let read =
-        all_pages(&fixture, 14_000_000, options, async |reader, options| reader.ancestors(&node("n12"), options).await);
+    let read = all_pages(&fixture, 14_000_000, options, async |reader, options| {
+        reader.ancestors(&node("n12"), options).await.map(|(page, _)| page)
+    });
     let read: Vec<_> = read.iter().map(|ancestor| (ancestor.depth, ancestor.attributes.is_some())).collect();
     assert_eq!(read, (1..=12).map(|depth| (depth, true)).collect::<Vec<_>>());
 }

@@ -199,7 +199,7 @@ fn what_is_answered_as_it_was_done_is_right() {
 
 #[test]
 fn a_repetition_that_is_not_recognised_is_wrong() {
-    for refusal in [Refusal::Exists, Refusal::NotFound, Refusal::InProgress] {
+    for refusal in [Refusal::Exists, Refusal::NotFound, Refusal::InProgress(1)] {
         let (mut story, _) = created_once();
         let again = story.call(create("n", "one"), keyed("k"));
         story.answered(again, Answer::Refused(refusal));
@@ -210,7 +210,7 @@ fn a_repetition_that_is_not_recognised_is_wrong() {
     story.others("p", Some(parent()));
     let first = story.call(create("n", "one"), keyed("k"));
     let second = story.call(create("n", "one"), keyed("k"));
-    story.answered(second, Answer::Refused(Refusal::InProgress));
+    story.answered(second, Answer::Refused(Refusal::InProgress(1)));
     let item = made(0, None, foreign("n", Some("p"), &[("name", "one")]));
     story.done(first, "n", Some(item.clone()));
     story.ends(first, created("n", &item));
@@ -280,7 +280,7 @@ fn a_refusal_for_what_never_was_so_is_wrong() {
         refused(place("n", Spot::Last), Refusal::SiblingsNotYetPlaced, nothing),
         refused(place("n", Spot::Last), Refusal::NotByHand, nothing),
         refused(rename("n", "one"), Refusal::NotYetPlaced, nothing),
-        refused(rename("n", "one"), Refusal::InProgress, nothing),
+        refused(rename("n", "one"), Refusal::InProgress(1), nothing),
         refused(rename("n", "one"), Refusal::IdempotencyMismatch, nothing),
         refused(rename("n", "one"), Refusal::Contended, nothing),
         refused(rename("n", "one"), Refusal::OutcomeUnreadable, nothing),
@@ -308,7 +308,7 @@ fn a_claim_whose_lease_has_ended_is_in_nobodys_way() {
         story.call(create("n", "one"), keyed("k"));
         let later = |request: Request| Request { stamp: Stamp { seconds, ..request.stamp }, ..request };
         let again = story.call(create("n", "one"), |request| later(keyed("k")(request)));
-        story.answered(again, Answer::Refused(Refusal::InProgress));
+        story.answered(again, Answer::Refused(Refusal::InProgress(1)));
         story
     };
     story(1_059).is_right();
@@ -326,7 +326,7 @@ fn who_was_refused_has_its_claim_only_where_a_write_of_it_failed() {
         story.answered(first, Answer::Refused(Refusal::NotFound));
         story.others("p", Some(parent()));
         let again = story.call(rename("n", "one"), keyed("k"));
-        story.answered(again, Answer::Refused(Refusal::InProgress));
+        story.answered(again, Answer::Refused(Refusal::InProgress(1)));
         story
     };
     story(true).is_right();

@@ -240,10 +240,13 @@ mutants! {
     a_claim_is_taken_over_although_its_node_has_come_back: drill(Drill::NameTakenOver, Rule::HolderLeft), seed 17;
     a_node_that_leaves_its_name_takes_another_nodes_claim_along: claims(Rule::ReleaseOwn), seed 67;
     a_step_that_is_half_done_counts_wrong: Profile::new(Writers::Subtrees).without(Rule::CopyTogether), seed 8;
-    a_step_of_before_goes_on_with_a_copy_that_is_over: drill(Drill::CopyUnderWay, Rule::CopyMark), seed 41;
+    a_step_of_before_goes_on_with_a_copy_that_is_over: drill(Drill::CopyUnderWay, Rule::CopyMark), seed 99;
     a_copy_below_its_source_copies_itself: drill(Drill::CopyUnderWay, Rule::CopyOwn), seed 1;
-    a_copy_that_was_deleted_is_made_again: drill(Drill::CopyMovedOn, Rule::CopyOnce), seed 680;
+    a_copy_that_was_deleted_is_made_again: drill(Drill::CopyMovedOn, Rule::CopyOnce), seed 1564;
     a_copy_whose_parent_is_gone_hangs_nowhere: Profile::new(Writers::Subtrees).without(Rule::CopyBelow), seed 35;
+    a_copy_that_no_record_names_until_it_is_placed_is_done_too_early: Profile::new(Writers::Subtrees).without(Rule::CopyUnplaced), seed 11;
+    a_copy_that_counts_as_placed_before_it_is_ends_too_early: Profile::new(Writers::Subtrees).without(Rule::CopyPlaced), seed 0;
+    a_copy_keeps_a_name_that_a_sibling_has_claimed: drill(Drill::CopyNamed, Rule::CopyRenamed), seed 13;
     a_copy_that_names_no_life_of_its_parent_is_left: Profile::new(Writers::Subtrees).without(Rule::CopyUnder), seed 0;
     a_node_counted_apart_from_the_totals_leaves_them_wrong: totals(Rule::CountTogether), seed 1;
     a_transaction_whose_answer_was_lost_counts_twice: totals(Rule::CountedAsRead), seed 21;

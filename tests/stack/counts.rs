@@ -373,16 +373,17 @@ async fn a_subtree_copied_costs_a_create_and_one_unit_more_for_each_node() {
     running.settle().await;
     running.take();
     let source = Id::new("top").unwrap();
-    let mark = CopyMark { operation: "op".to_owned(), source, born: None, ids: None, after: None };
+    let mark = CopyMark { operation: "op".to_owned(), source, born: None, ids: None, after: None, is_over: false };
     let table = DynamoTable::local(&running.url(), TABLE, Schema::default());
     let key = ItemKey::new("copy", "NODE");
     assert!(table.update(&key, &Update::set(COPYING, mark.value()), &Condition::Exists).await.unwrap().value);
     let counts = counted(&running).await;
     println!("40 nodes copied: {counts:?}");
     assert_eq!((counts.tally.nodes_copied, counts.tally.rows_deleted, counts.tally.touches), (40, 0, 0));
-    // The record, in a transaction, its lineage and its rows; and the mark, which is removed in the same step, and the
-    // operation's count.
-    assert_eq!(counts.usage.write_units, counts.tally.rows_put as f64 + 3.0 * 40.0 + 2.0 + 2.0);
+    // The record, in a transaction, its lineage and its rows; and the mark, and the operation's count, whose record has
+    // over 1 KB while it names 40 copies. Then the mark is removed, and each batch takes off the copies that it places.
+    let more = counts.usage.write_units - (counts.tally.rows_put as f64 + 3.0 * 40.0 + 2.0 + 2.0);
+    assert!((2.0..=12.0).contains(&more), "{more}");
     running.stop().await;
 }
 

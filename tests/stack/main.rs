@@ -8,6 +8,7 @@ mod api_load;
 mod api_races;
 mod bad_input;
 mod conformance;
+mod copies;
 mod counts;
 mod growth;
 mod imports;

@@ -75,6 +75,7 @@ export class NotASibling extends Problem {}
 export class NoRoom extends Problem {}
 export class Contended extends Problem {}
 export class InProgress extends Problem {}
+export class TooManyCopies extends Problem {}
 export class PreconditionFailed extends Problem {}
 export class BodyTooLarge extends Problem {}
 export class UnsupportedMediaType extends Problem {}
@@ -116,6 +117,7 @@ export const PROBLEMS: Readonly<Record<string, new (body: ProblemBody, location?
   "not-a-sibling": NotASibling,
   "no-room": NoRoom,
   contended: Contended,
+  "too-many-copies": TooManyCopies,
   "in-progress": InProgress,
   "precondition-failed": PreconditionFailed,
   "body-too-large": BodyTooLarge,

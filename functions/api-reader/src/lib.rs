@@ -13,9 +13,7 @@ mod routes;
 mod state;
 mod written;
 
-pub use calls::{
-    descendant_body, granted_body, inherited_body, latest_body, link_body, operation_body, revision_body, trash_body,
-};
+pub use calls::{descendant_body, granted_body, inherited_body, latest_body, link_body, revision_body, trash_body};
 pub use config::{Config, ConfigError};
 pub use list::totals_body;
 pub use routes::router;

@@ -132,7 +132,7 @@ impl List {
     /// Makes the body of a page.
     pub(crate) fn page<R, B>(&self, shared: &Shared, page: Page<R>, body: impl Fn(R) -> B) -> contract::Page<B> {
         let cursor = self.cursor(shared, page.next.as_deref());
-        contract::Page { items: page.items.into_iter().map(body).collect(), cursor }
+        contract::Page { items: page.items.into_iter().map(body).collect(), cursor, placed: None }
     }
 
     /// Makes the answer with a page.
@@ -154,7 +154,19 @@ impl List {
         page: Page<R>,
         body: impl Fn(R) -> B,
     ) -> Result<Response, Problem> {
-        let mut page = self.page(at.shared, page, body);
+        self.answer_placed(at, tenant, page, None, body).await
+    }
+
+    /// Makes the same answer, which also says whether the node that the page is about is placed.
+    pub(crate) async fn answer_placed<R, B: OfNode + Serialize, T: Table>(
+        &self,
+        at: &At<'_, T>,
+        tenant: Option<&Tenant>,
+        page: Page<R>,
+        placed: Option<bool>,
+        body: impl Fn(R) -> B,
+    ) -> Result<Response, Problem> {
+        let mut page = contract::Page { placed, ..self.page(at.shared, page, body) };
         // An id that no key can hold is in no row.
         let node = |body: &B| Some(NodeRef { tenant: tenant.cloned(), id: Id::new(body.id()).ok()? });
         let nodes: Vec<NodeRef> = page.items.iter().filter_map(node).collect();

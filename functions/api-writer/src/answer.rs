@@ -5,7 +5,7 @@ use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
 use sapwood_core::keys::{Id, Version};
 use sapwood_core::model::{ETag, Latest, Settings};
-use sapwood_core::write::{Appended, Command, Outcome};
+use sapwood_core::write::{Appended, Command, Operation, Outcome};
 use sapwood_engine::query::Derived;
 use sapwood_http::call::json_response;
 use sapwood_http::contract::{
@@ -58,11 +58,12 @@ impl Answer {
     }
 
     /// The same answer where the client has waited until the stream has carried the deletion or the copy out.
-    pub(crate) fn carried_out(self) -> Self {
+    pub(crate) fn carried_out(self, copy: Option<Operation>) -> Self {
         match self.body {
             Some(BatchBody::Operation(operation)) if operation.mode == OperationMode::Copy => {
                 let location = Some(url_of_id(&operation.node));
-                let body = OperationBody { status: OperationStatus::Done, copied: None, ..operation };
+                // A week later nobody knows how it has ended.
+                let body = copy.map_or(operation.clone(), |copy| OperationBody::of(operation.id, copy));
                 Self { status: StatusCode::CREATED, location, body: Some(BatchBody::Operation(body)), ..self }
             }
             Some(BatchBody::Operation(_)) => {
@@ -75,6 +76,11 @@ impl Answer {
     /// The same answer without what was written. A deletion or a copy that goes on keeps its operation.
     pub(crate) fn minimal(self) -> Self {
         Self { body: self.body.filter(|body| matches!(body, BatchBody::Operation(_))), ..self }
+    }
+
+    /// The same answer for a caller who may not read.
+    pub(crate) fn unread(self) -> Self {
+        Self { body: None, ..self }
     }
 
     /// The answer to a request of its own.
@@ -122,6 +128,9 @@ pub fn body(outcome: &Outcome, settings: &Settings) -> Option<BatchBody> {
             node: node.as_str().to_owned(),
             source: None,
             copied: None,
+            renamed: None,
+            reason: None,
+            left_out: None,
             created_at: created_at.clone(),
         })),
         Outcome::Copying { operation, node, source, created_at } => Some(BatchBody::Operation(OperationBody {
@@ -131,6 +140,9 @@ pub fn body(outcome: &Outcome, settings: &Settings) -> Option<BatchBody> {
             node: node.as_str().to_owned(),
             source: Some(source.as_str().to_owned()),
             copied: Some(1),
+            renamed: None,
+            reason: None,
+            left_out: None,
             created_at: created_at.clone(),
         })),
         Outcome::Node { node, item, revision, .. } => {

@@ -9,9 +9,9 @@ use axum::response::Response;
 use axum::routing::{MethodFilter, MethodRouter};
 use sapwood_core::model::Settings;
 use sapwood_core::write::{
-    Answered, Children, Command, Idempotency, Preconditions, Prefetched, Request, Stamp, Tiebreak,
+    Answered, Children, Command, Idempotency, Operation, Outcome, Preconditions, Prefetched, Request, Stamp, Tiebreak,
 };
-use sapwood_engine::query::{Derived, Reader};
+use sapwood_engine::query::{Derived, ReadError, Reader};
 use sapwood_engine::write::Writer;
 use sapwood_http::call::{self, handler};
 use sapwood_http::caller::{Caller, Right};
@@ -143,6 +143,17 @@ impl<'a, T: Table> At<'a, T> {
         true
     }
 
+    /// How the copy that this outcome has begun has ended; `None` if it began none, or if that is forgotten.
+    async fn copied(&self, outcome: &Outcome) -> Result<Option<Operation>, Problem> {
+        let Outcome::Copying { operation, .. } = outcome else { return Ok(None) };
+        let reader = Reader::new(self.client, &self.shared.settings);
+        match reader.operation(self.caller.tenant.as_ref(), operation).await {
+            Ok(operation) => Ok(Some(operation)),
+            Err(ReadError::Absent { .. }) => Ok(None),
+            Err(_) => Err(Problem::internal()),
+        }
+    }
+
     /// True if the client waits at all. If it doesn't, nothing is known of what is derived.
     pub(crate) fn waits(&self) -> bool {
         self.prefer.wait.duration().is_some()
@@ -226,12 +237,16 @@ impl<W: Write> Call for One<W> {
                 let all: Vec<Derived> = std::iter::once(derived).chain(Derived::of_revision(&outcome)).collect();
                 let is_derived = at.wait(&all).await;
                 let answer = match (is_derived, at.waits()) {
-                    (true, true) => answer.carried_out(),
+                    (true, true) => answer.carried_out(at.copied(&outcome).await?),
                     (true, false) => answer,
                     (false, _) => answer.accepted(),
                 };
                 let minimal = at.leaves_out(is_derived);
-                let answer = if minimal { answer.minimal() } else { answer };
+                let answer = match minimal {
+                    _ if !at.caller.may(Right::Read) => answer.unread(),
+                    true => answer.minimal(),
+                    false => answer,
+                };
                 at.applied(answer.response(at.prefer.numbers)?, minimal)
             }
         };

@@ -1,5 +1,6 @@
 //! What the core's refusals, and bodies that don't fit, are to a client.
 
+use axum::http::header::RETRY_AFTER;
 use sapwood_core::write::{Precondition, Refusal};
 use sapwood_engine::write::WriteError;
 use sapwood_http::problem::{Kind, Problem};
@@ -67,7 +68,11 @@ pub(crate) fn refused(error: WriteError) -> Problem {
             tracing::warn!("the table gave a write no answer, and what stands there doesn't tell whether it was done");
             (Kind::OutcomeUnknown, None)
         }
-        Refusal::InProgress => (Kind::InProgress, Some("idempotency-key")),
+        Refusal::TooManyCopies(_) => (Kind::TooManyCopies, None),
+        Refusal::InProgress(seconds) => {
+            let problem = Problem::new(Kind::InProgress, detail).at("idempotency-key");
+            return problem.header(RETRY_AFTER, seconds.into());
+        }
         Refusal::IdempotencyMismatch => (Kind::IdempotencyMismatch, Some("idempotency-key")),
     };
     let problem = Problem::new(kind, detail);

@@ -208,6 +208,12 @@ pub enum Rule {
     CopyBelow,
     /// A copy names the life of its parent that was seen.
     CopyUnder,
+    /// The operation's record names each copy from the transaction that makes it until the copy is placed.
+    CopyUnplaced,
+    /// It does so until the copy's rows are put, and not only until its record is read.
+    CopyPlaced,
+    /// A copy whose name a sibling has claimed gets another one.
+    CopyRenamed,
     /// What a node is counted as and the totals change in one transaction.
     CountTogether,
     /// That transaction is done only while what the node was counted as is as it was read.

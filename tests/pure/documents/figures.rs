@@ -505,7 +505,7 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
     let auditor = timeout("Auditor");
     let gateway = number(&resources["ApiReaderIntegration"], "TimeoutInMillis") / 1_000;
     let wait = WAIT_SECONDS_MAX;
-    let lease = constant("shared/core/src/write/idempotency.rs", "LEASE_SECONDS");
+    let lease = constant("shared/core/src/write/attempts.rs", "LEASE_SECONDS");
     assert!(u64::from(wait) < api && api < gateway && gateway < lease);
     let (body, page) = (BODY_BYTES_MAX / 1_048_576, Bounds::BYTES_MAX / 1_000_000);
     let limits = [

@@ -64,7 +64,7 @@ fn a_tree_of_98_levels_is_nested() {
     let (tree, usage) = counted(&fixture, async |r| r.tree(&node("n0"), None, &bounded(5_000)).await.unwrap());
     assert_eq!((tree.nodes.len(), tree.tops.len(), usage.requests), (99, 1, 1));
     assert_eq!(drawn(&tree).matches('(').count(), 98);
-    let way = read(&fixture, async |r| r.ancestors(&node("n98"), &options()).await.unwrap());
+    let way = read(&fixture, async |r| r.ancestors(&node("n98"), &options()).await.unwrap().0);
     assert_eq!(way.items.len(), 98);
     let path: Vec<String> = (1..=98).map(|n| format!("n{n}")).collect();
     let within = sapwood_engine::query::Within::new(path, None, None, None).unwrap();

@@ -38,7 +38,7 @@ fn write(fixture: &Fixture, command: &Command, fingerprint: &str, at: u64) -> Re
 fn the_same_key_gives_what_it_was_completed_with_and_another_request_is_refused() {
     let fixture = Fixture::default();
     let claimed = claim(begin(&fixture, "one", 1_000));
-    assert_eq!(begin(&fixture, "one", 1_030), Err(Refusal::InProgress));
+    assert_eq!(begin(&fixture, "one", 1_030), Err(Refusal::InProgress(30)));
     assert_eq!(begin(&fixture, "two", 1_030), Err(Refusal::IdempotencyMismatch));
     let kept = vec![7; 800_000];
     fixture.write(async |writer, _| writer.complete(&claimed, &kept).await).unwrap();
@@ -78,7 +78,7 @@ fn a_request_that_took_too_long_does_nothing_once_another_has_taken_over() {
         writer.write(&other, &next).await.unwrap();
         write.await
     });
-    assert_eq!(result, Err(WriteError::Refused(Refusal::InProgress)));
+    assert_eq!(result, Err(WriteError::Refused(Refusal::InProgress(60))));
     assert_eq!(fixture.base("late"), None);
     let again = write(&fixture, &create("twice", true, &under(None, &[])), "one", 1_070).unwrap();
     assert!(matches!(again, Outcome::Node { node, .. } if node == super::fixture::node("a")));

@@ -69,6 +69,14 @@ pub(crate) async fn who_may_not_read_is_told_nothing_by_a_write(way: Way) {
         assert!((200..300).contains(&answered.status), "{answered:?}");
         assert!(!String::from_utf8_lossy(&answered.body).contains("hunter2"), "{asked:?}");
     }
+    for (asked, status) in [
+        (post("/nodes/n/copy", &json!({})), 202),
+        (post("/nodes/n/copy", &json!({})).header("prefer", "wait=10"), 204),
+        (delete("/nodes/n?children=restrict"), 403),
+    ] {
+        let answered = writer.send(&asked).await;
+        assert_eq!((answered.status, answered.body.is_empty()), (status, status != 403), "{asked:?}: {answered:?}");
+    }
     // What was kept for the writer is whole: another token of the same caller's sees it.
     let whole = expect(&all, 200, &batch.clone().header("idempotency-key", "one")).await;
     assert_eq!(whole.header("idempotency-replayed"), Some("true"));

@@ -30,5 +30,4 @@ pub use descendants::descendant as descendant_body;
 pub use history::{copy as latest_body, revision as revision_body};
 pub use inherit::{granted as granted_body, inherited as inherited_body};
 pub use links::link as link_body;
-pub use operations::body as operation_body;
 pub use trash::body as trash_body;

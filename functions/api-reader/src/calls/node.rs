@@ -130,7 +130,7 @@ impl Call<Shared> for Nodes {
         let found: BTreeSet<&NodeRef> = page.items.iter().map(|(node, _)| node).collect();
         let missing = self.nodes.get(passed).unwrap_or_default().iter().filter(|node| !found.contains(node));
         let missing = missing.map(|node| node.id.to_string()).collect();
-        let Page { items, cursor } = self.list.page(at.shared, page, |(node, base)| NodeBody {
+        let Page { items, cursor, .. } = self.list.page(at.shared, page, |(node, base)| NodeBody {
             etag: Some(etag_text(&ETag::of(&base.item, &at.shared.settings.schema))),
             ..body(&node, &base, &self.list.options.fields, at.shared)
         });
@@ -152,8 +152,9 @@ impl Call<Shared> for Ancestors {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let page = reader(at).ancestors(&self.node, &self.list.options).await.map_err(refused)?;
-        self.list.answer_nodes(at, self.node.tenant.as_ref(), page, ancestor).await
+        let (page, is_placed) = reader(at).ancestors(&self.node, &self.list.options).await.map_err(refused)?;
+        let placed = (!is_placed).then_some(false);
+        self.list.answer_placed(at, self.node.tenant.as_ref(), page, placed, ancestor).await
     }
 }
 
@@ -173,8 +174,8 @@ impl Ancestors {
     }
 
     async fn page<T: Table>(list: &List, node: &NodeRef, at: &At<'_, T>) -> Result<Page<AncestorBody>, Problem> {
-        let page = reader(at).ancestors(node, &list.options).await.map_err(refused)?;
-        Ok(list.page(at.shared, page, ancestor))
+        let (page, is_placed) = reader(at).ancestors(node, &list.options).await.map_err(refused)?;
+        Ok(Page { placed: (!is_placed).then_some(false), ..list.page(at.shared, page, ancestor) })
     }
 }
 

@@ -2,11 +2,9 @@
 
 use axum::response::Response;
 use sapwood_core::keys::Tenant;
-use sapwood_engine::query::{Bounds, Operation, Progress, Work};
+use sapwood_engine::query::Bounds;
 use sapwood_http::call::Call;
-use sapwood_http::contract::{
-    OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationMode, OperationStatus,
-};
+use sapwood_http::contract::{OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus};
 use sapwood_http::cursor::Scope;
 use sapwood_http::problem::Problem;
 use sapwood_table::Table;
@@ -36,8 +34,10 @@ impl Call<Shared> for Operations {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let mut page = reader(at).operations(self.tenant.as_ref(), &self.list.options).await.map_err(refused)?;
-        page.items.retain(|(_, operation)| self.status.is_none_or(|wanted| status(operation) == wanted));
-        self.list.answer(at, page, |(id, operation)| body(id, operation))
+        page.items.retain(|(_, operation)| {
+            self.status.is_none_or(|wanted| OperationStatus::from(operation.progress) == wanted)
+        });
+        self.list.answer(at, page, |(id, operation)| OperationBody::of(id, operation))
     }
 }
 
@@ -55,31 +55,6 @@ impl Call<Shared> for OperationOf {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let operation = reader(at).operation(self.tenant.as_ref(), &self.id).await.map_err(refused)?;
-        at.json(&body(self.id, operation))
-    }
-}
-
-fn status(operation: &Operation) -> OperationStatus {
-    match operation.progress {
-        Progress::Running => OperationStatus::Running,
-        Progress::Done => OperationStatus::Done,
-    }
-}
-
-/// The body of an operation.
-#[must_use]
-pub fn body(id: String, operation: Operation) -> OperationBody {
-    let (mode, source, copied) = match &operation.work {
-        Work::Deletion { mode, .. } => ((*mode).into(), None, None),
-        Work::Copy { source, copied } => (OperationMode::Copy, Some(source.as_str().to_owned()), Some(*copied)),
-    };
-    OperationBody {
-        id,
-        status: status(&operation),
-        mode,
-        node: operation.node.as_str().to_owned(),
-        source,
-        copied,
-        created_at: operation.created_at,
+        at.json(&OperationBody::of(self.id, operation))
     }
 }

@@ -81,6 +81,7 @@ impl Results {
     async fn response<T: Table>(self, prefix: &Prefix, at: &At<'_, T>) -> Result<Response, Problem> {
         let is_derived = at.wait(&self.derived).await;
         let minimal = at.leaves_out(is_derived);
+        let may_read = at.caller.may(Right::Read);
         let is_carried_out = is_derived && at.waits();
         let shown = |result: BatchResult| match &result.body {
             Some(BatchBody::Operation(_)) if is_carried_out => {
@@ -88,7 +89,7 @@ impl Results {
             }
             _ => BatchResult {
                 location: result.location.map(|location| format!("{}{location}", prefix.0)),
-                body: result.body.filter(|body| !minimal || matches!(body, BatchBody::Operation(_))),
+                body: result.body.filter(|body| !minimal || (may_read && matches!(body, BatchBody::Operation(_)))),
                 ..result
             },
         };

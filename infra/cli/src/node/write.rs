@@ -2,14 +2,13 @@
 
 use std::time::Duration;
 
-use api_reader::operation_body;
 use api_writer::{Source, body};
 use clap::Args;
 use sapwood_core::keys::{Id, KeyError};
 use sapwood_core::model::{BaseNode, ETag};
 use sapwood_engine::query::{Derived, Progress, Reader, Watch};
 use sapwood_engine::write::{Command, Outcome, Preconditions, Request, Spot, Tags, WriteError, Writer};
-use sapwood_http::contract::BatchBody;
+use sapwood_http::contract::{BatchBody, OperationBody};
 use sapwood_http::headers::{etag_text, if_match};
 use sapwood_table::{Client, DynamoTable};
 use serde_json::json;
@@ -147,11 +146,11 @@ impl Writing {
         let (reader, tenant) = (Reader::new(client, &opened.settings), opened.node.tenant.as_ref());
         let look = async || {
             let progress = reader.operation(tenant, operation).await?.progress;
-            Ok(if progress == Progress::Done { Looked::Done } else { Looked::NotYet })
+            Ok(if progress == Progress::Running { Looked::NotYet } else { Looked::Done })
         };
         let is_done = self.until(look).await?;
         if self.wait.is_some() && json {
-            say!("{}", line(&operation_body(operation.clone(), reader.operation(tenant, operation).await?))?);
+            say!("{}", line(&OperationBody::of(operation.clone(), reader.operation(tenant, operation).await?))?);
         } else if self.wait.is_some() && is_done {
             say!("{} is {done}", shown(opened.node.id.as_str()));
         }

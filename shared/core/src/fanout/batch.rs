@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::latest::TopicChanges;
 use crate::keys::{Id, ItemKey, NodeRef, SortKey};
 use crate::model::{
-    AttributeValue, BORN, BaseNode, DeletionMark, Item, Latest, LifeUnder, Placement, PutBy, Settings, Stored, TOUCHED,
-    UNDER, has_mark, is_touch, is_undelete, padded, shows_no_mark, times_written,
+    AttributeValue, BORN, BaseNode, CopyOf, DeletionMark, Item, Latest, LifeUnder, Placement, PutBy, REDRIVEN,
+    Settings, Stored, TOUCHED, UNDER, has_mark, is_touch, is_undelete, padded, shows_no_mark, times_written,
 };
 use crate::plan::{Problem, Rule, Rules};
 
@@ -67,6 +67,8 @@ pub struct Placing {
     pub mark_went: bool,
     /// The `_under` that the records of the batch show to be stale, if one does.
     pub stale_under: Option<LifeUnder>,
+    /// What the node is a copy of, if its creation may be among the records.
+    pub copy_of: Option<CopyOf>,
     /// What the node's newest record shows.
     pub newest: NewestRecord,
     /// The sequence number of the node's newest record, padded to 40 digits.
@@ -261,6 +263,10 @@ impl Batch {
         let went = (has_mark(old) && !has_mark(new)) || shows_no_mark(old, new);
         placing.mark_went |= rules.keeps(Rule::MarkReturned) && went;
         placing.newest = NewestRecord::of(record);
+        // A redrive may stand for a creation that was lost.
+        let is_redrive = old.and_then(|item| item.get(REDRIVEN)) != new.and_then(|item| item.get(REDRIVEN));
+        let made = new.filter(|_| record.event == Event::Insert || is_redrive);
+        placing.copy_of = made.and_then(CopyOf::read).or(placing.copy_of.take());
         if rules.keeps(Rule::UnderOfOthers) && record.has_its_images() {
             match PutBy::of(old, new, &settings.schema) {
                 PutBy::Nobody => {}

@@ -20,6 +20,9 @@ pub struct Limits {
     pub copy_step_items_max: usize,
     /// Most steps of a copy in one invocation. The next one goes on where they end.
     pub copy_steps_max: usize,
+    /// Most nodes of one copy, its top included. It keeps back who copies a node into itself, again and again: each
+    /// time there would be twice as many.
+    pub copied_nodes_max: usize,
     /// Most actions of a transaction that counts nodes: what they are counted as, and the totals of their ancestors.
     /// There are two at least. DynamoDB takes 100.
     pub count_actions_max: usize,
@@ -50,6 +53,7 @@ impl Default for Limits {
             action_slice_items_max: 200,
             copy_step_items_max: 90,
             copy_steps_max: 10,
+            copied_nodes_max: 10_000,
             count_actions_max: TRANSACTION_ACTIONS_MAX,
             orphan_page_items_max: 1_000,
             revision_page_items_max: 100,

@@ -12,9 +12,10 @@ use super::context::Context;
 use super::deletion::{keys_alone, page_query};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    BORN, BaseNode, COPIED, COPY_OF, COPYING, CREATED_AT, CREATED_BY, CopyMark, CopyOf, DELETING, Decimal, Item,
-    NameClaim, PUT_BACK, REVISION, UNDER, UPDATED_AT, UPDATED_BY, Under, WRITE, has_mark, is_reserved, item_bytes,
-    key_of, life_of, number, sent_bytes, text, with_key,
+    AttributeValue, BORN, BaseNode, COPIED, COPY_OF, COPYING, CREATED_AT, CREATED_BY, CopyEnd, CopyMark, CopyOf,
+    DELETING, Decimal, ENDED, Item, LEFT_OUT, NameClaim, PUT_BACK, RENAMED, REVISION, UNDER, UPDATED_AT, UPDATED_BY,
+    Under, WRITE, has_mark, is_reserved, item_bytes, key_of, life_of, number, numbered, sent_bytes, text, times,
+    with_key,
 };
 use crate::plan::conditions::unclaimed_or_of;
 use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome, count_held};
@@ -31,6 +32,35 @@ const STEP_BYTES_MAX: usize = 3 * 1_024 * 1_024;
 #[must_use]
 pub fn continue_copy(context: Context<'_>, top: NodeRef) -> Script<'_, ()> {
     Script::new(|io| async move { Copying { context, top: &top, io: &io }.carry_out().await })
+}
+
+/// Most names that are tried in one read where siblings have the name of a copy.
+const NAMES_TRIED: u64 = 24;
+
+/// Most attributes that one update removes: an expression has 4 KB.
+const REMOVED_MAX: usize = 200;
+
+/// The plan that has the operations' records no longer name these copies: they are placed, or gone. Returns the nodes
+/// for which this failed.
+#[must_use]
+pub fn note_placed(context: Context<'_>, copies: BTreeMap<NodeRef, CopyOf>) -> Script<'_, BTreeSet<NodeRef>> {
+    Script::new(|io| async move {
+        let mut by_operation: BTreeMap<ItemKey, Vec<(NodeRef, String)>> = BTreeMap::new();
+        for (node, of) in copies {
+            let key = context.schema().operation_key(node.tenant.as_ref(), &of.operation);
+            by_operation.entry(key).or_default().push((node, of.unplaced()));
+        }
+        let slices: Vec<_> =
+            by_operation.iter().flat_map(|(key, all)| all.chunks(REMOVED_MAX).map(move |some| (key, some))).collect();
+        let remove = |(key, some): &(&ItemKey, &[(NodeRef, String)])| {
+            let update = Update { remove: some.iter().map(|(_, name)| name.clone()).collect(), ..Update::default() };
+            // An operation is forgotten after a week.
+            Task::Write(Action::Update { key: (*key).clone(), update, condition: Condition::Exists })
+        };
+        let outcomes = io.all(slices.iter().map(remove).collect()).await?;
+        let failed = slices.iter().zip(&outcomes).filter(|(_, outcome)| matches!(outcome, Err(Failure::Again)));
+        Ok(failed.flat_map(|((_, some), _)| some.iter().map(|(node, _)| node.clone())).collect())
+    })
 }
 
 /// A copy that is being made.
@@ -51,18 +81,29 @@ struct Look {
     top: Arc<Item>,
     /// The operation's record. `None` if it is forgotten, or isn't seen yet.
     operation: Option<Item>,
+    /// False if the source is gone.
+    is_there: bool,
     /// The rows to deal with. There are none if the source is gone.
     page: Page,
 }
 
 /// What a step is to write.
+#[derive(Default)]
 struct Step {
     /// The copies.
     puts: Vec<Action>,
-    /// How far the walk is after them; `None` at its end.
+    /// The attributes that name the copies until they are placed.
+    unplaced: Vec<String>,
+    /// How far the walk is after them.
     after: Option<String>,
+    /// How the walk has ended, if it has.
+    end: Option<CopyEnd>,
     /// The claims of their names.
     claims: Vec<Action>,
+    /// How many of the names aren't those of what is copied.
+    renamed: usize,
+    /// How many copies the table has refused.
+    left_out: usize,
 }
 
 impl Copying<'_> {
@@ -85,16 +126,16 @@ impl Copying<'_> {
                 // The table refuses this very copy, and the executor has noted it: the copy of a record that has just
                 // room for itself. What is below it isn't copied either.
                 Err(Failure::Refused) if !step.puts.is_empty() => {
-                    let past = Step { puts: Vec::new(), claims: Vec::new(), after: step.after.clone() };
+                    let past = Step { after: step.after.clone(), end: step.end, left_out: 1, ..Step::default() };
                     self.write(&look, &past, is_forgotten).await
                 }
                 outcome => outcome,
             };
             match outcome {
-                Ok(TaskOutcome::Held) if step.after.is_none() => return Ok(()),
-                Ok(TaskOutcome::Held) => steps += 1,
+                // The mark goes with the next look, or the record of this step has the next invocation look.
+                Ok(TaskOutcome::Held) => steps += usize::from(step.end.is_none()),
                 // The operation's record isn't there: it has expired.
-                Ok(TaskOutcome::Failed(failed)) if !is_forgotten && !step.puts.is_empty() && failed == [COUNT] => {
+                Ok(TaskOutcome::Failed(failed)) if !is_forgotten && failed == [COUNT] => {
                     is_forgotten = true;
                 }
                 // Something has changed: the mark, or a copy has come in.
@@ -126,6 +167,9 @@ impl Copying<'_> {
         if BaseNode::read(Arc::clone(&top), self.top, schema).is_err() {
             return Ok(None);
         }
+        if mark.is_over {
+            return self.remove_mark(&top).await.map(|()| None);
+        }
         let source = self.top.sibling(mark.source.clone());
         let operation = schema.operation_key(self.top.tenant.as_ref(), &mark.operation);
         let query = page_query(
@@ -142,7 +186,20 @@ impl Copying<'_> {
         let page = read.page.take().ok_or(Failure::Again)?;
         let page = if is_there { page } else { Page::default() };
         let operation = read.item(&operation)?.cloned();
-        Ok(Some(Look { mark, top, operation, page }))
+        Ok(Some(Look { mark, top, operation, is_there, page }))
+    }
+
+    /// Removes the mark. It isn't removed by the transaction that ends the copy: of that the top can be read as after
+    /// it, and the operation's record as before. So where there is no mark, that record says all that there is to say.
+    async fn remove_mark(&self, top: &Item) -> Result<(), Failure> {
+        let update = Update { remove: [COPYING.to_owned()].into(), ..Update::default() };
+        let same = |name: &str| Condition::is(name, top.get(name).cloned());
+        let condition = Condition::All(vec![Condition::Exists, same(COPYING), same(DELETING)]);
+        let key = self.schema().node_key(self.top);
+        match self.io.one(Task::Write(Action::Update { key, update, condition })).await {
+            Ok(_) | Err(Failure::Refused) => Ok(()),
+            Err(Failure::Again) => Err(Failure::Again),
+        }
     }
 
     /// Decides on the next step.
@@ -157,50 +214,86 @@ impl Copying<'_> {
             found.extend(self.found(look, id, &read)?.map(|one| (*id, one)));
         }
         let mut there = self.there(look, &found).await?;
-        let (mut puts, mut claims, mut bytes) = (Vec::new(), Vec::new(), 0);
+        let (mut step, mut bytes) = (Step::default(), 0);
+        let copied = look.operation.as_ref().map_or(0, |record| times(record, COPIED));
+        let room = self.context.limits.copied_nodes_max.saturating_sub(copied);
         let mut made: BTreeMap<Id, String> = BTreeMap::new();
-        let mut after = None;
         for (sort_key, id) in &rows {
             if id.as_ref().is_some_and(|id| read.left.contains(&self.key(id))) {
-                after.as_ref().ok_or(Failure::Again)?;
-                return Ok(Step { puts, after, claims });
+                step.after.as_ref().ok_or(Failure::Again)?;
+                return Ok(step);
             }
             // A node that moves has two rows for a moment, and the copy of its parent can be made between them.
             let one = id.as_ref().and_then(|id| found.get(id));
-            if let Some((one, (item, born))) = one.and_then(|one| Some((one, self.copy(look, one, &made, &there)?))) {
+            let copy = one.and_then(|one| Some((one, self.copy(look, one, &made, &there)?)));
+            if let Some((one, (mut item, born))) = copy {
+                if step.puts.len() >= room {
+                    return Ok(Step { end: Some(CopyEnd::LimitReached), ..step });
+                }
+                let named = self.name(look, one, &there).await?;
+                let other = named.as_ref().and_then(|(name, _)| name.as_deref());
+                item.extend(other.map(|name| (self.schema().names().segment.clone(), text(name))));
                 let more = item_bytes(&item).max(sent_bytes(&item) / 4);
-                if bytes + more > STEP_BYTES_MAX && !puts.is_empty() {
-                    return Ok(Step { puts, after, claims });
+                if bytes + more > STEP_BYTES_MAX && !step.puts.is_empty() {
+                    return Ok(step);
                 }
                 bytes += more;
-                if let Some((key, claim)) = self.claim(one, &born, &there) {
-                    // Other clients may have given two children one name. A transaction takes one claim of it.
+                step.renamed += usize::from(other.is_some());
+                if let Some((_, key)) = named {
+                    let claim = NameClaim { node: one.copy.clone(), write: born.clone() }.item(&key, self.schema());
+                    let condition = unclaimed_or_of(&one.copy);
+                    step.claims.push(Action::Put { key: key.clone(), item: claim, condition });
                     there.claimed.insert(key);
-                    claims.push(claim);
                 }
-                puts.push(Action::Put { key: self.key(&one.copy), item, condition: Condition::Absent });
+                step.unplaced.extend(CopyOf::read(&item).map(|of| of.unplaced()));
+                step.puts.push(Action::Put { key: self.key(&one.copy), item, condition: Condition::Absent });
                 made.insert(one.copy.clone(), born);
             }
-            after = Some(sort_key.clone());
+            step.after = Some(sort_key.clone());
         }
-        Ok(Step { puts, after: after.filter(|_| look.page.next.is_some()), claims })
+        let end = if look.is_there { CopyEnd::Walked } else { CopyEnd::SourceGone };
+        step.end = look.page.next.is_none().then_some(end);
+        Ok(step)
     }
 
-    /// The claim of the name that a copy has, by its key. `None` where siblings may have the same name, and where a
-    /// node has come to have the name below the copy meanwhile: like a child that is handed to another parent, the copy
-    /// asks nobody, and an audit finds the two.
-    fn claim(&self, one: &Found, born: &str, there: &There) -> Option<(ItemKey, Action)> {
-        let key = self.claim_key(one).filter(|key| !there.claimed.contains(key))?;
-        let claim = NameClaim { node: one.copy.clone(), write: born.to_owned() };
-        let (item, condition) = (claim.item(&key, self.schema()), unclaimed_or_of(&one.copy));
-        Some((key.clone(), Action::Put { key, item, condition }))
+    /// The key of the claim that the copy of a node puts, and its name, if it is another one: siblings' claims of the
+    /// name stand, of nodes that users have put below the copy meanwhile, or of children of the source with one name,
+    /// which other clients make. `None` where siblings may have the same name.
+    async fn name(
+        &self,
+        look: &Look,
+        one: &Found,
+        there: &There,
+    ) -> Result<Option<(Option<String>, ItemKey)>, Failure> {
+        let Some(key) = self.claim_key(one, None) else { return Ok(None) };
+        if !there.claimed.contains(&key) {
+            return Ok(Some((None, key)));
+        }
+        if !self.context.rules.keeps(Rule::CopyRenamed) {
+            return Ok(None);
+        }
+        let own = one.base.written_segment(&one.node, self.schema());
+        let own = own.as_deref().unwrap_or(one.copy.as_str());
+        // Nobody has the last one: it is of the hash of the operation and the node.
+        let numbers = (2..2 + NAMES_TRIED).chain([look.mark.number_of(&one.node.id)]);
+        let tried: Vec<(String, ItemKey)> = numbers
+            .map(|n| numbered(own, n))
+            .filter_map(|name| self.claim_key(one, Some(&name)).map(|key| (name, key)))
+            .collect();
+        let read = self.io.read(Need::keys(tried.iter().map(|(_, key)| key.clone()))).await?;
+        for (name, key) in tried {
+            if read.item(&key)?.is_none() && !there.claimed.contains(&key) {
+                return Ok(Some((Some(name), key)));
+            }
+        }
+        Err(Failure::Again)
     }
 
-    /// The key of the claim of the name that the copy of a node is to have.
-    fn claim_key(&self, one: &Found) -> Option<ItemKey> {
+    /// The key of the claim of a name, or else of the own name, that the copy of a node has below its parent.
+    fn claim_key(&self, one: &Found, name: Option<&str>) -> Option<ItemKey> {
         let names = Some(self.context.settings.names).filter(|names| names.is_on())?;
-        let name = one.base.written_segment(&one.node, self.schema());
-        let name = names.compared(name.as_deref().unwrap_or(one.copy.as_str()));
+        let own = one.base.written_segment(&one.node, self.schema());
+        let name = names.compared(name.or(own.as_deref()).unwrap_or(one.copy.as_str()));
         Some(self.schema().name_key(self.top, Some(&one.parent), name))
     }
 
@@ -232,7 +325,7 @@ impl Copying<'_> {
             ids.extend([parent.clone(), copy.clone()]);
         }
         keys.remove(&self.key(&self.top.id));
-        let claims: BTreeSet<ItemKey> = found.values().filter_map(|one| self.claim_key(one)).collect();
+        let claims: BTreeSet<ItemKey> = found.values().filter_map(|one| self.claim_key(one, None)).collect();
         keys.extend(claims.iter().cloned());
         // Records and lineages can be large, and little of them counts.
         let names = schema.names();
@@ -303,10 +396,8 @@ impl Copying<'_> {
     /// Writes a step: the copies, how far the walk is, and how many the operation has copied, unless it is forgotten.
     async fn write(&self, look: &Look, step: &Step, is_forgotten: bool) -> Result<TaskOutcome, Failure> {
         let (schema, rules) = (self.schema(), self.context.rules);
-        let update = match &step.after {
-            Some(after) => Update::set(COPYING, CopyMark { after: Some(after.clone()), ..look.mark.clone() }.value()),
-            None => Update { remove: [COPYING.to_owned()].into(), ..Update::default() },
-        };
+        let mark = CopyMark { after: step.after.clone(), is_over: step.end.is_some(), ..look.mark.clone() };
+        let update = Update::set(COPYING, mark.value());
         let condition = if rules.keeps(Rule::CopyMark) {
             let same = |name: &str| Condition::is(name, look.top.get(name).cloned());
             Condition::All(vec![Condition::Exists, same(COPYING), same(DELETING)])
@@ -315,13 +406,26 @@ impl Copying<'_> {
         };
         let mut actions = vec![Action::Update { key: schema.node_key(self.top), update, condition }];
         let puts = step.puts.len();
-        if puts > 0 && !is_forgotten {
+        if !is_forgotten && (puts + step.left_out > 0 || step.end.is_some()) {
             let key = schema.operation_key(self.top.tenant.as_ref(), &look.mark.operation);
             // The mark can be read as after a transaction and this record as before it: as before the last step, or
-            // before there was an operation. So nothing is concluded from what it says.
-            let copied = step.puts.iter().fold(Decimal::ZERO, |copied, _| copied + Decimal::ONE);
-            let add = Update { add: [(COPIED.to_owned(), copied)].into(), ..Update::default() };
-            let update = if add.can_add_to(look.operation.as_ref()) { add } else { Update::set(COPIED, number(puts)) };
+            // before there was an operation. So its count can lack the last step, and the limit be passed by one.
+            let mut update = Update::default();
+            for (name, count) in [(COPIED, puts), (RENAMED, step.renamed), (LEFT_OUT, step.left_out)] {
+                let add = Update {
+                    add: [(name.to_owned(), (0..count).fold(Decimal::ZERO, |sum, _| sum + Decimal::ONE))].into(),
+                    ..Update::default()
+                };
+                match add.can_add_to(look.operation.as_ref()) {
+                    _ if count == 0 => {}
+                    true => update.add.extend(add.add),
+                    false => _ = update.set.insert(name.to_owned(), number(count)),
+                }
+            }
+            update.set.extend(step.end.map(|end| (ENDED.to_owned(), text(end.as_str()))));
+            if rules.keeps(Rule::CopyUnplaced) {
+                update.set.extend(step.unplaced.iter().map(|name| (name.clone(), AttributeValue::Bool(true))));
+            }
             actions.push(Action::Update { key, update, condition: Condition::Exists });
         }
         if !rules.keeps(Rule::CopyTogether) {

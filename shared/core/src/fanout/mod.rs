@@ -37,7 +37,7 @@ pub use batch::{Batch, Event, HandDown, LineageChange, NewestRecord, Placing, St
 pub use cascade::{continue_cursor, hand_down};
 pub use child_action::{Child, ChildAction};
 pub use context::{Context, Limits, Run};
-pub use copying::continue_copy;
+pub use copying::{continue_copy, note_placed};
 pub(crate) use count::Seen;
 pub use count::{ToCount, count_nodes};
 pub use early::{Awaited, Early, await_parents};

@@ -16,6 +16,18 @@ pub const COPY_OF: &str = "_copy_of";
 
 /// How many nodes an operation has copied, in its record.
 pub const COPIED: &str = "_copied";
+/// How many of them have another name than what they are copies of, since a sibling had that.
+pub const RENAMED: &str = "_renamed";
+/// How many copies the table has refused.
+pub const LEFT_OUT: &str = "_left_out";
+/// How a copy has ended ([`CopyEnd`]), in its operation's record.
+pub const ENDED: &str = "_ended";
+
+/// What the names of the attributes begin with that say which copies aren't placed yet, in the operation's record.
+const UNPLACED: &str = "_u_";
+
+/// Bytes of the hash in such a name. Among the copies of one operation two are the same once in 10^11 operations.
+const UNPLACED_BYTES: usize = 8;
 
 /// The mark of the node at the top of a copy that the stream handler is making.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -30,10 +42,42 @@ pub struct CopyMark {
     pub ids: Option<String>,
     /// The sort key of the last row below the source that was dealt with; none before the first.
     pub after: Option<String>,
+    /// True once the operation's record says how the copy has ended. The mark goes next.
+    pub is_over: bool,
+}
+
+/// How the walk of a copy has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CopyEnd {
+    /// It came to the last row.
+    Walked,
+    /// The source was deleted.
+    SourceGone,
+    /// There were more nodes than one copy may have.
+    LimitReached,
+}
+
+impl CopyEnd {
+    /// The word in the operation's record.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Walked => "walked",
+            Self::SourceGone => "source-gone",
+            Self::LimitReached => "limit-reached",
+        }
+    }
+
+    /// How an operation's record says that its copy has ended; `None` while it goes on.
+    #[must_use]
+    pub fn read(record: &Item) -> Option<Self> {
+        let word = text_of(record, ENDED)?;
+        [Self::Walked, Self::SourceGone, Self::LimitReached].into_iter().find(|one| one.as_str() == word)
+    }
 }
 
 /// What a node is a copy of.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CopyOf {
     /// The operation's id.
     pub operation: String,
@@ -46,6 +90,7 @@ const SOURCE: &str = "source";
 const BORN: &str = "born";
 const IDS: &str = "ids";
 const AFTER: &str = "after";
+const OVER: &str = "over";
 const NODE: &str = "node";
 
 /// How many bytes of the hash an id with a beginning of its own has: 22 characters of base64url.
@@ -65,6 +110,7 @@ impl CopyMark {
             (BORN, self.born.as_deref()),
             (IDS, self.ids.as_deref()),
             (AFTER, self.after.as_deref()),
+            (OVER, self.is_over.then_some("yes")),
         ];
         AttributeValue::M(known.into_iter().filter_map(|(name, value)| Some((name.to_owned(), text(value?)))).collect())
     }
@@ -84,6 +130,7 @@ impl CopyMark {
             born: known(BORN)?,
             ids: known(IDS)?,
             after: known(AFTER)?,
+            is_over: known(OVER)?.is_some(),
         })
     }
 
@@ -104,16 +151,31 @@ impl CopyMark {
         uuid(&self.hash(node))
     }
 
+    /// A number that no other copy has but by chance.
+    #[must_use]
+    pub fn number_of(&self, node: &Id) -> u64 {
+        self.hash(node).iter().take(UNPLACED_BYTES).fold(0, |number, byte| (number << 8) | u64::from(*byte))
+    }
+
     fn hash(&self, node: &Id) -> [u8; 32] {
-        let hash = Sha256::new().chain_update(&self.operation).chain_update([0]).chain_update(node.as_str());
-        hash.finalize().into()
+        hash(&self.operation, node)
     }
 }
 
-/// How many nodes an operation's record says that it has copied.
+fn hash(operation: &str, node: &Id) -> [u8; 32] {
+    Sha256::new().chain_update(operation).chain_update([0]).chain_update(node.as_str()).finalize().into()
+}
+
+/// True if an operation's record names copies that aren't placed yet.
 #[must_use]
-pub fn times_copied(record: &Item) -> usize {
-    match record.get(COPIED) {
+pub fn names_unplaced(record: &Item) -> bool {
+    record.keys().any(|name| name.starts_with(UNPLACED))
+}
+
+/// A count in an operation's record, such as [`COPIED`]; 0 if there is none.
+#[must_use]
+pub fn times(record: &Item, name: &str) -> usize {
+    match record.get(name) {
         Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
         _ => 0,
     }
@@ -137,6 +199,13 @@ fn uuid(hash: &[u8]) -> String {
 }
 
 impl CopyOf {
+    /// The attribute of the operation's record that is there until this copy is placed.
+    #[must_use]
+    pub fn unplaced(&self) -> String {
+        let hash = hash(&self.operation, &self.node);
+        format!("{UNPLACED}{}", URL_SAFE_NO_PAD.encode(&hash[..UNPLACED_BYTES]))
+    }
+
     /// The value of [`COPY_OF`].
     ///
     /// ```json
@@ -173,6 +242,7 @@ mod tests {
             born: Some("life".to_owned()),
             ids: ids.map(str::to_owned),
             after: Some("NODE#0001#d".to_owned()),
+            is_over: false,
         }
     }
 

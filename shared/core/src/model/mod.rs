@@ -28,7 +28,9 @@ mod unique_names;
 mod variables;
 mod wire;
 
-pub use copying::{COPIED, COPY_OF, COPYING, CopyMark, CopyOf, times_copied};
+pub use copying::{
+    COPIED, COPY_OF, COPYING, CopyEnd, CopyMark, CopyOf, ENDED, LEFT_OUT, RENAMED, names_unplaced, times,
+};
 pub use cursor::{Cursor, CursorError, Position, REDRIVEN, padded};
 pub use decimal::Decimal;
 pub use deletion::{Deletion, Heir, Tombstone};
@@ -59,6 +61,6 @@ pub use shortfall::Shortfall;
 pub use stale_under::{LifeUnder, PutBy, times_written, times_written_next};
 pub use totals::{Amounts, Counted, Epoch, Share, TOTALS_ATTRIBUTES_MAX, Totals};
 pub use trash::{InTrash, TRASHED, Trashed};
-pub use unique_names::UniqueNames;
+pub use unique_names::{UniqueNames, ending, numbered};
 pub use variables::VariableError;
 pub use wire::{REQUEST_BYTES_MAX, answered_bytes, sent_bytes, shortest};

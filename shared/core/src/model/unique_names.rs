@@ -7,7 +7,7 @@ use base64::prelude::BASE64_URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
 use super::folding::folded;
-use crate::keys::NAME_BYTES_MAX;
+use crate::keys::{NAME_BYTES_MAX, SEGMENT_BYTES_MAX};
 
 /// Whether siblings have names of their own, and which names count as one.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -61,6 +61,18 @@ impl UniqueNames {
     }
 }
 
+/// The `n`th name to try where a sibling has this one, such as `name (2)`. It is cut to what fits a segment.
+#[must_use]
+pub fn numbered(name: &str, n: u64) -> String {
+    ending(name, &format!(" ({n})"))
+}
+
+/// A name with this behind it, cut where a segment has no room for both.
+#[must_use]
+pub fn ending(name: &str, end: &str) -> String {
+    format!("{}{end}", &name[..name.floor_char_boundary(SEGMENT_BYTES_MAX - end.len())])
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -86,6 +98,14 @@ mod tests {
         for (one, other) in [("i", "\u{131}"), ("a", "\u{e4}"), ("\u{fb01}le", "f1le"), ("a b", "a\u{a0}b")] {
             assert_ne!(caseless(one), caseless(other), "{one} {other}");
         }
+    }
+
+    #[test]
+    fn a_number_has_room_in_the_longest_segment() {
+        assert_eq!(numbered("name", 2), "name (2)");
+        let longest = numbered(&"\u{e9}".repeat(SEGMENT_BYTES_MAX), u64::MAX);
+        assert!((SEGMENT_BYTES_MAX - 1..=SEGMENT_BYTES_MAX).contains(&longest.len()));
+        assert!(longest.ends_with(&format!("\u{e9} ({})", u64::MAX)));
     }
 
     #[test]

@@ -22,6 +22,9 @@ use crate::plan::conditions::TooManyAttributes;
 use crate::plan::{Failure, Io, Read, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
+/// How long a request is taken to be worked on: longer than any function runs for the API (30 seconds).
+pub(super) const LEASE_SECONDS: u64 = 60;
+
 /// The attempts of one write.
 pub(super) struct Attempts<'a> {
     pub(super) context: Context<'a>,
@@ -200,7 +203,11 @@ impl<'a> Attempts<'a> {
         read: &Read,
     ) -> Result<Option<Outcome>, Stop> {
         let outcome = self.found_done(now, trace, read)?;
-        if outcome.is_none() && self.claim_is_lost { Err(Refusal::InProgress.into()) } else { Ok(outcome) }
+        if outcome.is_none() && self.claim_is_lost {
+            Err(Refusal::InProgress(LEASE_SECONDS).into())
+        } else {
+            Ok(outcome)
+        }
     }
 
     fn found_done(&mut self, now: Option<&Arc<Item>>, trace: Trace, read: &Read) -> Result<Option<Outcome>, Stop> {

@@ -4,7 +4,7 @@
 use super::attempts::{Attempts, Stop};
 use super::command::{Content, OnConflict, Spot, is_of_nodes};
 use super::moves::{deepest_row, height};
-use super::operation::copy_item;
+use super::operation::{are_copies_at_their_limit, copy_item};
 use super::reorder::walk::Placed;
 use super::save::save;
 use super::wanted::{CopyTop, Wanted};
@@ -46,6 +46,10 @@ impl Copy<'_> {
         if has_mark(Some(source)) {
             return Err(Refusal::being_deleted(&self.source.id, source).into());
         }
+        let (tenant, most) = (self.node.tenant.as_ref(), attempts.context.limits.copies_at_once_max);
+        if are_copies_at_their_limit(io, schema, tenant, self.operation, most).await? {
+            return Err(Refusal::TooManyCopies(most).into());
+        }
         let base = BaseNode::read(source.clone(), self.source, schema).map_err(Refusal::Unreadable)?;
         let stored = Stored::read(read.item(&lineage)?, schema);
         let mark = CopyMark {
@@ -54,11 +58,12 @@ impl Copy<'_> {
             born: life_of(source).or(stored.born_now()).map(str::to_owned),
             ids: (!self.is_made_id).then(|| self.node.id.as_str().to_owned()),
             after: None,
+            is_over: false,
         };
         // The ids of all copies are as long.
         mark.id_of(&self.source.id)?;
         let key = schema.operation_key(self.node.tenant.as_ref(), self.operation);
-        let item = copy_item(&key, &self.node.id, &self.source.id, stamp, settings);
+        let item = copy_item(&key, self.operation, &self.node.id, &self.source.id, stamp, settings);
         let top = CopyTop {
             mark,
             height: height(read.page.as_ref().ok_or(Failure::Again)?, schema),

@@ -74,7 +74,7 @@ async fn once(
     match claim {
         None if may_come => Err(Refusal::OutcomeUnknown.into()),
         // The claim is another request's now, or its transaction may still be carried out.
-        Some(claim) if !matches!(refusal, Refusal::InProgress | Refusal::OutcomeUnknown) => {
+        Some(claim) if !matches!(refusal, Refusal::InProgress(_) | Refusal::OutcomeUnknown) => {
             if !may_come {
                 // A claim that can't be given back runs out by itself.
                 let _ = io.one(claim.release(context.settings)).await;

@@ -1,7 +1,7 @@
 //! Idempotency keys: a request is done once, and the same key gives the same outcome. The record of a key is completed
 //! in the transaction that does what was asked for, so a crash leaves both or neither.
 
-use super::attempts::{Stop, done};
+use super::attempts::{LEASE_SECONDS, Stop, done};
 use super::record::{number_in, seconds};
 use super::request::Stamp;
 use super::{Context, Refusal};
@@ -12,9 +12,6 @@ use crate::request::{Action, Condition};
 
 /// How long an outcome is kept.
 const KEPT_SECONDS: u64 = 24 * 60 * 60;
-
-/// How long a request is taken to be worked on: longer than any function runs for the API (30 seconds).
-const LEASE_SECONDS: u64 = 60;
 
 /// Most bytes of an outcome in one item.
 const PART_BYTES: usize = 350 * 1_024;
@@ -172,8 +169,9 @@ pub(super) async fn begun(io: &Io, context: Context<'_>, key: &Idempotency, stam
                 if is_kept && record.contains_key(PARTS) {
                     return Ok(Begun::Kept(parts(io, key, record, settings).await?));
                 }
-                if is_kept && number_in(record, LEASE) > stamp.seconds {
-                    return Err(Refusal::InProgress.into());
+                let lease = number_in(record, LEASE).saturating_sub(stamp.seconds);
+                if is_kept && lease > 0 {
+                    return Err(Refusal::InProgress(lease.min(LEASE_SECONDS)).into());
                 }
                 Condition::is(CLAIM, record.get(CLAIM).cloned())
             }
@@ -222,7 +220,7 @@ async fn parts(io: &Io, key: &Idempotency, first: &Item, settings: &Settings) ->
     let read = io.read(Need::keys(keys.iter().cloned())).await?;
     for key in &keys {
         // DynamoDB deletes what has expired one by one.
-        kept.extend(bytes(read.item(key)?.ok_or(Refusal::InProgress)?));
+        kept.extend(bytes(read.item(key)?.ok_or(Refusal::InProgress(1))?));
     }
     Ok(kept)
 }

@@ -49,7 +49,7 @@ pub use idempotency::{Begun, Claim, Idempotency, begin};
 pub use import::{
     ABOVE_ATTRIBUTES, Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import_record,
 };
-pub use operation::{Operation, Progress, Work, read_operation};
+pub use operation::{Incomplete, Operation, Progress, Work, read_operation};
 pub use outcome::{Appended, Outcome};
 pub use prefetch::{FirstReads, Prefetched};
 pub use record::ROOM_BYTES;
@@ -69,11 +69,13 @@ pub struct Limits {
     pub wait_step_max: u32,
     /// Items read at a time in looking for the newest revision of a topic.
     pub revision_page_items_max: usize,
+    /// How many copies of a tenant go on at once. Copies that begin at the same moment can pass it by a few.
+    pub copies_at_once_max: usize,
 }
 
 impl Default for Limits {
     fn default() -> Self {
-        Self { attempts_max: 100, wait_step_max: 4, revision_page_items_max: 25 }
+        Self { attempts_max: 100, wait_step_max: 4, revision_page_items_max: 25, copies_at_once_max: 20 }
     }
 }
 

@@ -14,8 +14,8 @@ use std::collections::BTreeMap;
 
 use super::attempts::{Attempts, Stop};
 use super::{Context, Refusal};
-use crate::keys::{Id, ItemKey, NodeRef, SEGMENT_BYTES_MAX, SortRange};
-use crate::model::{Item, NameClaim, held_name, key_of};
+use crate::keys::{Id, ItemKey, NodeRef, SortRange};
+use crate::model::{Item, NameClaim, ending, held_name, key_of, numbered};
 use crate::plan::conditions::{same_claim, same_name, unclaimed_or_of};
 use crate::plan::{Failure, Io, Need, Rule};
 use crate::request::{Action, Condition, Query, ReadOptions};
@@ -151,13 +151,7 @@ impl Naming {
         let own = numbers.iter().find(|(number, is_own)| **is_own && **number > tried).map(|(number, _)| *number);
         let free = || (tried + 1..).find(|number| !numbers.contains_key(number));
         let Some(number) = own.or_else(free).filter(|_| tries < RENAMES_MAX) else { return Err(refusal.into()) };
-        let name = ending(wanted, &format!(" ({number})"));
+        let name = numbered(wanted, number);
         Ok(Renamed { of, number, tries: tries + 1, name })
     }
-}
-
-/// A name with this behind it, cut where a segment has no room for both.
-fn ending(name: &str, end: &str) -> String {
-    let room = SEGMENT_BYTES_MAX - end.len();
-    format!("{}{end}", &name[..name.floor_char_boundary(room)])
 }

@@ -6,8 +6,8 @@ use super::record::seconds;
 use super::request::Stamp;
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey, Tenant};
 use crate::model::{
-    AttributeValue, COPIED, CREATED_AT, CREATED_BY, CopyMark, DeletionMark, DeletionMode, Item, Settings, has_mark,
-    key_of, number, text, text_of, times_copied, with_key,
+    AttributeValue, COPIED, COPYING, CREATED_AT, CREATED_BY, CopyEnd, CopyMark, CopyOf, DeletionMark, DeletionMode,
+    ENDED, Item, LEFT_OUT, RENAMED, Settings, key_of, names_unplaced, number, text, text_of, times, with_key,
 };
 use crate::plan::{Failure, Io, Need, Read, Script};
 use crate::request::{Query, ReadOptions};
@@ -25,6 +25,9 @@ const ROWS_LOOKED_AT: usize = 25;
 
 /// Most such looks. All but the first follow rows of nodes that others have put there since.
 const LOOKS_MAX: usize = 40;
+
+/// How many of the tenant's newest operations are looked at to see how many copies go on.
+const OPERATIONS_LOOKED_AT: usize = 100;
 
 /// How long the record of an operation is kept.
 pub(super) const OPERATION_SECONDS: u64 = 7 * 24 * 60 * 60;
@@ -60,6 +63,10 @@ pub enum Work {
         source: Id,
         /// How many nodes are copied, the one at the top included.
         copied: usize,
+        /// How many of them have another name than what they are copies of, since a sibling had that.
+        renamed: usize,
+        /// How many copies the table has refused, because they are too large. What is below them isn't counted.
+        left_out: usize,
     },
 }
 
@@ -68,8 +75,23 @@ pub enum Work {
 pub enum Progress {
     /// There is still something to do.
     Running,
-    /// Everything is done.
+    /// Everything is done. What is copied is placed.
     Done,
+    /// The copy has ended, and what is copied is placed, but there is more to copy than was copied.
+    Incomplete(Incomplete),
+}
+
+/// Why a copy isn't whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Incomplete {
+    /// What is copied was deleted.
+    SourceGone,
+    /// It has more nodes than one copy may have.
+    LimitReached,
+    /// The table has refused copies, because they are too large.
+    CopiesRefused,
+    /// The node at the top of the copy was deleted, or another client has put a record in its place.
+    CopyGone,
 }
 
 /// The item of a deletion, for example
@@ -96,10 +118,21 @@ pub(super) fn operation_item(
 /// {"PK": "OPERATIONS", "SK": "OPERATION#5a1c7ab2-…", "_node": "W", "_mode": "copy", "_source": "V", "_copied": 1,
 ///  "_created_at": "2026-02-03T04:05:06.789Z", "_created_by": "anna", "_expires": 1770000000}
 /// ```
-pub(super) fn copy_item(key: &ItemKey, top: &Id, source: &Id, stamp: &Stamp, settings: &Settings) -> Item {
+///
+/// It names the copies that aren't placed yet as well, each by an attribute.
+pub(super) fn copy_item(
+    key: &ItemKey,
+    operation: &str,
+    top: &Id,
+    source: &Id,
+    stamp: &Stamp,
+    settings: &Settings,
+) -> Item {
     let mut item = stamped(key, top, COPY, stamp, settings);
     item.insert(SOURCE.to_owned(), text(source.as_str()));
     item.insert(COPIED.to_owned(), number(1));
+    let of = CopyOf { operation: operation.to_owned(), node: source.clone() };
+    item.insert(of.unplaced(), AttributeValue::Bool(true));
     item
 }
 
@@ -115,7 +148,12 @@ fn stamped(key: &ItemKey, node: &Id, mode: &str, stamp: &Stamp, settings: &Setti
 
 fn parse(item: &Item) -> Option<Operation> {
     let work = match text_of(item, MODE)? {
-        COPY => Work::Copy { source: Id::new(text_of(item, SOURCE)?).ok()?, copied: times_copied(item) },
+        COPY => Work::Copy {
+            source: Id::new(text_of(item, SOURCE)?).ok()?,
+            copied: times(item, COPIED),
+            renamed: times(item, RENAMED),
+            left_out: times(item, LEFT_OUT),
+        },
         mode => Work::Deletion {
             mode: DeletionMode::parse(mode)?,
             revisions: item.get(REVISIONS) == Some(&AttributeValue::Bool(true)),
@@ -131,8 +169,8 @@ fn parse(item: &Item) -> Option<Operation> {
 }
 
 /// Reads an operation, and how far it is. A deletion runs while its node is being deleted, and while the node has rows
-/// of nodes that the operation deletes or has deleted; a copy while the node at its top has its mark. `None` where
-/// there is none of this id, or it was forgotten.
+/// of nodes that the operation deletes or has deleted; a copy until its record says how it has ended and names no copy
+/// that isn't placed, or until the node at its top is gone. `None` where there is none of this id, or it was forgotten.
 ///
 /// The deepest 1,000 rows are looked at. If others have put so many nodes there, what is above them isn't
 /// seen.
@@ -147,10 +185,81 @@ pub fn read_operation<'a>(
         let read = io.read(Need::keys([key.clone()])).await?;
         let Some(operation) = read.item(&key)?.and_then(parse) else { return Ok(None) };
         let node = NodeRef { tenant: tenant.cloned(), id: operation.node.clone() };
+        if let (Work::Copy { .. }, Some(record)) = (&operation.work, read.item(&key)?) {
+            if let Some(progress) = ended(record) {
+                return Ok(Some(Operation { progress, ..operation }));
+            }
+            let top = settings.schema.node_key(&node);
+            if copies(io.read(Need::keys([top.clone()])).await?.item(&top)?, id) {
+                return Ok(Some(Operation { progress: Progress::Running, ..operation }));
+            }
+            // Only now is it final: the mark goes after the record says how the copy has ended.
+            let read = io.read(Need::keys([key.clone()])).await?;
+            let Some((record, operation)) = read.item(&key)?.and_then(|item| Some((item, parse(item)?))) else {
+                return Ok(None);
+            };
+            let progress = ended(record).unwrap_or(Progress::Incomplete(Incomplete::CopyGone));
+            return Ok(Some(Operation { progress, ..operation }));
+        }
         let is_running = is_running(&io, &settings.schema, id, &operation, &node).await?;
         let progress = if is_running { Progress::Running } else { Progress::Done };
         Ok(Some(Operation { progress, ..operation }))
     })
+}
+
+/// How a copy has ended, by its operation's record; `None` while that doesn't say it.
+fn ended(record: &Item) -> Option<Progress> {
+    let end = match CopyEnd::read(record)? {
+        _ if names_unplaced(record) => return Some(Progress::Running),
+        CopyEnd::SourceGone => Incomplete::SourceGone,
+        CopyEnd::LimitReached => Incomplete::LimitReached,
+        CopyEnd::Walked if times(record, LEFT_OUT) > 0 => Incomplete::CopiesRefused,
+        CopyEnd::Walked => return Some(Progress::Done),
+    };
+    Some(Progress::Incomplete(end))
+}
+
+/// True if this record is that of the top of this operation's copy, which goes on.
+fn copies(top: Option<&Item>, operation: &str) -> bool {
+    top.and_then(CopyMark::read).is_some_and(|mark| mark.operation == operation)
+}
+
+/// True if so many other copies of the tenant go on, of its newest operations. Copies that begin at the same moment
+/// don't see each other, so a few more can come through.
+pub(super) async fn are_copies_at_their_limit(
+    io: &Io,
+    schema: &Schema,
+    tenant: Option<&Tenant>,
+    own: &str,
+    most: usize,
+) -> Result<bool, Failure> {
+    let query = Query {
+        pk: schema.operations_partition(tenant),
+        range: schema.operation_range(),
+        after: None,
+        limit: OPERATIONS_LOOKED_AT,
+        descending: true,
+        reading: ReadOptions { strong: false, attributes: Some([NODE, MODE, ENDED].map(str::to_owned).into()) },
+    };
+    let of_row = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk)? {
+        SortKey::Operation(id) if id != own && text_of(row, MODE) == Some(COPY) && !row.contains_key(ENDED) => {
+            Some((id, NodeRef { tenant: tenant.cloned(), id: Id::new(text_of(row, NODE)?).ok()? }))
+        }
+        _ => None,
+    };
+    let tops: Vec<(String, NodeRef)> = io.page(query).await?.items.iter().filter_map(of_row).collect();
+    if tops.len() < most {
+        return Ok(false);
+    }
+    // The record of a copy whose top was deleted doesn't say that it has ended.
+    let options = ReadOptions { strong: true, attributes: Some([COPYING.to_owned()].into()) };
+    let keys = tops.iter().map(|(_, node)| schema.node_key(node));
+    let read = io.read(Need { options, ..Need::keys(keys) }).await?;
+    let mut running = 0;
+    for (id, node) in &tops {
+        running += usize::from(copies(read.item(&schema.node_key(node))?, id));
+    }
+    Ok(running >= most)
 }
 
 async fn is_running(
@@ -166,10 +275,7 @@ async fn is_running(
         Ok::<_, Failure>(item.map(|item| DeletionMark::read(item).is_some_and(|mark| mark.operation == id)))
     };
     let read = io.read(Need::keys([schema.node_key(node)])).await?;
-    let Work::Deletion { mode, .. } = operation.work else {
-        let top = read.item(&schema.node_key(node))?.filter(|item| !has_mark(Some(item)));
-        return Ok(top.and_then(CopyMark::read).is_some_and(|mark| mark.operation == id));
-    };
+    let Work::Deletion { mode, .. } = operation.work else { return Ok(false) };
     if is_deleting(node, &read)? == Some(true) {
         return Ok(true);
     }

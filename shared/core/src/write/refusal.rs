@@ -196,9 +196,15 @@ pub enum Refusal {
         "the table gave no answer, so it may have been done or not; read what is there before you send it again. A POST or DELETE with an Idempotency-Key can be sent again as it is"
     )]
     OutcomeUnknown,
-    /// Another request with this idempotency key is being worked on.
-    #[error("a request with this key is still being worked on; try again later")]
-    InProgress,
+    /// So many copies go on.
+    #[error("{0} copies go on, as many as there may be at once; try again when one has ended (`GET /operations`)")]
+    TooManyCopies(usize),
+    /// Another request with this idempotency key is being worked on, or has crashed. Then its lease ends in so many
+    /// seconds.
+    #[error(
+        "a request with this key is still being worked on, or was cut off; after {0} seconds at most the key is free, or the outcome there"
+    )]
+    InProgress(u64),
     /// The idempotency key came with another request before.
     #[error("this key came with another request before; use a new one")]
     IdempotencyMismatch,

@@ -8,11 +8,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use sapwood_core::fanout::{
     Awaited, Batch, Context, Copied, Early, HandDown, LineageChange, Orphans, Placing, StreamRecord, ToCount,
     TopicChanges, await_parents, continue_copy, continue_cursor, copy_highest, copy_newest, count_nodes, hand_down,
-    place_nodes, touch_orphans,
+    note_placed, place_nodes, touch_orphans,
 };
 pub use sapwood_core::fanout::{Limits, Run};
 use sapwood_core::keys::{ItemKey, NodeRef};
-use sapwood_core::model::{Latest, Settings};
+use sapwood_core::model::{CopyOf, Latest, Settings};
 use sapwood_core::plan::{Plan, Problem, Rule, Rules, Script, Tally};
 use sapwood_table::{BatchBytes, Client, RetryPolicy, Table, Usage};
 
@@ -110,7 +110,11 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         let Limits { rounds_max, waits_max, .. } = self.context.limits;
         let (mut failed, mut never_placed, mut copying) = (BTreeSet::new(), BTreeMap::new(), BTreeSet::new());
         let (mut early, mut rounds, mut waits, mut is_patient) = (Early::default(), 0, 0, true);
-        let mut to_count = BTreeMap::new();
+        let (mut to_count, mut copies) = (BTreeMap::new(), BTreeMap::new());
+        if !self.context.rules.keeps(Rule::CopyPlaced) {
+            let of = |(node, placing): (&NodeRef, &Placing)| Some((node.clone(), placing.copy_of.clone()?));
+            failed.extend(self.note_placed(placings.iter().filter_map(of).collect()).await);
+        }
         while !(placings.is_empty() && early.is_empty()) && rounds < rounds_max {
             if placings.is_empty() {
                 waits += 1;
@@ -130,6 +134,7 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
             never_placed.extend(end.never_placed);
             copying.extend(end.copying);
             to_count.extend(end.to_count);
+            copies.extend(end.copies);
             for late_child in end.late_children {
                 let node = late_child.child.node.clone();
                 if self.executor.run(late_child.plan(self.context)).await.is_err() {
@@ -144,8 +149,18 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         failed.extend(placings.into_keys().chain(early.into_placings().into_keys()));
         failed.extend(self.count(to_count).await);
         failed.extend(self.touch_orphans_of(never_placed).await);
+        failed.extend(self.note_placed(copies).await);
         failed.extend(self.continue_copies(copying).await);
         failed
+    }
+
+    /// Has operations no longer name copies that are placed. Returns those whose records have to be delivered again.
+    async fn note_placed(&self, copies: BTreeMap<NodeRef, CopyOf>) -> BTreeSet<NodeRef> {
+        if copies.is_empty() {
+            return BTreeSet::new();
+        }
+        let all = copies.keys().cloned().collect();
+        self.executor.run(note_placed(self.context, copies)).await.unwrap_or(all)
     }
 
     /// Counts nodes that were placed. Returns those whose records have to be delivered again.

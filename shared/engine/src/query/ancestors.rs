@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::page::{PageBuilder, entry_size};
+use super::status::Look;
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{BaseNode, Item, Stored};
@@ -21,17 +22,19 @@ pub struct Ancestor {
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Lists a node's ancestors, nearest first, as its lineage names them. The attributes of each ancestor cost a read,
-    /// so they are read only if the options name some.
+    /// so they are read only if the options name some. The second value is false while the lineage isn't there yet, or
+    /// names another parent than the node's record.
     ///
     /// # Errors
     /// [`ReadError::Absent`], [`ReadError::Unreadable`] and [`ReadError::Position`].
-    pub async fn ancestors(&self, node: &NodeRef, options: &ListOptions) -> Result<Page<Ancestor>, ReadError> {
+    pub async fn ancestors(&self, node: &NodeRef, options: &ListOptions) -> Result<(Page<Ancestor>, bool), ReadError> {
         let schema = self.client.schema();
         let [base, lineage] = [schema.node_key(node), schema.lineage_key(node)];
         let reading = ReadOptions { strong: options.strong, attributes: None };
         let mut read = self.client.get_all(&[base.clone(), lineage.clone()], &reading).await?;
-        self.base(node, read.remove(&base))?;
+        let base = self.base(node, read.remove(&base))?;
         let stored = Stored::read(read.get(&lineage), schema);
+        let is_placed = !Look { base: Some(base), stored: stored.clone() }.names_another_place(node);
         let ancestors = stored.lineage().map(|lineage| lineage.placement.ancestors.clone()).unwrap_or_default();
         let passed = options.passed()?;
         let depths = (passed + 1..).zip(ancestors.into_iter().skip(passed));
@@ -44,11 +47,13 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             let bytes = entry_size(&key, item.as_ref().unwrap_or(&Item::new()));
             let attributes = item.map(|item| options.fields.of_node(&item, schema));
             if !builder.add(Ancestor { id, depth, attributes }, depth.to_string(), bytes) {
-                return Ok(builder.followed());
+                return Ok((builder.followed(), is_placed));
             }
         }
         // Large records come a few at a time.
-        Ok(if read < asked { builder.cut_at(Some((passed + read).to_string())) } else { builder.last() })
+        let is_cut = read < asked;
+        let page = if is_cut { builder.cut_at(Some((passed + read).to_string())) } else { builder.last() };
+        Ok((page, is_placed))
     }
 
     /// Reads the base records of the first of these ancestors, in their order: as many as an answer has room for.

@@ -48,7 +48,7 @@ pub use path::{AtPath, Within};
 pub use revisions::{Order, Revision};
 pub use roots::Root;
 pub use sapwood_core::inherit::{ChainEnd, Grant, InheritedValue, Mode};
-pub use sapwood_core::write::{Operation, Progress, Work};
+pub use sapwood_core::write::{Incomplete, Operation, Progress, Work};
 pub use siblings::{Siblings, Values};
 pub use sorted::Sorting;
 pub use status::Status;

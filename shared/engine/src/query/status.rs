@@ -39,14 +39,17 @@ pub(super) struct Look {
 }
 
 impl Look {
+    /// True if the lineage isn't there, or names another parent than the base record.
+    pub(super) fn names_another_place(&self, node: &NodeRef) -> bool {
+        let parent = self.base.as_ref().and_then(|base| base.parent.as_ref()).filter(|parent| **parent != node.id);
+        self.stored.lineage().is_none_or(|lineage| lineage.placement.ancestors.first() != parent)
+    }
+
     /// True if the lineage alone shows that rows aren't right yet: it isn't there, isn't settled, or names another
     /// parent.
     fn is_behind(&self, node: &NodeRef) -> bool {
         match (&self.base, self.stored.lineage()) {
-            (Some(base), Some(lineage)) => {
-                let parent = base.parent.as_ref().filter(|parent| **parent != node.id);
-                !lineage.is_settled() || lineage.placement.ancestors.first() != parent
-            }
+            (Some(_), Some(lineage)) => !lineage.is_settled() || self.names_another_place(node),
             (Some(_), None) => true,
             (None, lineage) => lineage.is_some_and(|lineage| !names_nothing(lineage)),
         }

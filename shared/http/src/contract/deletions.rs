@@ -1,6 +1,7 @@
 //! What happens to children and revisions of a node that is deleted, and the operations that the stream carries out.
 
 use sapwood_core::model::DeletionMode;
+use sapwood_core::write::{Incomplete, Operation, Progress, Work};
 use sapwood_json::{self as json, FromJson, JsonError, Place};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -129,11 +130,24 @@ pub struct OperationBody {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false, examples("CUSTOMER#1"))]
     pub source: Option<String>,
-    /// Of a copy: how many nodes are copied, the one at the top included. The answer of a copy that was waited for
-    /// leaves it out.
+    /// Of a copy: how many nodes are copied, the one at the top included. It is final when the status is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub copied: Option<usize>,
+    /// Of a copy: how many of them have another name than what they are copies of, such as `name (2)`, since a sibling
+    /// had that (`UniqueNames`). Absent if none have.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub renamed: Option<usize>,
+    /// Why a copy is `incomplete`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub reason: Option<IncompleteReason>,
+    /// Of a copy: how many nodes the table has refused, because their copies are too large. What is below them isn't
+    /// copied either, and isn't counted. Absent if there are none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schema(nullable = false)]
+    pub left_out: Option<usize>,
     /// The time of the request.
     #[schema(examples("2026-02-03T04:05:06.789Z"))]
     pub created_at: String,
@@ -143,13 +157,65 @@ pub struct OperationBody {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum OperationStatus {
-    /// Some nodes still have to be deleted, moved or copied.
+    /// Some nodes still have to be deleted, moved or copied, or rows of copies are missing.
     Running,
-    /// The operation is complete.
+    /// The operation is complete. What is copied is in the lists.
     Done,
+    /// The copy has ended, and there is more to copy than was copied. What is copied is in the lists.
+    Incomplete,
+}
+
+/// Why a copy has ended before it was whole.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IncompleteReason {
+    /// What is copied was deleted.
+    SourceGone,
+    /// It has more nodes than one copy may have: 10,000.
+    LimitReached,
+    /// The table has refused copies, because they are too large.
+    CopiesRefused,
+    /// The node at the top of the copy was deleted, or another client has put a record in its place.
+    CopyGone,
 }
 
 impl OperationStatus {
     /// Each value with its word in a query string.
-    pub const WORDS: [(&'static str, Self); 2] = [("running", Self::Running), ("done", Self::Done)];
+    pub const WORDS: [(&'static str, Self); 3] =
+        [("running", Self::Running), ("done", Self::Done), ("incomplete", Self::Incomplete)];
+}
+
+impl From<Progress> for OperationStatus {
+    fn from(progress: Progress) -> Self {
+        match progress {
+            Progress::Running => Self::Running,
+            Progress::Done => Self::Done,
+            Progress::Incomplete(_) => Self::Incomplete,
+        }
+    }
+}
+
+impl OperationBody {
+    /// The body of an operation.
+    #[must_use]
+    pub fn of(id: String, operation: Operation) -> Self {
+        let some = |count: usize| (count > 0).then_some(count);
+        let (mode, source, counts) = match &operation.work {
+            Work::Deletion { mode, .. } => ((*mode).into(), None, [None; 3]),
+            Work::Copy { source, copied, renamed, left_out } => {
+                let counts = [Some(*copied), some(*renamed), some(*left_out)];
+                (OperationMode::Copy, Some(source.as_str().to_owned()), counts)
+            }
+        };
+        let reason = match operation.progress {
+            Progress::Running | Progress::Done => None,
+            Progress::Incomplete(Incomplete::SourceGone) => Some(IncompleteReason::SourceGone),
+            Progress::Incomplete(Incomplete::LimitReached) => Some(IncompleteReason::LimitReached),
+            Progress::Incomplete(Incomplete::CopiesRefused) => Some(IncompleteReason::CopiesRefused),
+            Progress::Incomplete(Incomplete::CopyGone) => Some(IncompleteReason::CopyGone),
+        };
+        let [copied, renamed, left_out] = counts;
+        let (status, node) = (operation.progress.into(), operation.node.as_str().to_owned());
+        Self { id, status, mode, node, source, copied, renamed, reason, left_out, created_at: operation.created_at }
+    }
 }

@@ -25,8 +25,8 @@ pub use batch::{
     PutOperation, RestoreOperation, RevisionOperation, TrashOperation,
 };
 pub use deletions::{
-    Children, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationMode, OperationStatus,
-    Revisions,
+    Children, IncompleteReason, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationMode,
+    OperationStatus, Revisions,
 };
 pub use docs::{docs_html, docs_policy};
 pub use inherit::{AboveBody, AboveEnds, GrantBody, GrantedBody, InheritedBody, InheritedValueBody, PRINCIPALS_MAX};

@@ -25,6 +25,10 @@ pub struct Page<T> {
     /// The position of the next page: pass it as `cursor`. Absent on the last page.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cursor: Option<String>,
+    /// Of ancestors: false while the node isn't placed below its parent yet, so that they are missing, or are those
+    /// that it had. Absent otherwise.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub placed: Option<bool>,
 }
 
 // utoipa's derive would write out the schema of the items instead of a reference to it.
@@ -35,13 +39,15 @@ impl<T: ToSchema> PartialSchema for Page<T> {
         let cursor = ObjectBuilder::new()
             .schema_type(Type::String)
             .description(Some("The position of the next page: pass it as `cursor`. Absent on the last page."));
-        ObjectBuilder::new()
+        let page = ObjectBuilder::new()
             .schema_type(Type::Object)
             .description(Some("A page of a list."))
             .property("items", items)
             .property("cursor", cursor)
-            .required("items")
-            .into()
+            .required("items");
+        let placed = "False while the node isn't placed below its parent yet: its ancestors are missing, or are those that it had. Absent otherwise.";
+        let placed = ObjectBuilder::new().schema_type(Type::Boolean).description(Some(placed));
+        if T::name() == AncestorBody::name() { page.property("placed", placed).into() } else { page.into() }
     }
 }
 

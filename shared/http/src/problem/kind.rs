@@ -49,6 +49,8 @@ pub enum Kind {
     NoRoom,
     /// Other clients kept changing the same nodes.
     Contended,
+    /// As many copies of the tenant go on as there may be at once.
+    TooManyCopies,
     /// A request with this idempotency key is still running.
     InProgress,
     /// `If-Match` or `If-None-Match` doesn't hold.
@@ -81,7 +83,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 36] = [
+    pub const ALL: [Self; 37] = [
         Self::BadPath,
         Self::BadParameter,
         Self::BadCursor,
@@ -104,6 +106,7 @@ impl Kind {
         Self::NotASibling,
         Self::NoRoom,
         Self::Contended,
+        Self::TooManyCopies,
         Self::InProgress,
         Self::PreconditionFailed,
         Self::BodyTooLarge,
@@ -125,8 +128,8 @@ impl Kind {
     pub fn retry_after(self) -> Option<u8> {
         match self {
             Self::Unavailable | Self::Internal | Self::Contended | Self::NotYetPlaced => Some(1),
-            // A request whose function died keeps its key for a minute.
-            Self::InProgress => Some(5),
+            // The answer to a single request says how long the first one's lease holds.
+            Self::InProgress | Self::TooManyCopies => Some(5),
             _ => None,
         }
     }
@@ -153,6 +156,7 @@ impl Kind {
             | Self::NotASibling
             | Self::NoRoom
             | Self::Contended
+            | Self::TooManyCopies
             | Self::InProgress => StatusCode::CONFLICT,
             Self::PreconditionFailed => StatusCode::PRECONDITION_FAILED,
             Self::BodyTooLarge => StatusCode::PAYLOAD_TOO_LARGE,
@@ -211,6 +215,7 @@ impl Kind {
             Self::NotASibling => ("not-a-sibling", "The node isn't a child of that parent"),
             Self::NoRoom => ("no-room", "There is no room at that place"),
             Self::Contended => ("contended", "Others change the same nodes"),
+            Self::TooManyCopies => ("too-many-copies", "Too many copies go on"),
             Self::InProgress => ("in-progress", "The first request with this key is still running"),
             Self::PreconditionFailed => ("precondition-failed", "A precondition doesn't hold"),
             Self::BodyTooLarge => ("body-too-large", "The body is too large"),

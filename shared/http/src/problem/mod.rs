@@ -125,7 +125,8 @@ impl IntoResponse for Problem {
         let mut response = (self.kind.status(), body).into_response();
         let headers = response.headers_mut();
         headers.insert(CONTENT_TYPE, HeaderValue::from_static(MEDIA_TYPE));
-        if let Some(seconds) = self.kind.retry_after() {
+        let is_told = self.headers.iter().any(|(name, _)| name == RETRY_AFTER);
+        if let Some(seconds) = self.kind.retry_after().filter(|_| !is_told) {
             headers.insert(RETRY_AFTER, HeaderValue::from(u16::from(seconds)));
         }
         headers.extend(self.headers);

@@ -58,6 +58,8 @@ pub enum Drill {
     CopyMovedOn,
     /// A subtree is copied, while the top of the copy, or what is below it, is deleted or changed.
     CopyUnderWay,
+    /// A subtree is copied whose nodes have names, while nodes of the same names come in below the copy.
+    CopyNamed,
     /// A node's number changes and changes back, or the node moves away and back.
     CountedThereAndBack,
     /// A node comes and goes, perhaps more than once.
@@ -66,7 +68,7 @@ pub enum Drill {
 
 impl Drill {
     /// All sequences.
-    pub const ALL: [Self; 23] = [
+    pub const ALL: [Self; 24] = [
         Self::ThereAndBack,
         Self::Together,
         Self::Twice,
@@ -88,6 +90,7 @@ impl Drill {
         Self::NameTakenOver,
         Self::CopyMovedOn,
         Self::CopyUnderWay,
+        Self::CopyNamed,
         Self::CountedThereAndBack,
         Self::ComeAndGone,
     ];
@@ -117,6 +120,7 @@ pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
         Drill::NameTakenOver => names::taken_over(rng),
         Drill::CopyMovedOn => subtrees::moved_on(rng),
         Drill::CopyUnderWay => subtrees::under_way(rng),
+        Drill::CopyNamed => subtrees::same_names(rng),
         Drill::CountedThereAndBack => totals::there_and_back(rng),
         Drill::ComeAndGone => totals::come_and_gone(rng),
     };

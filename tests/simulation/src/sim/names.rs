@@ -200,10 +200,10 @@ impl Judge {
             return Ok(());
         }
         let holder = self.claims.get(&now).filter(|holder| *holder != id);
-        // A copy claims its name, unless that stands there already.
-        let is_copied = record.old.is_none() && record.new.as_ref().is_some_and(|item| item.contains_key("_copy_of"));
+        // A copy claims its name, or gets another one.
+        let is_copied = matches!(actor, Actor::Handler(_)) && record.old.is_none();
         let is_by_api = actor == Actor::Api && record.new.as_ref().is_some_and(|item| item.contains_key("_write"));
-        let by_api = is_by_api || is_copied && self.claims.get(&now).is_some_and(|holder| holder == id);
+        let by_api = is_by_api || is_copied;
         if let Some(holder) = holder.filter(|_| by_api)
             && self.named.get(holder).is_some_and(|named| named.place == now)
         {

@@ -156,7 +156,7 @@ impl Writers {
 
     /// True if no two siblings are to have one name.
     pub(super) fn name_siblings(self) -> bool {
-        matches!(self, Self::Names | Self::Drill(Drill::NameTakenOver))
+        matches!(self, Self::Names | Self::Drill(Drill::NameTakenOver | Drill::CopyNamed))
     }
 
     /// True if they are about totals.

@@ -8,13 +8,16 @@ use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::Id;
-use sapwood_core::model::{AttributeValue, CopyMark, DeletionMode, Item};
+use sapwood_core::model::{AttributeValue, CopyMark, CopyOf, DeletionMode, Item};
 
 use super::history::sequential::{is_marked, is_there, text, users_own};
 use super::requests::Asked;
 use super::witness::Actor;
 use super::writers::{BaseWrite, Script};
 use crate::oracle::Contents;
+
+/// The most nodes of a copy, where a schedule has such a limit.
+pub(super) const COPIED_MAX: usize = 3;
 
 const IDS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
@@ -50,7 +53,7 @@ fn number(operation: &str) -> usize {
 fn copied(id: &str, number: usize) -> String {
     let ids = (!number.is_multiple_of(2)).then(|| format!("top{number}"));
     let source = Id::new("a").unwrap();
-    let mark = CopyMark { operation: operation(number), source, born: None, ids, after: None };
+    let mark = CopyMark { operation: operation(number), source, born: None, ids, after: None, is_over: false };
     mark.id_of(&Id::new(id).unwrap()).unwrap().to_string()
 }
 
@@ -152,6 +155,37 @@ pub(super) fn under_way(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) 
     (settled, rest.into_iter().map(BaseWrite::Ask).collect())
 }
 
+/// A subtree is copied whose nodes have names, while nodes of the same names come in below the copy, or go.
+pub(super) fn same_names(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let named = |id: &str, parent: &str, name: &str| Asked::CreateNamed {
+        id: id.to_owned(),
+        parent: Some(parent.to_owned()),
+        name: Some(name.to_owned()),
+        made: false,
+    };
+    let mut settled = vec![make("s", None)];
+    settled.extend([named("b", "s", "y"), named("c", "s", "z"), named("d", "b", "y")].map(BaseWrite::Ask));
+    if rng.random_bool(0.3) {
+        // Another client gives two children one name.
+        let (parent, segment) = (Some(AttributeValue::S("s".to_owned())), Some(AttributeValue::S("y".to_owned())));
+        settled.push(BaseWrite::Put { id: "e".to_owned(), parent, segment, name: 1 });
+    }
+    let mut rest = vec![copy("s", 0, Some(None))];
+    for n in 0..rng.random_range(1..=4_u32) {
+        let below = ["top0".to_owned(), copied("b", 0)].choose(rng).unwrap().clone();
+        let name = *["y", "y", "z", "y (2)"].choose(rng).unwrap();
+        let id = format!("n{}", rng.random_range(0..3));
+        rest.push(match rng.random_range(0..8) {
+            0 => Asked::Segment { id, name: Some(name.to_owned()), parent: None },
+            1 => Asked::Segment { id: copied("b", 0), name: Some(name.to_owned()), parent: None },
+            2 => Asked::Delete { id, mode: None, revisions: false },
+            3 => Asked::Move { id, parent: Some(below) },
+            _ => named(&format!("n{n}"), &below, name),
+        });
+    }
+    (settled, rest.into_iter().map(BaseWrite::Ask).collect())
+}
+
 /// What a record says of the copy that it is the top of: the operation and the source.
 fn copying(item: &Item) -> Option<(String, String)> {
     named(item, "_copying", "source")
@@ -182,8 +216,14 @@ struct Operation {
     made: BTreeMap<String, String>,
     /// The nodes that were below the source all the time, where their rows showed them, each with its path up to it.
     stay: BTreeMap<String, Vec<String>>,
+    /// The copies that have been changed since they were made, and the top, if it has.
+    changed: BTreeSet<String>,
+    /// How many copies have another name than what they are copies of.
+    renamed: usize,
     /// True once the handler has done the last step.
     is_over: bool,
+    /// What the operation's record says once the copy has ended and all of it is placed.
+    ended: Option<Item>,
 }
 
 /// Sees every change in order, and what of it no copy may do.
@@ -202,6 +242,9 @@ impl Judge {
     /// Sees a change that this actor made, after so many others of nodes.
     pub(super) fn see(&mut self, record: &StreamRecord, actor: Actor, now: usize) -> Result<(), String> {
         let (pk, sk) = (record.key.pk.as_str(), record.key.sk.as_str());
+        if let (Some(name), Some(item)) = (sk.strip_prefix("OPERATION#"), &record.new) {
+            self.see_operation(name, item)?;
+        }
         if let Some((depth, id)) = sk.strip_prefix("NODE#").and_then(|rest| rest.split_once('#')) {
             let row = (pk.to_owned(), depth.parse().unwrap(), id.to_owned());
             if record.new.is_some() {
@@ -237,8 +280,44 @@ impl Judge {
             let is_there = self.now(&source).is_some_and(is_there);
             let stay = if is_there { self.below(&source, &operation) } else { BTreeMap::new() };
             let (top, made) = (pk.to_owned(), BTreeMap::new());
-            self.operations.insert(operation, Operation { source, top, made, stay, is_over: false });
+            let new = Operation {
+                source,
+                top,
+                made,
+                stay,
+                changed: BTreeSet::new(),
+                renamed: 0,
+                is_over: false,
+                ended: None,
+            };
+            self.operations.insert(operation, new);
         }
+        Ok(())
+    }
+
+    /// Checks what the record of a copy says: it ends once, and then all that was copied and is still there, and was
+    /// never changed, is below the top in the lists.
+    fn see_operation(&mut self, name: &str, item: &Item) -> Result<(), String> {
+        let Some(operation) = self.operations.get(name) else { return Ok(()) };
+        let is_placed = !item.keys().any(|name| name.starts_with("_u_"));
+        if let Some(ended) = &operation.ended {
+            return if ended == item { Ok(()) } else { Err(format!("{name} had ended: {ended:?}, {item:?}")) };
+        }
+        if !item.contains_key("_ended") || !is_placed {
+            return Ok(());
+        }
+        for copy in operation.made.values() {
+            let (mut depth, mut at) = (0, copy.as_str());
+            while at != operation.top && !operation.changed.contains(at) && depth <= operation.made.len() {
+                let Some(above) = self.now(at) else { break };
+                (depth, at) = (depth + 1, text(above, "parent"));
+            }
+            let row = (operation.top.clone(), depth, copy.clone());
+            if at == operation.top && !operation.changed.contains(at) && !self.rows.contains(&row) {
+                return Err(format!("{name} has ended, and the row of {copy} isn't there"));
+            }
+        }
+        self.operations.get_mut(name).unwrap().ended = Some(item.clone());
         Ok(())
     }
 
@@ -296,6 +375,9 @@ impl Judge {
         };
         let (stays, lives) = (is_same(&names), is_same(&["_deleting", "_born"]));
         for (name, operation) in &mut self.operations {
+            if !stays && old.is_some() {
+                operation.changed.insert(id.to_owned());
+            }
             if !stays {
                 operation.stay.retain(|_, path| !path.iter().any(|at| at == id));
             }
@@ -348,20 +430,34 @@ impl Judge {
         };
         let own = |item: &Item| {
             let own = users_own(item).into_iter().filter(|(name, _)| *name != "parent");
-            own.map(|(name, value)| (name.clone(), value.clone())).collect::<Item>()
+            own.filter(|(name, _)| *name != "segment")
+                .map(|(name, value)| (name.clone(), value.clone()))
+                .collect::<Item>()
         };
-        let is_source = |item: &Item| {
+        let is_source = |item: &&Item| {
             let is_copied = copy_of(item).is_none_or(|(of, _)| of < name);
             is_copied && !is_marked(item, None) && is_of(text(item, "parent")) && own(item) == own(new)
         };
-        if !self.since(&node, began).any(is_source) {
+        // A copy gets another name where a sibling has its own.
+        let segment = text(new, "segment");
+        let is_named = |item: &Item| text(item, "segment") == segment;
+        let is_renamed = |item: &Item| {
+            let of = Some(text(item, "segment")).filter(|of| !of.is_empty()).unwrap_or(id);
+            let number = segment.strip_prefix(of).and_then(|end| end.strip_prefix(" (")?.strip_suffix(')'));
+            number.is_some_and(|number| number.parse::<u64>().is_ok())
+        };
+        let sources: Vec<&Item> = self.since(&node, began).filter(is_source).collect();
+        let renamed = !sources.iter().any(|item| is_named(item));
+        if sources.is_empty() || (renamed && !sources.iter().any(|item| is_renamed(item))) {
             return fault("the node was never so");
         }
         if !self.since(parent, began).any(|item| !is_marked(item, None)) {
             return fault("its parent wasn't there");
         }
         let copy = id.to_owned();
-        self.operations.get_mut(&name).unwrap().made.insert(node, copy);
+        let operation = self.operations.get_mut(&name).unwrap();
+        operation.renamed += usize::from(renamed);
+        operation.made.insert(node, copy);
         Ok(())
     }
 
@@ -378,23 +474,43 @@ impl Judge {
         }
     }
 
-    /// What is wrong at the end.
-    pub(super) fn at_rest(&self, contents: &Contents) -> Vec<String> {
+    /// What is wrong at the end. If records were lost, nobody tells of a copy that came and went meanwhile.
+    pub(super) fn at_rest(&self, contents: &Contents, were_lost: bool) -> Vec<String> {
         let mut wrong = Vec::new();
         for (name, operation) in &self.operations {
             let top = self.now(&operation.top).filter(|item| !is_marked(item, None));
             if top.and_then(copying).is_some_and(|(of, _)| of == *name) {
                 wrong.push(format!("{name} isn't done"));
             }
-            if operation.is_over {
+            let record = contents.get(&("OPERATIONS".to_owned(), format!("OPERATION#{name}")));
+            let says = |attribute: &str| record.and_then(|item| item.get(attribute)).cloned();
+            let is_cut = says("_ended") == Some(AttributeValue::S("limit-reached".to_owned()));
+            if is_cut && operation.made.len() + 1 < COPIED_MAX {
+                wrong.push(format!("{name} had room for more than {} copies", operation.made.len()));
+            }
+            let unplaced =
+                |node: &String| CopyOf { operation: name.clone(), node: Id::new(node.as_str()).unwrap() }.unplaced();
+            let was_lost = || {
+                let gone = operation.made.iter().filter(|(_, copy)| self.now(copy).and_then(copy_of).is_none());
+                let gone: Vec<String> = gone.map(|(node, _)| unplaced(node)).collect();
+                record.is_none_or(|item| item.keys().all(|name| !name.starts_with("_u_") || gone.contains(name)))
+            };
+            // Another client may have taken the mark away, or put back what has it.
+            if operation.ended.is_none() && top.is_some() && operation.is_over && !(were_lost && was_lost()) {
+                wrong.push(format!("{name} doesn't end: {record:?}"));
+            }
+            if operation.is_over && !is_cut {
                 let missing = operation.stay.keys().filter(|id| !operation.made.contains_key(*id));
                 wrong.extend(missing.map(|id| format!("{id} was there all the time, and {name} didn't copy it")));
             }
-            let record = contents.get(&("OPERATIONS".to_owned(), format!("OPERATION#{name}")));
             let counted = record.and_then(|item| item.get("_copied"));
+            let number = |count: usize| (count > 0).then(|| AttributeValue::N(count.to_string()));
             let is_by_hand = operation.made.values().any(|id| self.deleted_by_hand.contains(id));
             if !is_by_hand && counted != Some(&AttributeValue::N((operation.made.len() + 1).to_string())) {
                 wrong.push(format!("{name} has made {} copies and counted {counted:?}", operation.made.len() + 1));
+            }
+            if !is_by_hand && says("_renamed") != number(operation.renamed) {
+                wrong.push(format!("{name} has renamed {} copies: {record:?}", operation.renamed));
             }
         }
         wrong

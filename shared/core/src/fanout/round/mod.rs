@@ -14,7 +14,9 @@ use super::predict::Climb;
 use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, Seen, ToCount, place};
 use crate::fanout::Context;
 use crate::keys::{ItemKey, NodeRef};
-use crate::model::{BaseNode, CopyMark, Epoch, NewerFormat, Placement, Share, Shortfall, Stored, Unreadable, is_touch};
+use crate::model::{
+    BaseNode, CopyMark, CopyOf, Epoch, Lineage, NewerFormat, Placement, Share, Shortfall, Stored, Unreadable, is_touch,
+};
 use crate::plan::step::{Failure, Need, Read};
 use crate::plan::{Io, Problem, Rule, Script};
 use write::WriteStep;
@@ -45,6 +47,8 @@ pub struct RoundEnd {
     pub late_children: Vec<LateChild>,
     /// Nodes at the top of a copy that isn't done.
     pub copying: BTreeSet<NodeRef>,
+    /// Copies that are placed now, or gone, and weren't before.
+    pub copies: BTreeMap<NodeRef, CopyOf>,
     /// Nodes that are placed, and not counted as they should be.
     pub to_count: BTreeMap<NodeRef, ToCount>,
 }
@@ -136,7 +140,7 @@ impl<'r> Round<'r> {
             self.write(step).await?;
         }
         self.confirm().await?;
-        self.take_uncounted();
+        self.take_placed();
         Ok(self.end)
     }
 
@@ -261,9 +265,14 @@ impl<'r> Round<'r> {
         parent: Option<&NodeRef>,
         placed: &BTreeMap<NodeRef, Option<Placement>>,
     ) -> Result<Planned, Failure> {
-        let placing = self.placings.get(node).cloned().unwrap_or_default();
+        let mut placing = self.placings.get(node).cloned().unwrap_or_default();
         let base = self.bases.get(node).cloned().flatten();
         let stored = self.stored(node)?;
+        let is_done = |lineage: &Lineage| lineage.is_settled() && !lineage.placement.orphan;
+        if placing.copy_of.is_none() && !stored.lineage().is_some_and(is_done) {
+            // Its creation may have been lost, or it was placed before anybody knew where its parent is.
+            placing.copy_of = base.as_ref().and_then(|base| CopyOf::read(&base.item));
+        }
         // A touch takes no node away. If it counted, a node that can't be understood and waits for itself would touch
         // itself for ever.
         let went = base.is_none() && !placing.only_touched;
@@ -308,6 +317,18 @@ impl<'r> Round<'r> {
         if let (Some(base), Some(placement)) = (&base, &plan.placed) {
             self.note_shortfalls(node, base, placement, parent.as_ref().and_then(Parent::placement));
         }
+        // Such an orphan is touched once its parent is placed, or is found never to be.
+        let is_gone = |parent: &Parent| {
+            let key = self.context.schema().node_key(&parent.node);
+            self.asked.contains(&key) && matches!(self.read.item(&key), Ok(None))
+        };
+        let is_lost = |parent: &Parent| parent.predicted.is_none() && !is_gone(parent);
+        // Its record still says then what it is a copy of, unless another client has put another in its place.
+        let is_copy = base.as_ref().is_some_and(|base| CopyOf::read(&base.item).is_some());
+        let is_orphan = plan.placed.as_ref().is_some_and(|placed| placed.orphan);
+        if is_copy && is_orphan && parent.as_ref().is_some_and(is_lost) {
+            placing.copy_of = None;
+        }
         let to_count = self.to_count(node, base.as_ref(), &plan)?;
         let to_count = to_count.map(|one| one.with_records(placing.position, placing.only_touched));
         let node = node.clone();
@@ -336,12 +357,15 @@ impl<'r> Round<'r> {
         Ok(ToCount::of(share, seen, self.context.rules))
     }
 
-    /// Takes the nodes that are placed now, and not counted as they should be. What has to be placed again is counted
-    /// then.
-    fn take_uncounted(&mut self) {
+    /// Takes the copies that are placed now, and the nodes that aren't counted as they should be. What has to be placed
+    /// again is taken then.
+    fn take_placed(&mut self) {
         for one in &mut self.planned {
-            let is_placed = one.stopped.is_none() && !self.end.again.contains_key(&one.node);
-            if is_placed && !self.end.failed.contains(&one.node) {
+            let is_last = !self.end.again.contains_key(&one.node) && !self.end.failed.contains(&one.node);
+            if is_last {
+                self.end.copies.extend(one.placing.copy_of.take().map(|of| (one.node.clone(), of)));
+            }
+            if is_last && one.stopped.is_none() {
                 self.end.to_count.extend(one.to_count.take().map(|to_count| (one.node.clone(), to_count)));
             }
         }

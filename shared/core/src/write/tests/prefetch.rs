@@ -5,7 +5,7 @@ use crate::fanout::tests::world::{World, node, print_key};
 use crate::model::{AttributeValue, DeletionMode, SiblingOrder, text};
 use crate::plan::{Facts, Need, Plan, Rule, Rules, Step};
 use crate::write::{
-    Children, Command, Content, Context, FirstReads, Limits, Patch, Prefetched, Request, Spot, write_once,
+    Children, Command, Content, Context, FirstReads, Limits, OnConflict, Patch, Prefetched, Request, Spot, write_once,
 };
 
 /// Reads ahead for commands, lets another client do something, and carries the commands out. Returns the steps.
@@ -261,9 +261,12 @@ fn an_operation_counts_the_children_that_those_before_it_have_put_below_its_node
         parent: Some(Some(id("p"))),
         segment: None,
         spot: None,
+        on_conflict: OnConflict::Fail,
         operation: "o2".to_owned(),
     };
-    let restored = Command::Restore { node: node("t"), parent: Some(Some(id("p"))), spot: None };
+    let parent = Some(Some(id("p")));
+    let restored =
+        Command::Restore { node: node("t"), parent, segment: None, spot: None, on_conflict: OnConflict::Fail };
     let comes = [
         create("n", false, Some("p")),
         create("n", true, Some("p")),

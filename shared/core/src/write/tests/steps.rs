@@ -2,11 +2,15 @@
 
 use crate::fanout::tests::world::{World, node, print_key};
 use crate::keys::{Id, Version};
-use crate::model::{AttributeValue, DeletionMode, ETag, Item, Latest, REVISION, UNDER, Under, number, text, with_key};
+use crate::model::{
+    AttributeValue, COPYING, CopyMark, CopyOf, DeletionMode, ENDED, ETag, Item, LEFT_OUT, Latest, REVISION, UNDER,
+    Under, number, text, with_key,
+};
 use crate::plan::Rules;
+use crate::write::operation::copy_item;
 use crate::write::{
-    Appended, Begun, Children, Command, Content, Context, Idempotency, Limits, Outcome, Patch, Preconditions, Progress,
-    Refusal, Request, Stamp, Tags, Tiebreak, ValueChange, begin, read_operation, write_once,
+    Appended, Begun, Children, Command, Content, Context, Idempotency, Incomplete, Limits, Outcome, Patch,
+    Preconditions, Progress, Refusal, Request, Stamp, Tags, Tiebreak, ValueChange, begin, read_operation, write_once,
 };
 
 pub(super) fn stamp(token: &str, seconds: u64) -> Stamp {
@@ -280,6 +284,42 @@ fn an_operation_runs_while_its_node_is_there_or_rows_are_left_of_what_it_deletes
 }
 
 #[test]
+fn a_copy_runs_until_its_record_says_how_it_has_ended_and_names_no_copy() {
+    let mut world = World::drawn("s c<s");
+    let (key, top) = (world.schema().operation_key(None, "o1"), world.schema().node_key(&node("w")));
+    let source = node("s").id;
+    let of = |id: &str| CopyOf { operation: "o1".to_owned(), node: node(id).id }.unplaced();
+    world.items.insert(key.clone(), copy_item(&key, "o1", &node("w").id, &source, &request().stamp, &world.settings));
+    let progress = |world: &mut World| {
+        let settings = world.settings.clone();
+        let (lines, operation) = world.run(&mut read_operation(&settings, None, "o1"));
+        (lines.len(), operation.unwrap().unwrap().progress)
+    };
+    let gone = Progress::Incomplete(Incomplete::CopyGone);
+    assert_eq!(progress(&mut world), (3, gone), "its record is read again once the mark isn't there");
+    let mark = CopyMark { operation: "o1".to_owned(), source, born: None, ids: None, after: None, is_over: false };
+    world.items.insert(top.clone(), [(COPYING.to_owned(), mark.value())].into());
+    assert_eq!(progress(&mut world), (2, Progress::Running));
+    world.items.remove(&top);
+    let says = |world: &mut World, name: &str, value| {
+        world.items.get_mut(&key).unwrap().insert(name.to_owned(), value);
+    };
+    says(&mut world, ENDED, text("walked"));
+    assert_eq!(progress(&mut world), (1, Progress::Running), "its top isn't placed");
+    world.items.get_mut(&key).unwrap().remove(&of("s"));
+    says(&mut world, &of("c"), AttributeValue::Bool(true));
+    assert_eq!(progress(&mut world), (1, Progress::Running), "a copy isn't placed");
+    world.items.get_mut(&key).unwrap().remove(&of("c"));
+    assert_eq!(progress(&mut world), (1, Progress::Done));
+    says(&mut world, LEFT_OUT, number(2));
+    assert_eq!(progress(&mut world).1, Progress::Incomplete(Incomplete::CopiesRefused));
+    says(&mut world, ENDED, text("source-gone"));
+    assert_eq!(progress(&mut world).1, Progress::Incomplete(Incomplete::SourceGone));
+    says(&mut world, ENDED, text("limit-reached"));
+    assert_eq!(progress(&mut world).1, Progress::Incomplete(Incomplete::LimitReached));
+}
+
+#[test]
 fn an_operation_runs_while_rows_are_left_behind_those_that_others_have_put_there() {
     let put_back: Vec<String> = (0..30).map(|child| format!("c{child:02}<n")).collect();
     let mut world = World::drawn(&format!("n a<n {}", put_back.join(" ")));
@@ -421,7 +461,7 @@ fn a_request_whose_key_was_taken_over_does_nothing() {
     let key = key();
     let begun = |world: &mut World, stamp: &Stamp| world.run(&mut begin(context, &key, stamp));
     assert!(matches!(begun(&mut world, &first).1.unwrap(), Ok(Begun::Claimed(_))));
-    assert_eq!(begun(&mut world, &stamp("t2", 1_059)).1.unwrap(), Err(Refusal::InProgress));
+    assert_eq!(begun(&mut world, &stamp("t2", 1_059)).1.unwrap(), Err(Refusal::InProgress(1)));
     let (lines, begun) = begun(&mut world, &second);
     assert_eq!(lines.join("; "), "read IDEMPOTENCY#K IDEMPOTENCY#0000; put IDEMPOTENCY#K IDEMPOTENCY#0000");
     assert!(matches!(begun.unwrap(), Ok(Begun::Claimed(_))));
@@ -435,7 +475,7 @@ fn a_request_whose_key_was_taken_over_does_nothing() {
         together: put n, put IDEMPOTENCY#K IDEMPOTENCY#0000: refused
         wait 0
         read n
-        refused: a request with this key is still being worked on; try again later
+        refused: a request with this key is still being worked on, or was cut off; after 60 seconds at most the key is free, or the outcome there
     ";
     check(&mut world, &create("n", true, None), &with_key_of(request()), wanted);
 }

@@ -281,7 +281,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         summary: "Copy a node with all that is below it",
         description: "The node at the top of the copy is created at once, and the stream copies what is below, parents before children: the operation \
             tells how far it is. Each node is copied once, as it is at its turn, so the copy isn't a snapshot: what moves to where the copy has been already, or \
-            has no rows yet, isn't in it. Attributes, segments, places and links are copied as they are; revisions aren't. A node that is copied below itself never \
+            has no rows yet, isn't in it: create what you copy next with `Prefer: wait`. A copy has at most 10,000 nodes, and a tenant 20 copies at once. Attributes, segments, places and links are copied as they are; revisions aren't. A node that is copied below itself never \
             contains copies of its copies. The copies have ids of their own, and a request that is sent again with its `Idempotency-Key` makes no second copy. Costs what \
             `POST /nodes` costs, 3 read units more, twice the write units, and 2; each node below costs 5 read units and 2 write units per KB, and its rows.",
         parameters: &[&[parameters::id], parameters::WRITE, &[parameters::idempotency_key]],
@@ -298,12 +298,12 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             .optional(),
         ),
         answers: &[
-            Answer::json::<OperationBody>(201, "The copy is made (`Prefer: wait`).")
+            Answer::json::<OperationBody>(201, "The copy has ended, and what is copied is in the lists (`Prefer: wait`). `status` says whether it is whole.")
                 .headers(&[LOCATION, PREFERENCE_APPLIED, WRITTEN])
                 .example(|| {
                     json!({
                         "id": "019aa5c2-2be0-7d67-a2b0-0f4f3d9f5c77", "status": "done", "mode": "copy",
-                        "node": "4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52", "source": "CUSTOMER#7",
+                        "node": "4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52", "source": "CUSTOMER#7", "copied": 4,
                         "created_at": "2026-02-03T04:05:06.789Z",
                     })
                 }),

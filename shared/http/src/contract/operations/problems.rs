@@ -60,8 +60,8 @@ const PROBLEMS: [Problem; 12] = [
         409,
         "Conflict",
         "The current state doesn't allow the request: the node exists already, a sibling has its name already, it has children, its rows aren't up to date yet, the rows don't have what was written yet (`written`), it would become its own ancestor, \
-         it is being deleted, it or its new parent is in the trash, it isn't in the trash or can't go back where it was, the sibling that it is to be next to isn't one (any more), nothing fits between two siblings, other clients change the same nodes at the same moment, or the first request with this \
-         `Idempotency-Key` is still running. `type` says which.",
+         it is being deleted, it or its new parent is in the trash, it isn't in the trash or can't go back where it was, the sibling that it is to be next to isn't one (any more), nothing fits between two siblings, other clients change the same nodes at the same moment, as many copies go on as there may be at once, or the first request with this \
+         `Idempotency-Key` is still running, or was cut off less than a minute ago (`Retry-After`). `type` says which.",
     ),
     problem(412, "PreconditionFailed", "`If-Match` or `If-None-Match` doesn't hold. Read again."),
     problem(413, "BodyTooLarge", "The body has more than 1 MB (1,048,576 bytes)."),

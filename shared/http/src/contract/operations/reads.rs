@@ -434,7 +434,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         function: Reader(ReaderCall::GetOperation),
         tag: Tag::Read,
         summary: "Tell how far a deletion or a copy is",
-        description: "An operation is kept for 7 days. Costs 1 read unit for the operation and 1 for the node. \
+        description: "An operation is kept for 7 days. Costs 1 read unit for the operation, more while copies are under way, and 1 for the node. \
             After the node is deleted, it costs a Query of what is left below it.",
         parameters: &[&[parameters::operation]],
         body: None,

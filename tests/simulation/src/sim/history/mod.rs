@@ -59,7 +59,7 @@ impl Answer {
     /// True if the answer of a batch can be kept that has this one: the next time it would be the same.
     pub(super) fn is_final(&self) -> bool {
         let is_passing =
-            |refusal: &Refusal| matches!(refusal, Refusal::Contended | Refusal::InProgress | Refusal::NotYetPlaced);
+            |refusal: &Refusal| matches!(refusal, Refusal::Contended | Refusal::InProgress(_) | Refusal::NotYetPlaced);
         match self {
             Self::Unknown | Self::Failed => false,
             Self::Refused(refusal) => !is_passing(refusal),
@@ -153,7 +153,7 @@ pub enum BatchAnswer {
 impl From<WriteError> for BatchAnswer {
     fn from(error: WriteError) -> Self {
         match error {
-            WriteError::Refused(Refusal::InProgress) => Self::InProgress,
+            WriteError::Refused(Refusal::InProgress(_)) => Self::InProgress,
             WriteError::Refused(Refusal::Contended) => Self::Contended,
             WriteError::Refused(_) => Self::Refused,
             WriteError::Table(_) => Self::Failed,
@@ -282,7 +282,7 @@ impl History {
         let call = self.newest(invocation).map(|call| &self.calls[call]);
         let is_told = |batch: &KeyedBatch| matches!(batch.answer, Some((_, BatchAnswer::InProgress)));
         self.batches.iter().any(|batch| batch.invocation == invocation && is_told(batch))
-            || call.is_some_and(|call| matches!(call.answer, Some((_, Answer::Refused(Refusal::InProgress)))))
+            || call.is_some_and(|call| matches!(call.answer, Some((_, Answer::Refused(Refusal::InProgress(_))))))
     }
 
     /// The newest call of an invocation. None where the invocation isn't a request to the API.

@@ -125,7 +125,7 @@ impl History {
                 let is_lost_check = call.is_lost() && sequential::spot(command).is_some();
                 is_taken || is_lost_check || self.was_disturbed(call, until)
             }
-            Refusal::InProgress => self.with_the_key(call).any(|(other, _)| is_in_its_way(call, other, until)),
+            Refusal::InProgress(_) => self.with_the_key(call).any(|(other, _)| is_in_its_way(call, other, until)),
             Refusal::IdempotencyMismatch => {
                 let is_another = |key: &Idempotency, other: &Idempotency| key.fingerprint != other.fingerprint;
                 self.with_the_key(call).any(|(other, key)| {

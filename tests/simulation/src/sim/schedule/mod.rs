@@ -25,7 +25,7 @@ use super::priorities::{Priorities, Who};
 use super::profile::{Profile, Writers};
 use super::repairs::{REPAIRS_AT_REST, audits, damage, repair};
 use super::requests::{Asked, Sent, Values, request};
-use super::subtrees::Judge;
+use super::subtrees::{COPIED_MAX, Judge};
 use super::totals;
 use super::witness::{Actor, Witness};
 use super::writers::{BaseWrite, SCALED, script};
@@ -177,6 +177,8 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         action_slice_items_max: slice_items_max,
         copy_step_items_max: slice_items_max.min(90),
         copy_steps_max: slice_items_max.min(2),
+        // Not drawn either.
+        copied_nodes_max: if profile.writers == Writers::Subtrees && seed % 8 == 5 { COPIED_MAX } else { 10_000 },
         count_actions_max: (slice_items_max + 1).min(100),
         // One request of rows at a time, where slices are of one child.
         bytes_in_flight_max: if slice_items_max == 1 { 1 } else { Limits::default().bytes_in_flight_max },
@@ -281,7 +283,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
     what.extend(still_trashed(&contents));
     what.extend(world.witness.iter().flat_map(Witness::at_rest));
     what.extend(world.names.iter().filter(|_| profile.repairs_max > 0).flat_map(names::Judge::mended));
-    what.extend(world.judge.at_rest(&contents));
+    what.extend(world.judge.at_rest(&contents, profile.outages_max > 0));
     what.extend(world.totals.iter().flat_map(|_| totals::wrong_totals(&contents)));
     let is_tidied = world.totals.is_some() && profile.repairs_max > 0;
     what.extend(is_tidied.then(|| totals::empty_totals(&contents)).into_iter().flatten());
