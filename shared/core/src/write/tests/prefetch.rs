@@ -253,7 +253,7 @@ fn after_an_attempt_without_an_answer_nothing_that_was_read_ahead_counts() {
 
 #[test]
 fn an_operation_counts_the_children_that_those_before_it_have_put_below_its_node() {
-    let refused = "refused: it has children";
+    let refused = "refused: the node has children";
     let copy = Command::Copy {
         source: node("m"),
         node: node("c"),

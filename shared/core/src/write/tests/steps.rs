@@ -248,7 +248,7 @@ fn a_write_whose_answer_was_lost_finds_itself() {
 #[test]
 fn a_node_without_children_is_deleted_at_once_and_another_is_marked_for_the_stream() {
     let mut world = World::drawn("r n<r c<n");
-    let refused = "read n DELETED, n LINEAGE, n; list n NODE#0001#\nrefused: it has children; delete or move them first, or say what becomes of them";
+    let refused = "read n DELETED, n LINEAGE, n; list n NODE#0001#\nrefused: the node has children; delete or move them first, or say what becomes of them: `children=delete`, `adopt` or `detach`";
     check(&mut world, &delete("n", Children::Restrict), &request(), refused);
     let wanted = "
         read n DELETED, n
