@@ -116,8 +116,11 @@ pub enum Rule {
     TombstoneUnder,
     /// A tombstone concerns only children that were put under the life that has ended.
     TombstoneLife,
-    /// What was put under an earlier life of a deleted node is its late child as well.
+    /// What was put under an earlier life of a deleted node, or under one that had no name yet, is its late child as
+    /// well.
     EarlierLives,
+    /// The record that a node was deleted gives way to that of a later deletion only while it is as it was read.
+    DeletedAsRead,
     /// A child that comes in after its parent was deleted without children is adopted, as the record of that says.
     AdoptAfterRestrict,
     /// A tombstone of more than a week doesn't count, although it is still there.

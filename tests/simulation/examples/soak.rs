@@ -60,6 +60,8 @@ fn profiles(wanted: &[String]) -> Vec<Soaked> {
     }
     for drill in Drill::ALL {
         add("drills", format!("{drill:?}"), Profile::drill(drill));
+        add("torn-drills", format!("{drill:?}"), Profile { torn: true, limbo: true, ..Profile::drill(drill) });
+        add("outage-drills", format!("{drill:?}"), Profile { outages_max: 2, repairs_max: 2, ..Profile::drill(drill) });
     }
     all
 }

@@ -23,6 +23,8 @@ pub enum ChildAction {
         parent: Id,
         /// The life of the new parent that the API saw when it put the deleted node under it.
         born: Option<String>,
+        /// True if the new parent is there, even if its life has no name yet.
+        is_there: bool,
     },
 }
 
@@ -35,7 +37,7 @@ impl ChildAction {
             (DeletionMode::Delete, _) => Self::Delete(deletion.mark.clone()),
             // In a cycle, which only other clients make, the heir can be the child itself.
             (DeletionMode::Adopt, Some(heir)) if heir.id != *child => {
-                Self::Reparent { parent: heir.id.clone(), born: heir.born.clone() }
+                Self::Reparent { parent: heir.id.clone(), born: heir.born.clone(), is_there: false }
             }
             (DeletionMode::Adopt | DeletionMode::Detach, _) => Self::Detach,
         }
@@ -55,9 +57,9 @@ impl ChildAction {
                 // Without a parent it would count as in the trash.
                 update.remove.extend(base.was_taken_out_of_trash().then(|| TRASHED.to_owned()));
             }
-            Self::Reparent { parent, born } => {
+            Self::Reparent { parent, born, is_there } => {
                 update.set.insert(name.clone(), text(parent.as_str()));
-                if born.is_some() {
+                if born.is_some() || *is_there {
                     let under = Under { parent: parent.clone(), born: born.clone() };
                     update.set.insert(UNDER.into(), under.value());
                     // By the count, `_under` is told from a copy of it.

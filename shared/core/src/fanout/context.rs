@@ -1,7 +1,7 @@
 //! What every plan of the fan-out is given.
 
 use crate::keys::{NodeRef, Schema};
-use crate::model::{BaseNode, Deletion, Item, Placement, Settings, Tombstone, Under, Wanted, life_of};
+use crate::model::{BaseNode, Deletion, Item, Placement, Settings, Tombstone, Under, Wanted};
 use crate::plan::{Rule, Rules};
 use crate::request::TRANSACTION_ACTIONS_MAX;
 
@@ -96,18 +96,12 @@ impl<'a> Context<'a> {
     }
 
     /// What becomes of a child that the API has put under this life of a node, and that nothing showed when the API
-    /// deleted the node. `deleted` is the record of that deletion. A life without a name in its record is the last one
-    /// without.
+    /// deleted the node. `deleted` is the record of that deletion.
     #[must_use]
     pub fn deletion_without_children(&self, deleted: Option<&Item>, under: &Under) -> Option<Deletion> {
         let deleted = deleted.filter(|_| self.rules.keeps(Rule::AdoptAfterRestrict))?;
         let tombstone = Tombstone::read(deleted).filter(|tombstone| self.counts(tombstone))?;
-        let is_nameless = under.born.is_none() && life_of(deleted).is_none();
-        if is_nameless {
-            Some(tombstone.deletion)
-        } else {
-            tombstone.deletion_of_child(under.born.as_deref(), self.rules)
-        }
+        tombstone.deletion_of_late_child(under, self.rules)
     }
 
     /// What the placement of a node is made from, below a parent that is placed there.

@@ -59,7 +59,7 @@ impl Acting<'_> {
         let mut lost = 0;
         loop {
             let action = ChildAction::of(&self.child.node.id, &deletion);
-            let ChildAction::Reparent { parent, born } = action else { return self.change(&action).await };
+            let ChildAction::Reparent { parent, born, .. } = action else { return self.change(&action).await };
             let heir = self.child.node.sibling(parent);
             let schema = self.context.schema();
             let keys = [schema.node_key(&heir), schema.lineage_key(&heir)];
@@ -151,7 +151,7 @@ impl Acting<'_> {
         if is_too_deep || path.position(&self.child.node.id).is_some() {
             return self.change(&ChildAction::Detach).await.map(|()| true);
         }
-        let action = ChildAction::Reparent { parent: heir.id.clone(), born };
+        let action = ChildAction::Reparent { parent: heir.id.clone(), born, is_there: true };
         let adoption = match self.child.action(&action, &self.context) {
             Ok(action) => action,
             Err(error) => {

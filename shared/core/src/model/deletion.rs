@@ -4,7 +4,7 @@ use super::item::{AttributeValue, Item, text, text_of, with_key};
 use super::lineage::{BORN as LINEAGE_BORN, lives_in, write_lives};
 use super::reserved::{DeletionMark, is_same_life, name_of};
 use super::settings::Settings;
-use super::{BaseNode, DeletionMode, format};
+use super::{BaseNode, DeletionMode, Under, format};
 use crate::keys::{Id, NodeRef};
 use crate::rules::{Rule, Rules};
 
@@ -146,13 +146,23 @@ impl Tombstone {
             return Some(self.deletion.clone());
         }
         let is_earlier = self.earlier.iter().any(|earlier| Some(earlier.as_str()) == life);
-        (is_earlier && rules.keeps(Rule::EarlierLives)).then(|| {
-            let Deletion { mut mark, heir } = self.deletion.clone();
-            if mark.mode == DeletionMode::Delete {
-                mark.mode = DeletionMode::Adopt;
-            }
-            Deletion { mark, heir }
-        })
+        (is_earlier && rules.keeps(Rule::EarlierLives)).then(|| self.adoption())
+    }
+
+    /// The same for a child that says under which life it was put. Where it names none, the API has seen the node
+    /// before any lineage gave it a name. That may have been any of its lives.
+    #[must_use]
+    pub fn deletion_of_late_child(&self, under: &Under, rules: Rules) -> Option<Deletion> {
+        let is_nameless = under.born.is_none() && rules.keeps(Rule::EarlierLives);
+        self.deletion_of_child(under.born.as_deref(), rules).or_else(|| is_nameless.then(|| self.adoption()))
+    }
+
+    fn adoption(&self) -> Deletion {
+        let Deletion { mut mark, heir } = self.deletion.clone();
+        if mark.mode == DeletionMode::Delete {
+            mark.mode = DeletionMode::Adopt;
+        }
+        Deletion { mark, heir }
     }
 
     pub(super) fn is_one(item: &Item) -> bool {

@@ -14,9 +14,9 @@ use super::{Context, Outcome, Refusal};
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use crate::model::{
     BORN, BaseNode, DELETING, Deletion as DeletionOf, DeletionMark, DeletionMode, Item, NameClaim, PUT_BACK, Settings,
-    Stored, Tombstone, Trashed, has_mark, key_of, with_key,
+    Stored, Tombstone, Trashed, WRITE, has_mark, key_of, life_of, with_key,
 };
-use crate::plan::{Failure, Io, Need, Read};
+use crate::plan::{Failure, Io, Need, Read, Rule};
 use crate::request::{Action, Condition, Query, ReadOptions, Update};
 
 /// How often a deletion that allows no children waits until the node is placed.
@@ -180,7 +180,9 @@ impl Deletion<'_> {
         let condition = as_read(Some(before), preconditions.are_given(), schema)?;
         let (settings, stamp) = (attempts.context.settings, &attempts.request.stamp);
         let (actions, outcome) = match (self.children, self.revisions) {
-            (Children::Restrict, false) => (self.delete(before, read, condition, settings, stamp)?, Outcome::Deleted),
+            (Children::Restrict, false) => {
+                (self.delete(before, read, condition, attempts.context, stamp)?, Outcome::Deleted)
+            }
             // The node has no children that anything shows. One that comes in at this moment is adopted.
             (Children::Restrict, true) => self.mark(DeletionMode::Adopt, condition, settings, stamp),
             (Children::With(mode), _) => self.mark(mode, condition, settings, stamp),
@@ -233,28 +235,35 @@ impl Deletion<'_> {
         before: &Item,
         read: &Read,
         condition: Condition,
-        settings: &Settings,
+        context: Context<'_>,
         stamp: &Stamp,
     ) -> Result<Vec<Action>, Failure> {
+        let Context { settings, rules, .. } = context;
         let schema = &settings.schema;
         let key = schema.deleted_key(self.node);
+        let last = read.item(&key)?;
+        // It may have been read before the node: then it isn't the last one, and leaves out a life.
+        let is_last = Condition::is(WRITE, last.and_then(|item| item.get(WRITE)).cloned());
+        let is_last = if rules.keeps(Rule::DeletedAsRead) { is_last } else { Condition::Always };
         let mut item = with_key(&key, schema);
         stamp.mark(&mut item);
         item.extend(before.get(BORN).map(|born| (BORN.to_owned(), born.clone())));
         item.insert(settings.expires().to_owned(), seconds(stamp.seconds + DELETED_SECONDS));
-        if let Ok(base) = BaseNode::read(before.clone(), self.node, schema) {
-            let stored = Stored::read(read.item(&schema.lineage_key(self.node))?, schema);
-            let last = read.item(&key)?.and_then(Tombstone::read).map_or(Stored::Absent, Stored::Tombstone);
-            let born = base.born().or(stored.born_now()).map(str::to_owned);
-            let earlier = [last, stored].iter().flat_map(|stored| stored.lives_before(born.as_deref())).collect();
-            let (mode, operation) = (DeletionMode::Adopt, stamp.token.clone());
-            let mark = DeletionMark { mode, operation, revisions: false, mark: None };
-            let (deletion, deleted) = (DeletionOf::by(mark, self.node, &base), stamp.seconds);
-            Tombstone { deletion, born, earlier, deleted }.write(&mut item, settings);
-        }
+        let stored = Stored::read(read.item(&schema.lineage_key(self.node))?, schema);
+        let last = last.and_then(Tombstone::read).map_or(Stored::Absent, Stored::Tombstone);
+        let born = life_of(before).or(stored.born_now()).map(str::to_owned);
+        let earlier = [last, stored].iter().flat_map(|stored| stored.lives_before(born.as_deref())).collect();
+        let (mode, operation) = (DeletionMode::Adopt, stamp.token.clone());
+        let mark = DeletionMark { mode, operation, revisions: false, mark: None };
+        // Nobody knows the heir of a node whose record can't be understood.
+        let deletion = match BaseNode::read(before.clone(), self.node, schema) {
+            Ok(base) => DeletionOf::by(mark, self.node, &base),
+            Err(_) => DeletionOf { mark, heir: None },
+        };
+        Tombstone { deletion, born, earlier, deleted: stamp.seconds }.write(&mut item, settings);
         Ok(vec![
             Action::Delete { key: schema.node_key(self.node), condition },
-            Action::Put { key, item, condition: Condition::Always },
+            Action::Put { key, item, condition: is_last },
         ])
     }
 

@@ -64,11 +64,13 @@ pub enum Drill {
     CountedThereAndBack,
     /// A node comes and goes, perhaps more than once.
     ComeAndGone,
+    /// Nodes that another client has put are deleted as ones without children, while the API puts some below them.
+    ChildlessOfOthers,
 }
 
 impl Drill {
     /// All sequences.
-    pub const ALL: [Self; 24] = [
+    pub const ALL: [Self; 25] = [
         Self::ThereAndBack,
         Self::Together,
         Self::Twice,
@@ -93,6 +95,7 @@ impl Drill {
         Self::CopyNamed,
         Self::CountedThereAndBack,
         Self::ComeAndGone,
+        Self::ChildlessOfOthers,
     ];
 }
 
@@ -123,6 +126,7 @@ pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
         Drill::CopyNamed => subtrees::same_names(rng),
         Drill::CountedThereAndBack => totals::there_and_back(rng),
         Drill::ComeAndGone => totals::come_and_gone(rng),
+        Drill::ChildlessOfOthers => childless_of_others(rng),
     };
     for position in (1..rest.len()).rev() {
         match rng.random_range(0..12) {
@@ -258,4 +262,53 @@ fn child_leaves(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
         _ => move_to("c", "q"),
     };
     (settled, vec![delete("n", any_mode(rng), false), leaves])
+}
+
+fn childless_of_others(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let put = |id: &str, parent: Option<&str>| BaseWrite::Put {
+        id: id.to_owned(),
+        parent: parent.map(text),
+        segment: None,
+        name: 0,
+    };
+    let gone = |id: &str| BaseWrite::Ask(Asked::Delete { id: id.to_owned(), mode: None, revisions: false });
+    let mut settled = vec![make("g", None)];
+    let rest = match rng.random_range(0..6) {
+        // Its id comes back, and goes again.
+        0 => vec![put("p", Some("g")), create("c", Some("p")), gone("p"), create("p", Some("g")), gone("p")],
+        // An operation deletes it.
+        1 => vec![put("p", Some("g")), create("c", Some("p")), delete("p", any_mode(rng), false)],
+        // It is the heir.
+        2 => vec![put("h", Some("g")), create("p", Some("h")), create("c", Some("p")), gone("p"), gone("h")],
+        // Its record can't be understood.
+        3 => {
+            settled.push(make("p", Some("g")));
+            vec![create("c", Some("p")), set("p", "segment", Some(AttributeValue::Bool(true))), gone("p")]
+        }
+        // The child was another client's, and deleted before.
+        4 => {
+            settled.extend([put("c", Some("g")), make("p", Some("g"))]);
+            vec![gone("c"), put("c", Some("g")), move_to("c", "p"), gone("p")]
+        }
+        // Lives of the API's, of every kind.
+        _ => {
+            settled.push(make("p", Some("g")));
+            let end = |rng: &mut SmallRng| {
+                if rng.random_bool(0.6) { gone("p") } else { delete("p", any_mode(rng), false) }
+            };
+            let first = end(rng);
+            let second = end(rng);
+            let third = end(rng);
+            vec![
+                create("c", Some("p")),
+                first,
+                create("p", Some("g")),
+                create("d", Some("p")),
+                second,
+                create("p", Some("g")),
+                third,
+            ]
+        }
+    };
+    (settled, rest)
 }

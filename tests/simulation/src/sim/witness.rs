@@ -294,6 +294,12 @@ impl Witness {
             }
             if actor == Actor::Client {
                 self.foreign.insert(pk.to_owned());
+            } else if actor == Actor::Api
+                && record.new.as_ref().is_some_and(|new| new.contains_key("_under"))
+                && record.new.as_ref().and_then(|new| new.get("_under"))
+                    != record.old.as_ref().and_then(|old| old.get("_under"))
+            {
+                self.foreign.remove(pk);
             }
             self.check(pk, &seen, actor)?;
             self.take(pk, &seen, actor);
@@ -630,6 +636,14 @@ impl Witness {
             let reasons: BTreeSet<Mark> = match self.nodes.get(parent) {
                 Some(parent) => parent.mark().into_iter().collect(),
                 None if node.stays => continue,
+                // The life had no name yet. Only the API's deletion of it, or of a later one, says what becomes of it.
+                None if node.says_under(parent) && node.born_of(parent).is_none() => {
+                    let lives = self.ended.iter().filter(|((id, _), _)| id == parent);
+                    let last = self.deleted.get(parent);
+                    let ended = lives.map(|(_, ended)| ended).chain(last);
+                    let marks = ended.filter_map(|ended| ended.mark.clone());
+                    marks.flat_map(|mark| [(mark.0.clone(), "adopt".to_owned(), mark.2), mark]).collect()
+                }
                 None => self.reasons_of_ended(parent, node.born_of(parent)),
             };
             if !reasons.is_subset(&node.reasons) {
@@ -714,7 +728,9 @@ impl Witness {
             let parent = node.parent().filter(|parent| !self.nodes.contains_key(*parent))?;
             let is_ours = |id: &str| !self.foreign.contains(id);
             let is_put_there = node.says_under(parent);
-            (is_put_there && is_ours(id) && is_ours(parent)).then(|| format!("{id} is an orphan of {parent}"))
+            let by_api = |id: &str| self.deleted.get(id).is_some_and(|ended| !ended.by_client);
+            (is_put_there && is_ours(id) && (is_ours(parent) || by_api(parent)))
+                .then(|| format!("{id} is an orphan of {parent}"))
         })
     }
 }

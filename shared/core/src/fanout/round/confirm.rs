@@ -112,10 +112,11 @@ impl Round<'_> {
         let rules = self.context.rules;
         let deletion = match now {
             Stored::Tombstone(tombstone) if self.context.counts(tombstone) => {
-                let under = base.born_of(&parent.node.id);
-                let is_any = !rules.keeps(Rule::TombstoneUnder) || under.is_some() && !rules.keeps(Rule::TombstoneLife);
+                let under = Under::read(&base.item).filter(|under| under.parent == parent.node.id);
+                let is_named = under.as_ref().is_some_and(|under| under.born.is_some());
+                let is_any = !rules.keeps(Rule::TombstoneUnder) || is_named && !rules.keeps(Rule::TombstoneLife);
                 let of_any = is_any.then(|| tombstone.deletion.clone());
-                of_any.or_else(|| tombstone.deletion_of_child(under.as_deref(), rules))
+                of_any.or_else(|| tombstone.deletion_of_late_child(under.as_ref()?, rules))
             }
             Stored::Tombstone(_) | Stored::Absent => None,
             Stored::Lineage(_) | Stored::Malformed | Stored::Newer(_) => return None,
@@ -170,7 +171,7 @@ impl Round<'_> {
             let under = Under::read(&base.item);
             let without = || self.context.deletion_without_children(of_parent, under.as_ref()?);
             let Some(deletion) = deletion.or_else(without) else { continue };
-            let has_ended = deleted.is_some_and(|item| life_of(item) == base.born());
+            let has_ended = base.born().is_some() && deleted.is_some_and(|item| life_of(item) == base.born());
             if still_gone(record).is_none() && rules.keeps(Rule::TombstoneGone) {
                 continue;
             }

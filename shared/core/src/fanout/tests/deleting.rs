@@ -143,7 +143,7 @@ fn a_child_is_deleted_as_well_or_moves_to_the_heir_or_becomes_a_root() {
     assert_eq!(of(DeletionMode::Delete, Some("p")), ChildAction::Delete(deleting(DeletionMode::Delete)));
     assert_eq!(
         of(DeletionMode::Adopt, Some("p")),
-        ChildAction::Reparent { parent: id("p"), born: Some("1".to_owned()) }
+        ChildAction::Reparent { parent: id("p"), born: Some("1".to_owned()), is_there: false }
     );
     assert_eq!(of(DeletionMode::Adopt, None), ChildAction::Detach);
     assert_eq!(of(DeletionMode::Detach, Some("p")), ChildAction::Detach);

@@ -6,7 +6,7 @@ use crate::model::{
     AttributeValue, COPYING, CopyMark, CopyOf, DeletionMode, ENDED, ETag, Item, LEFT_OUT, Latest, REVISION, UNDER,
     Under, number, text, with_key,
 };
-use crate::plan::Rules;
+use crate::plan::{Rule, Rules};
 use crate::write::operation::copy_item;
 use crate::write::{
     Appended, Begun, Children, Command, Content, Context, Idempotency, Incomplete, Limits, Outcome, Patch,
@@ -401,7 +401,7 @@ fn a_precondition_holds_at_the_moment_of_the_write() {
 }
 
 #[test]
-fn a_put_leaves_nothing_of_the_record_so_only_our_own_attributes_must_be_as_read() {
+fn a_put_of_a_record_with_more_attributes_than_a_condition_compares_goes_by_our_own() {
     let mut world = World::drawn("n");
     let mut wide = world.base("n", None);
     wide.extend((0..200).map(|number| (format!("a{number}"), text("x"))));
@@ -516,4 +516,35 @@ fn what_no_request_can_write_is_refused_before_anything_is_read() {
     let large = Content { attributes: large, ..Content::default() };
     let large = Command::Create { node: node("n"), is_made_id: true, content: large };
     assert!(steps(&mut World::drawn(""), &large, &request()).starts_with("refused: it has 410"));
+}
+
+/// The lives that the record of a deletion names, where another life of the node was deleted right before, after that
+/// record was read.
+fn lives_where_another_was_deleted(rules: Rules) -> Vec<String> {
+    let mut world = World::drawn("n");
+    let settings = world.settings.clone();
+    let context = Context { settings: &settings, limits: Limits { attempts_max: 5, ..Limits::default() }, rules };
+    let key = world.schema().deleted_key(&node("n"));
+    let (command, request) = (delete("n", Children::Restrict), request());
+    let mut is_first = true;
+    let answered = world.drive(&mut write_once(context, &command, &request, None), |world, task| {
+        if std::mem::take(&mut is_first) {
+            let mark =
+                DeletionMark { mode: DeletionMode::Adopt, operation: "t0".to_owned(), revisions: false, mark: None };
+            let (deletion, born) = (Deletion { mark, heir: None }, Some("0".to_owned()));
+            let mut item = with_key(&key, world.schema());
+            item.insert(WRITE.to_owned(), text("t0"));
+            Tombstone { deletion, born, earlier: Vec::new(), deleted: 1_000 }.write(&mut item, &settings);
+            world.put(item);
+        }
+        Some(world.carry_out(task))
+    });
+    assert_eq!(answered.map(|answered| answered.outcome), Ok(Outcome::Deleted));
+    Tombstone::read(&world.items[&key]).unwrap().earlier
+}
+
+#[test]
+fn a_deletion_names_the_life_that_ended_after_it_had_read_what_is_left_of_it() {
+    assert_eq!(lives_where_another_was_deleted(Rules::default()), ["0"]);
+    assert!(lives_where_another_was_deleted(Rules::without(Rule::DeletedAsRead)).is_empty(), "the rule isn't asked");
 }
