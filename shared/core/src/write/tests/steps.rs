@@ -3,8 +3,8 @@
 use crate::fanout::tests::world::{World, node, print_key};
 use crate::keys::{Id, Version};
 use crate::model::{
-    AttributeValue, COPYING, CopyMark, CopyOf, DeletionMode, ENDED, ETag, Item, LEFT_OUT, Latest, REVISION, UNDER,
-    Under, number, text, with_key,
+    AttributeValue, COPYING, CopyMark, CopyOf, Deletion, DeletionMark, DeletionMode, ENDED, ETag, Item, LEFT_OUT,
+    Latest, REVISION, Tombstone, UNDER, Under, WRITE, number, text, with_key,
 };
 use crate::plan::{Rule, Rules};
 use crate::write::operation::copy_item;
