@@ -52,6 +52,8 @@ struct Promised {
 #[derive(Clone, Debug, Default)]
 struct Model {
     nodes: BTreeMap<String, Promised>,
+    /// True once another client has deleted a node.
+    by_others: bool,
 }
 
 impl Model {
@@ -111,12 +113,14 @@ impl Model {
     }
 
     /// Takes a node that was deleted alone: by the API, before rows showed that it has children, or by another client.
-    /// Its children are orphans, unless a deletion was to take them along or to give them another parent.
-    fn delete(&mut self, id: &str) {
+    /// The API's are adopted by a node above, or become roots, unless the id comes back before they are placed. Another
+    /// client's are orphans, unless a deletion was to take them along or to give them another parent.
+    fn delete(&mut self, id: &str, by_api: bool) {
+        self.by_others |= !by_api;
         let Some(node) = self.nodes.remove(id) else { return };
         let was_deleting = node.deleting.is_some();
         for child in self.children(id) {
-            self.nodes.get_mut(&child).unwrap().any_parent |= was_deleting;
+            self.nodes.get_mut(&child).unwrap().any_parent |= was_deleting || by_api;
         }
         self.free_below(id);
     }
@@ -187,6 +191,12 @@ impl Model {
             match item {
                 Some(_) if node.doomed || node.deleting.is_some() => wrong.push(format!("{id} should be deleted")),
                 None if !node.doomed && node.deleting.is_none() => wrong.push(format!("{id} was deleted")),
+                Some(item)
+                    if !self.by_others
+                        && text(&item, "parent").is_some_and(|parent| base(table, &parent).is_none()) =>
+                {
+                    wrong.push(format!("{id} is in no list"));
+                }
                 Some(item) if !node.any_parent && text(&item, "parent") != node.parent => {
                     wrong.push(format!("{id} is under {:?}, not {:?}", text(&item, "parent"), node.parent));
                 }
@@ -293,7 +303,7 @@ impl World {
         self.trace = (self.trace ^ self.number).wrapping_mul(0x0000_0100_0000_01b3);
         match (&outcome, &command) {
             (Outcome::Node { node, item, .. }, _) => self.model.put(node.id.as_str(), item),
-            (Outcome::Deleted, Command::Delete { node, .. }) => self.model.delete(node.id.as_str()),
+            (Outcome::Deleted, Command::Delete { node, .. }) => self.model.delete(node.id.as_str(), true),
             (Outcome::Deleting { node, mode, .. }, _) => {
                 self.model.nodes.entry(node.as_str().to_owned()).or_default().deleting = Some(*mode);
                 if *mode == DeletionMode::Delete {
@@ -320,7 +330,7 @@ impl World {
         let id = *IDS.choose(&mut self.rng).unwrap();
         self.log.push(format!("another client deletes {id}"));
         self.table.0.lock().unwrap().write(&ItemKey::new(id, "NODE"), None);
-        self.model.delete(id);
+        self.model.delete(id, false);
     }
 
     /// Handles some records, in the order of the stream.

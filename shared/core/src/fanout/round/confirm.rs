@@ -171,7 +171,7 @@ impl Round<'_> {
             let under = Under::read(&base.item);
             let without = || self.context.deletion_without_children(of_parent, under.as_ref()?);
             let Some(deletion) = deletion.or_else(without) else { continue };
-            let has_ended = base.born().is_some() && deleted.is_some_and(|item| life_of(item) == base.born());
+            let has_ended = deleted.is_some_and(|item| life_of(item) == base.born());
             if still_gone(record).is_none() && rules.keeps(Rule::TombstoneGone) {
                 continue;
             }
