@@ -1,5 +1,5 @@
-//! Deletions of nodes that show no children, and a child that comes in before, at the same moment, or in the same batch.
-//! Both may be answered as done. Then the child is adopted, and never out of sight.
+//! Deletions of nodes that show no children, and a child that comes in before, at the same moment, or in the same
+//! batch. Both may be answered as done. Then the child is adopted, and never out of sight.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
