@@ -4,8 +4,8 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sapwood_core::fanout::StreamRecord;
-use sapwood_core::keys::ItemKey;
-use sapwood_core::model::{AttributeValue, Item, TOUCHED, text};
+use sapwood_core::keys::{Id, ItemKey};
+use sapwood_core::model::{AttributeValue, CopyOf, Item, TOUCHED, text};
 use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_table::{Condition, ErrorKind, Table, TableError, Write};
 use sapwood_tests::fixture::{Fixture, at_once};
@@ -192,4 +192,33 @@ fn a_node_that_lacks_a_row_puts_its_rows_again() {
     // The orphan row and the path row, and then all but the orphan row.
     assert_eq!(report.counts.tally.rows_put, 4, "{report:?}");
     assert_eq!(sort_keys(&fixture, "p"), ["LINEAGE", "NODE", "NODE#0001#c", "PATH#c"]);
+}
+
+/// A table that refuses to read this base record.
+struct Unread(ItemKey);
+
+impl Observer for Unread {
+    async fn before(&self, _: &Request<'_>) {}
+
+    fn refuses(&self, request: &Request<'_>) -> Option<TableError> {
+        let is_refused = matches!(request, Request::BatchGet(keys) if keys.contains(&self.0));
+        is_refused.then(|| TableError::new(ErrorKind::Refuse, "refused"))
+    }
+}
+
+#[test]
+fn a_copy_waits_for_a_read_that_says_where_its_parent_will_be() {
+    let of = CopyOf { operation: "o".to_owned(), node: Id::new("n").unwrap() };
+    for (attributes, is_placed) in [(vec![], true), (vec![("_copy_of", of.value())], false)] {
+        let mut fixture = Fixture::default();
+        for (id, parent) in [("c", Some("p")), ("p", Some("a")), ("a", None)] {
+            fixture.put_node(id, parent, &attributes);
+        }
+        let of_copy = &fixture.take_records()[..1];
+        let table = Intercept { table: fixture.table().clone(), observer: Unread(ItemKey::new("a", "NODE")) };
+        let report = at_once(Fanout::default().run(&table, &Patient, Run { name: "one", now: 0 }, of_copy));
+        assert_eq!(report.failed.is_empty(), is_placed, "{report:?}");
+        // An orphan is in no list of `a` until `p` is placed.
+        assert_eq!(fixture.get("c", "LINEAGE").is_some(), is_placed);
+    }
 }

@@ -27,7 +27,9 @@ enum Top {
     End,
     /// At a node that the round hasn't asked for.
     Unasked(NodeRef),
-    /// In a circle, or at something that can't be read or understood.
+    /// At a node whose read has failed, or whose lineage a newer handler has written.
+    Unread,
+    /// In a circle, or at something that can't be understood.
     Unknown,
 }
 
@@ -44,17 +46,18 @@ impl Climb {
             if !asked.contains(&lineage) {
                 break Top::Unasked(at);
             }
-            let Ok(lineage) = read.item(&lineage) else { break Top::Unknown };
+            let Ok(lineage) = read.item(&lineage) else { break Top::Unread };
             match Stored::read(lineage, schema) {
                 // A lineage is never climbed past. Its changes are handed down to those that were placed below it.
                 Stored::Lineage(lineage) => break Top::Placed(lineage.placement),
                 Stored::Absent | Stored::Tombstone(_) => {}
-                Stored::Malformed | Stored::Newer(_) => break Top::Unknown,
+                Stored::Malformed => break Top::Unknown,
+                Stored::Newer(_) => break Top::Unread,
             }
             if !asked.contains(&base) {
                 break Top::Unasked(at);
             }
-            let Ok(base) = read.shared(&base) else { break Top::Unknown };
+            let Ok(base) = read.shared(&base) else { break Top::Unread };
             let Some(base) = base.and_then(|item| BaseNode::read(Arc::clone(item), &at, schema).ok()) else {
                 break Top::End;
             };
@@ -73,6 +76,11 @@ impl Climb {
         !self.path.is_empty()
     }
 
+    /// True if where the first node will be placed can be told once more can be read.
+    pub(super) fn is_unread(&self) -> bool {
+        matches!(self.top, Top::Unread)
+    }
+
     /// The node to ask for, to climb on.
     pub(super) fn unasked(self) -> Option<NodeRef> {
         if let Top::Unasked(node) = self.top { Some(node) } else { None }
@@ -83,7 +91,7 @@ impl Climb {
         let mut above = match &self.top {
             Top::Placed(placement) => Some(placement.clone()),
             Top::End => None,
-            Top::Unasked(_) | Top::Unknown => return None,
+            Top::Unasked(_) | Top::Unread | Top::Unknown => return None,
         };
         for (node, base) in self.path.iter().rev() {
             above = Some(placement(&context.wanted(node, base, above.as_ref())));

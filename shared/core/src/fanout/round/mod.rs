@@ -268,9 +268,8 @@ impl<'r> Round<'r> {
         let mut placing = self.placings.get(node).cloned().unwrap_or_default();
         let base = self.bases.get(node).cloned().flatten();
         let stored = self.stored(node)?;
-        let is_done = |lineage: &Lineage| lineage.is_settled() && !lineage.placement.orphan;
-        if placing.copy_of.is_none() && !stored.lineage().is_some_and(is_done) {
-            // Its creation may have been lost, or it was placed before anybody knew where its parent is.
+        if placing.copy_of.is_none() && !stored.lineage().is_some_and(Lineage::is_settled) {
+            // Its creation may have been lost.
             placing.copy_of = base.as_ref().and_then(|base| CopyOf::read(&base.item));
         }
         // A touch takes no node away. If it counted, a node that can't be understood and waits for itself would touch
@@ -287,6 +286,11 @@ impl<'r> Round<'r> {
                 // A parent that has a lineage needs no prediction.
                 let is_unknown = read.is_none() && !placed.contains_key(parent);
                 let climb = is_unknown.then(|| Climb::from(parent, &self.read, &self.asked, &self.context));
+                // As an orphan it would be off its operation before it is in the lists of its top, and so would be what
+                // is placed below it meanwhile, which doesn't see that it is one.
+                if placing.copy_of.is_some() && climb.as_ref().is_some_and(Climb::is_unread) {
+                    return Err(Failure::Again);
+                }
                 let predicted = climb.and_then(|climb| climb.prediction(&self.context));
                 Some(Parent { node: parent.clone(), used, read, predicted })
             }
@@ -316,18 +320,6 @@ impl<'r> Round<'r> {
         let plan = place(&input, self.context.settings, self.context.rules);
         if let (Some(base), Some(placement)) = (&base, &plan.placed) {
             self.note_shortfalls(node, base, placement, parent.as_ref().and_then(Parent::placement));
-        }
-        // Such an orphan is touched once its parent is placed, or is found never to be.
-        let is_gone = |parent: &Parent| {
-            let key = self.context.schema().node_key(&parent.node);
-            self.asked.contains(&key) && matches!(self.read.item(&key), Ok(None))
-        };
-        let is_lost = |parent: &Parent| parent.predicted.is_none() && !is_gone(parent);
-        // Its record still says then what it is a copy of, unless another client has put another in its place.
-        let is_copy = base.as_ref().is_some_and(|base| CopyOf::read(&base.item).is_some());
-        let is_orphan = plan.placed.as_ref().is_some_and(|placed| placed.orphan);
-        if is_copy && is_orphan && parent.as_ref().is_some_and(is_lost) {
-            placing.copy_of = None;
         }
         let to_count = self.to_count(node, base.as_ref(), &plan)?;
         let to_count = to_count.map(|one| one.with_records(placing.position, placing.only_touched));

@@ -208,7 +208,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         requests: BTreeMap::new(),
         asked: BTreeMap::new(),
         witness: profile.writers.delete_nodes().then(|| Witness::new(profile.writers.are_the_api())),
-        judge: Judge::default(),
+        judge: Judge::new(profile.torn),
         ended_wrong: None,
         marked: BTreeMap::new(),
         copies: Copies::default(),
