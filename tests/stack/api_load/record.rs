@@ -60,7 +60,10 @@ impl Record {
         let mut wrong: Vec<String> = Vec::new();
         for (id, (manner, all)) in &self.nodes {
             match forest.0.get(id) {
-                Some(item) => wrong.extend(wrong_node(id, *manner, all, item, forest.parent(id))),
+                Some(item) => {
+                    let was_deleted = |parent: &str| self.was_deleted(parent);
+                    wrong.extend(wrong_node(id, *manner, all, item, forest.parent(id), was_deleted));
+                }
                 None => wrong.extend(self.wrongly_gone(id, *manner, all)),
             }
         }
@@ -68,13 +71,7 @@ impl Record {
         wrong.extend(unknown.map(|id| format!("{id} is there, and nobody was told")));
         wrong.extend(forest.in_cycles().iter().map(|id| format!("{id} is in a cycle")));
         wrong.extend(forest.marked().iter().map(|id| format!("{id} is still being deleted")));
-        for id in forest.orphans() {
-            let parent = forest.parent(id).unwrap_or_default();
-            let was_deleted = |done: &Done| done.what == What::Deleted;
-            if !self.nodes.get(parent).is_some_and(|(_, all)| all.iter().any(was_deleted)) {
-                wrong.push(format!("{id} is an orphan of {parent}, which wasn't deleted on its own"));
-            }
-        }
+        wrong.extend(forest.orphans().iter().map(|id| format!("{id} is an orphan of {:?}", forest.parent(id))));
         wrong.extend(self.wrong_revisions(contents));
         wrong
     }
@@ -86,6 +83,11 @@ impl Record {
         let was_written = all.iter().any(is_write);
         let is_lost = was_written && !is_deleted && !(manner == Some(Manner::Cutting) && self.may_be_cut(id));
         is_lost.then(|| format!("{id} is lost: {all:?}"))
+    }
+
+    /// Whether it was ever deleted as a node without children. What came in meanwhile is adopted.
+    fn was_deleted(&self, id: &str) -> bool {
+        self.nodes.get(id).is_some_and(|(_, all)| all.iter().any(|done| done.what == What::Deleted))
     }
 
     /// Whether it was ever put below a node whose subtree was removed.
@@ -145,7 +147,14 @@ fn mark(item: &Item) -> u64 {
 }
 
 /// A node is as a write left it that was acknowledged and that no other one overwrote which began after it had ended.
-fn wrong_node(id: &str, manner: Option<Manner>, all: &[Done], item: &Item, parent: Option<&str>) -> Option<String> {
+fn wrong_node(
+    id: &str,
+    manner: Option<Manner>,
+    all: &[Done],
+    item: &Item,
+    parent: Option<&str>,
+    was_deleted: impl Fn(&str) -> bool,
+) -> Option<String> {
     let mark = mark(item);
     let is_its = |done: &&Done| matches!(done.what, What::Wrote { mark: of, .. } if of == mark);
     let Some(write) = all.iter().find(is_its) else {
@@ -157,7 +166,8 @@ fn wrong_node(id: &str, manner: Option<Manner>, all: &[Done], item: &Item, paren
     let says_parent: Vec<&Done> = all.iter().filter(|done| said_parent(done).is_some()).collect();
     let is_last = |done: &&&Done| !says_parent.iter().any(|other| other.began > done.ended);
     let mut last = says_parent.iter().filter(is_last).filter_map(|done| said_parent(done));
-    let is_wanted = manner == Some(Manner::Releasing) || last.any(|wanted| wanted.as_deref() == parent);
+    let is_its = |wanted: &Option<String>| wanted.as_deref() == parent || wanted.as_deref().is_some_and(&was_deleted);
+    let is_wanted = manner == Some(Manner::Releasing) || last.any(is_its);
     (!is_wanted).then(|| format!("{id} is under {parent:?}: {all:?}"))
 }
 
