@@ -143,14 +143,14 @@ impl<'a, T: Table> At<'a, T> {
         true
     }
 
-    /// How the copy that this outcome has begun has ended; `None` if it began none, or if that is forgotten.
-    async fn copied(&self, outcome: &Outcome) -> Result<Option<Operation>, Problem> {
+    /// How the copy that this outcome has begun has ended; `None` if it began none, or if that is forgotten. Where that
+    /// can't be read, the copy has begun all the same.
+    async fn copied(&self, outcome: &Outcome) -> Result<Option<Operation>, ReadError> {
         let Outcome::Copying { operation, .. } = outcome else { return Ok(None) };
         let reader = Reader::new(self.client, &self.shared.settings);
         match reader.operation(self.caller.tenant.as_ref(), operation).await {
-            Ok(operation) => Ok(Some(operation)),
             Err(ReadError::Absent { .. }) => Ok(None),
-            Err(_) => Err(Problem::internal()),
+            operation => operation.map(Some),
         }
     }
 
@@ -236,10 +236,11 @@ impl<W: Write> Call for One<W> {
             Some(derived) => {
                 let all: Vec<Derived> = std::iter::once(derived).chain(Derived::of_revision(&outcome)).collect();
                 let is_derived = at.wait(&all).await;
-                let answer = match (is_derived, at.waits()) {
-                    (true, true) => answer.carried_out(at.copied(&outcome).await?),
-                    (true, false) => answer,
-                    (false, _) => answer.accepted(),
+                let copied = if is_derived && at.waits() { at.copied(&outcome).await } else { Ok(None) };
+                let answer = match (is_derived, at.waits(), copied) {
+                    (true, true, Ok(copied)) => answer.carried_out(copied),
+                    (true, false, _) => answer,
+                    _ => answer.accepted(),
                 };
                 let minimal = at.leaves_out(is_derived);
                 let answer = match minimal {
