@@ -710,7 +710,7 @@ async fn every_list_of_nodes_shows_their_segments_whatever_fields_it_shows() {
     ] {
         for fields in ["", "fields=name"] {
             let joint = if list.contains('?') { '&' } else { '?' };
-            let answer = body(&fixture, &format!("{list}{joint}{fields}").trim_end_matches(['?', '&'])).await;
+            let answer = body(&fixture, format!("{list}{joint}{fields}").trim_end_matches(['?', '&'])).await;
             let found = answer["items"].as_array().unwrap().iter();
             let found: serde_json::Map<String, Value> =
                 found.map(|item| (item["id"].as_str().unwrap().to_owned(), item["segment"].clone())).collect();
