@@ -140,22 +140,8 @@ impl Parameters {
 
 /// The known name that is written most like another, if at most a third of its letters differ.
 fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
-    let near = known.iter().map(|known| (distance(name, known), *known));
+    let near = known.iter().map(|known| (strsim::levenshtein(name, known), *known));
     near.filter(|(distance, known)| 3 * distance <= known.len().max(3)).min().map(|(_, known)| known)
-}
-
-/// How many letters must be added, removed or changed to make one word of another.
-fn distance(one: &str, other: &str) -> usize {
-    let mut row: Vec<usize> = (0..=other.chars().count()).collect();
-    for (line, own) in one.chars().enumerate() {
-        let mut diagonal = std::mem::replace(&mut row[0], line + 1);
-        for (column, letter) in other.chars().enumerate() {
-            let changed = diagonal + usize::from(own != letter);
-            diagonal = row[column + 1];
-            row[column + 1] = changed.min(row[column] + 1).min(diagonal + 1);
-        }
-    }
-    row[other.chars().count()]
 }
 
 /// The parameter that continues a list.
