@@ -9,7 +9,7 @@ use sapwood_core::write::{Appended, Command, Operation, Outcome};
 use sapwood_engine::query::Derived;
 use sapwood_http::call::json_response;
 use sapwood_http::contract::{
-    AppendedBody, BatchBody, BatchResult, NodeBody, OperationBody, OperationMode, OperationStatus, RevisionBody,
+    AppendedBody, BatchBody, BatchResult, NodeBody, OperationBody, OperationMode, RevisionBody,
 };
 use sapwood_http::headers::{WRITTEN, etag_header, etag_text};
 use sapwood_http::path::encode_segment;
@@ -63,7 +63,10 @@ impl Answer {
             Some(BatchBody::Operation(operation)) if operation.mode == OperationMode::Copy => {
                 let location = Some(url_of_id(&operation.node));
                 // A week later nobody knows how it has ended.
-                let body = copy.map_or(operation.clone(), |copy| OperationBody::of(operation.id, copy));
+                let body = match copy {
+                    Some(copy) => OperationBody::of(operation.id, copy),
+                    None => operation,
+                };
                 Self { status: StatusCode::CREATED, location, body: Some(BatchBody::Operation(body)), ..self }
             }
             Some(BatchBody::Operation(_)) => {
@@ -121,30 +124,13 @@ impl Answer {
 pub fn body(outcome: &Outcome, settings: &Settings) -> Option<BatchBody> {
     match outcome {
         Outcome::Deleted => None,
-        Outcome::Deleting { operation, node, mode, created_at } => Some(BatchBody::Operation(OperationBody {
-            id: operation.clone(),
-            status: OperationStatus::Running,
-            mode: (*mode).into(),
-            node: node.as_str().to_owned(),
-            source: None,
-            copied: None,
-            renamed: None,
-            reason: None,
-            left_out: None,
-            created_at: created_at.clone(),
-        })),
-        Outcome::Copying { operation, node, source, created_at } => Some(BatchBody::Operation(OperationBody {
-            id: operation.clone(),
-            status: OperationStatus::Running,
-            mode: OperationMode::Copy,
-            node: node.as_str().to_owned(),
-            source: Some(source.as_str().to_owned()),
-            copied: Some(1),
-            renamed: None,
-            reason: None,
-            left_out: None,
-            created_at: created_at.clone(),
-        })),
+        Outcome::Deleting { operation, node, mode, created_at } => {
+            Some(BatchBody::Operation(OperationBody::begun(operation, (*mode).into(), node, None, created_at)))
+        }
+        Outcome::Copying { operation, node, source, created_at } => {
+            let body = OperationBody::begun(operation, OperationMode::Copy, node, Some(source), created_at);
+            Some(BatchBody::Operation(body))
+        }
         Outcome::Node { node, item, revision, .. } => {
             let written = Derived::of_revision(outcome).map(|derived| derived.token());
             let appended = revision.as_ref().zip(written).map(|(Appended { topic, version, etag }, written)| {

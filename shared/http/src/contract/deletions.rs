@@ -1,5 +1,6 @@
 //! What happens to children and revisions of a node that is deleted, and the operations that the stream carries out.
 
+use sapwood_core::keys::Id;
 use sapwood_core::model::DeletionMode;
 use sapwood_core::write::{Incomplete, Operation, Progress, Work};
 use sapwood_json::{self as json, FromJson, JsonError, Place};
@@ -196,6 +197,23 @@ impl From<Progress> for OperationStatus {
 }
 
 impl OperationBody {
+    /// The body of an operation that has just begun. A copy, which has a source, has its top already.
+    #[must_use]
+    pub fn begun(id: &str, mode: OperationMode, node: &Id, source: Option<&Id>, created_at: &str) -> Self {
+        Self {
+            id: id.to_owned(),
+            status: OperationStatus::Running,
+            mode,
+            node: node.as_str().to_owned(),
+            source: source.map(|source| source.as_str().to_owned()),
+            copied: source.map(|_| 1),
+            renamed: None,
+            reason: None,
+            left_out: None,
+            created_at: created_at.to_owned(),
+        }
+    }
+
     /// The body of an operation.
     #[must_use]
     pub fn of(id: String, operation: Operation) -> Self {
