@@ -248,7 +248,8 @@ pub(crate) fn record_body(record: Record) -> RecordBody {
 #[must_use]
 pub fn totals_body(found: Totals) -> TotalsBody {
     let sums = found.sums.into_iter().map(|(name, sum)| (name, AttributeValue::N(sum.to_string())));
-    TotalsBody { count: found.count, children: found.children, sums: Attributes(sums.collect()) }
+    let Totals { count, children, left_out, .. } = found;
+    TotalsBody { count, children, sums: Attributes(sums.collect()), left_out }
 }
 
 /// Reads `expand=record`.

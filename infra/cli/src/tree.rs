@@ -227,6 +227,7 @@ mod tests {
             count,
             children: count.min(1),
             sums: [("size".to_owned(), Decimal::value("2.5").unwrap())].into(),
+            left_out: 0,
         };
         let (one, none) = (totals(1), totals(0));
         let lines = drawn(&tree, &[], |id| Some(if id.as_str() == "V" { &one } else { &none }));

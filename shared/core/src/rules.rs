@@ -247,6 +247,14 @@ pub enum Rule {
     EmptyAsRead,
     /// A node isn't counted in an earlier epoch than before.
     EpochOnwards,
+    /// Whoever writes the epoch does so only while it is as it was read.
+    EpochAsRead,
+    /// Who begins an epoch knows it again by its name, after a lost answer, and ends no other.
+    EpochByName,
+    /// What is counted ahead of the present epoch is deleted only while that is the present one.
+    AheadAsRead,
+    /// The auditor has a node counted only if the totals of its ancestors hold what it was counted as.
+    CountHolds,
     /// A node that can't be counted now is touched, and its record doesn't fail.
     CountLater,
     /// What is placed next to a sibling checks that it is where it was.

@@ -9,12 +9,12 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
 
 use sapwood_core::audit::{
-    Class, Difference, Mended, Position, Recount, Redriven, Subject, look, look_at_history, look_at_totals, mend,
-    redrive,
+    Class, Difference, Mended, NotBegun, Position, Recount, Redriven, Subject, begin_epoch, count_holds, end_epoch,
+    look, look_at_history, look_at_totals, mend, redrive, start_anew,
 };
 use sapwood_core::fanout::{Context, Limits, Run};
 use sapwood_core::keys::{ItemKey, NodeRef};
-use sapwood_core::model::{Item, Settings, key_of};
+use sapwood_core::model::{Epoch, Item, Settings, key_of};
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Scan, Scannable, Table, TableError};
 
@@ -214,6 +214,47 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     /// [`TableError`] if something can't be read or written. The repair can be tried again.
     pub async fn mend(&self, difference: Difference, name: String, rules: Rules) -> Result<Mended, TableError> {
         run_settled(self.client, || mend(self.context(rules), difference.clone(), name.clone())).await
+    }
+
+    /// Says whether the totals of the nodes above a node hold what it was counted as, so that they are right once it was
+    /// counted anew.
+    ///
+    /// # Errors
+    /// [`TableError`] if something can't be read.
+    pub async fn count_holds(&self, node: &NodeRef) -> Result<bool, TableError> {
+        let children_max = self.totals_children_max;
+        run(self.client, count_holds(self.settings, node.clone(), TOTALS_PAGE_ITEMS_MAX, children_max)).await
+    }
+
+    /// Begins all totals anew, in an epoch later than these: handlers count in it from their next batch on. `name` is
+    /// one that nobody else has. Who begins it again by that name is told of the epoch that was begun.
+    ///
+    /// # Errors
+    /// [`TableError`] if something can't be read or written.
+    pub async fn begin_epoch(
+        &self,
+        used: &[Epoch],
+        name: &str,
+        rules: Rules,
+    ) -> Result<Result<Epoch, NotBegun>, TableError> {
+        run(self.client, begin_epoch(self.context(rules), used, name.to_owned())).await
+    }
+
+    /// Notes that every node was written since the epoch of this name began. Returns false if another one has begun.
+    ///
+    /// # Errors
+    /// [`TableError`] if something can't be read or written.
+    pub async fn end_epoch(&self, epoch: Epoch, name: &str, rules: Rules) -> Result<bool, TableError> {
+        run(self.client, end_epoch(self.context(rules), epoch, name.to_owned())).await
+    }
+
+    /// Puts a cursor without a position in the place of one that comes from another stream. `name` as for
+    /// [`Audit::mend`].
+    ///
+    /// # Errors
+    /// [`TableError`] if something can't be read or written.
+    pub async fn start_anew(&self, node: NodeRef, name: String) -> Result<Mended, TableError> {
+        run(self.client, start_anew(self.context(Rules::default()), node, name)).await
     }
 
     /// Counts the totals of these nodes and of those above them anew, from all that the table's nodes are counted as,

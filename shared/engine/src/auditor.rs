@@ -10,7 +10,7 @@ use std::time::Duration;
 use sapwood_core::audit::{Difference, Kept, Kind, Stage, State, Subject, Suspect, TRAILS, due, one_a_node};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{FORMAT, NewerFormat, Settings, Stored};
-use sapwood_core::plan::{Rules, Task, TaskOutcome};
+use sapwood_core::plan::{Rule, Rules, Task, TaskOutcome};
 use sapwood_core::request::Action;
 use sapwood_table::{Client, Condition, ErrorKind, Query, ReadOptions, RetryPolicy, Scannable, TableError, Usage};
 
@@ -345,6 +345,18 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
                 self.state.suspects.put_back(suspect);
                 continue;
             }
+            match self.may_mend(&suspect.difference).await {
+                Ok(true) => {}
+                Ok(false) => {
+                    self.leave(vec![suspect]);
+                    continue;
+                }
+                Err(error) => {
+                    self.state.suspects.put_back(suspect);
+                    ended_by = Some(error);
+                    continue;
+                }
+            }
             self.name += 1;
             let audit = self.auditor.audit();
             match audit.mend(suspect.difference.clone(), self.name.to_string(), self.auditor.rules).await {
@@ -357,6 +369,26 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
             }
         }
         ended_by.map_or(Ok(()), Err)
+    }
+
+    /// True if a mend makes nothing worse. The handler adds to totals the difference from what a node was counted as. If
+    /// that was altered, right totals are wrong afterwards: only `sapwood repair`, which counts totals anew, may mend
+    /// it.
+    async fn may_mend(&self, difference: &Difference) -> Result<bool, TableError> {
+        if difference.kind.is_left_to_repair() {
+            return Ok(false);
+        }
+        let is_counted = self.auditor.settings.totals.is_some() && difference.kind.is_of_node();
+        if !is_counted || !self.auditor.rules.keeps(Rule::CountHolds) {
+            return Ok(true);
+        }
+        let audit = self.auditor.audit();
+        let found = audit.look([Subject::Node(difference.node.clone())].into()).await?;
+        if found.iter().any(|one| matches!(one.kind, Kind::CountAhead | Kind::EpochWrong)) {
+            return Ok(false);
+        }
+        let is_counted_otherwise = |one: &Difference| matches!(one.kind, Kind::CountWrong | Kind::CountSurplus);
+        Ok(!found.iter().any(is_counted_otherwise) || audit.count_holds(&difference.node).await?)
     }
 
     /// True if what counts is to be mended, by settings that are the handler's.
@@ -433,9 +465,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         let limits = self.auditor.limits;
         let audit = self.auditor.audit();
         let page = audit.page(0, 1, self.state.position.as_ref(), limits.page_items_max).await?;
-        // What takes a look at the whole table is left to `sapwood repair`.
-        let is_only_told = |kind: &Kind| kind.is_finding() || kind.is_recounted();
-        let findings: Vec<Kind> = page.suspects.iter().map(|one| one.kind).filter(is_only_told).collect();
+        let findings: Vec<Kind> = page.suspects.iter().map(|one| one.kind).filter(|kind| kind.is_finding()).collect();
         let tidied: Vec<Difference> = page.suspects.iter().filter(|one| one.kind.is_tidied()).cloned().collect();
         let mut suspects = self.minded(page.suspects);
         let fitting = self.fitting(&suspects);
@@ -476,7 +506,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
 
     /// What a run minds of what was found: one difference for each write that mends, but what this pass has left.
     fn minded(&self, mut found: Vec<Difference>) -> Vec<Difference> {
-        found.retain(|one| !one.kind.is_finding() && !one.kind.is_recounted() && !self.state.is_left(one));
+        found.retain(|one| !one.kind.is_finding() && !self.state.is_left(one));
         one_a_node(found)
     }
 

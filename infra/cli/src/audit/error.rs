@@ -81,7 +81,8 @@ pub(crate) enum AuditError {
     },
     /// There is more to mend than any accident makes.
     #[error(
-        "{found} differences are more than --max-differences {limit}: with wrong settings everything looks wrong. Compare --parameter with those of the stack; give a higher limit if they are right"
+        "{found} differences are more than --max-differences {limit}: with wrong settings everything looks wrong. Compare --parameter with those of the stack; give a higher limit if they are right. Where most are counts or totals, begin all totals anew instead: \
+         sapwood backfill --totals"
     )]
     TooMany {
         /// What was found.

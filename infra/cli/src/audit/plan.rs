@@ -64,6 +64,7 @@ impl Plan {
                     | Kind::LineageSurplus
                     | Kind::CopySurplus
                     | Kind::TotalsLeft
+                    | Kind::TotalsAhead
                     | Kind::CursorUnreadable
                     | Kind::RecordPutBack
             ) {
@@ -143,7 +144,9 @@ impl Plan {
                     ("lineage without a record, with its rows", "lineages without records, with their rows")
                 }
                 Kind::CopySurplus => ("copy without a revision", "copies without revisions"),
-                Kind::TotalsLeft => ("part of a total of an earlier epoch", "parts of totals of earlier epochs"),
+                Kind::TotalsLeft | Kind::TotalsAhead => {
+                    ("part of a total of another epoch", "parts of totals of other epochs")
+                }
                 Kind::CursorUnreadable => ("cursor that no handler has written", "cursors that no handler has written"),
                 _ => ("record that a repair has put back", "records that repairs have put back"),
             };
@@ -248,7 +251,7 @@ fn units_min(difference: &Difference, items: &BTreeMap<ItemKey, Item>, settings:
     match difference.kind {
         kind if kind.is_redriven() => record + rows * row + u64::from(kind.names_rows()),
         // A transaction of five actions takes two units for each.
-        Kind::TotalWrong => 10,
+        kind if kind.is_recounted() => 10,
         // The record is put and deleted; the handler deletes the rows and the lineage.
         Kind::LineageSurplus => 2 + rows + 1,
         // A transaction of a check and a write takes two units for each.

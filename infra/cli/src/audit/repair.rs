@@ -87,24 +87,42 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
         return Ok(Exit::Wrong);
     }
     let mut touched = Touched::default();
-    // What couldn't be compared at first isn't forgotten because something else was mended.
-    touched.subjects.extend(
-        found.settled.iter().chain(&found.moving).filter(|one| one.kind.is_unjudged()).map(Difference::subject),
-    );
+    // What couldn't be compared at first, or still changed, isn't forgotten because something else was mended.
+    let open = found.settled.iter().filter(|one| one.kind.is_unjudged()).chain(&found.moving);
+    touched.subjects.extend(open.map(Difference::subject));
+    let (mut in_vain, mut busy) = (BTreeSet::new(), BTreeSet::new());
     for _ in 0..ROUNDS_MAX {
         let (looked_at, before) = (subjects(&found.settled), names(&found.settled));
-        let due = plan.told(&client, &settings, due(found.settled.clone())).await?;
+        let in_vain_before = in_vain.len();
+        let mut due = plan.told(&client, &settings, due(found.settled.clone())).await?;
+        // What nothing has come of keeps nothing else from being mended.
+        due.retain(|one| !in_vain.contains(&(one.key.clone(), one.kind, one.evidence)));
         if due.is_empty() {
             break;
         }
         touched.add(&client, &settings, &due).await?;
         let (totals, others): (Vec<_>, Vec<_>) = due.into_iter().partition(|one| one.kind.is_recounted());
+        let is_epoch_mended = others.iter().any(|one| one.kind == Kind::EpochWrong);
         // What is counted wrong makes totals seem wrong, and counting it writes them.
         if others.is_empty() {
             let mended = compared.recount(totals.iter().map(|one| one.node.clone()).collect()).await?;
-            totals.iter().for_each(|one| tell(one, mended.get(&one.node).copied().unwrap_or(Mended::Left), json));
+            busy.clear();
+            for one in &totals {
+                let mended = mended.get(&one.node).copied().unwrap_or(Mended::Left);
+                tell(one, mended, json);
+                busy.extend((mended == Mended::Busy).then(|| (one.key.clone(), one.kind)));
+            }
         } else {
-            mend(&client, &settings, others, json).await?;
+            in_vain.extend(mend(&client, &settings, others, json).await?);
+        }
+        if is_epoch_mended && reported.is_none() {
+            // Only now can be told what is counted wrong.
+            found = compared.all(whose).await?;
+            let wrong = report::faults(&found.settled).len();
+            if wrong > arguments.max_differences {
+                return Err(AuditError::TooMany { found: wrong, limit: arguments.max_differences });
+            }
+            continue;
         }
         // What was counted anew was added to the totals of all its ancestors, whatever these were before.
         let totals = touched.subjects.iter().filter(|subject| matches!(subject, Subject::Totals(_))).cloned();
@@ -113,13 +131,24 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
             found = compared.again(&touched).await?;
         }
         // If nothing has come of it, another round would only write the same once more: no handler takes the records.
-        if report::faults(&found.settled).is_empty() || names(&found.settled) == before {
+        let is_vain = names(&found.settled) == before && in_vain.len() == in_vain_before;
+        if report::faults(&found.settled).is_empty() || is_vain {
             break;
         }
     }
     report::print(&found, whose, json);
-    Ok(exit(&found))
+    let is_written = found.moving.iter().any(|one| one.kind.is_recounted());
+    if is_written {
+        eprintln!("totals that are written all the time can't be counted anew in place. Begin all anew: {BEGIN_ANEW}");
+    }
+    // What was written while it was counted is neither mended nor refused.
+    let is_busy = |one: &&Difference| busy.contains(&(one.key.clone(), one.kind));
+    let faults = report::faults(&found.settled);
+    Ok(if !faults.is_empty() && faults.iter().all(is_busy) { Exit::Unfinished } else { exit(&found) })
 }
+
+/// What mends totals that are never at rest.
+const BEGIN_ANEW: &str = "sapwood backfill --totals";
 
 /// A repair with other settings than the handler's would have it write everything anew, for ever.
 async fn check_settings(table: &DynamoTable, settings: &Settings) -> Result<(), AuditError> {
@@ -136,34 +165,43 @@ fn subjects(differences: &[Difference]) -> BTreeSet<Subject> {
     differences.iter().map(Difference::subject).collect()
 }
 
+/// A difference that nothing has come of, as it was found.
+type InVain = (ItemKey, Kind, u64);
+
+/// Mends these differences, and returns those that nothing has come of.
 async fn mend(
     client: &Client<'_, DynamoTable, Patient>,
     settings: &Settings,
     due: Vec<Difference>,
     json: bool,
-) -> Result<(), AuditError> {
+) -> Result<Vec<InVain>, AuditError> {
     let audit = Audit::new(client, settings);
-    let mut name = nanoseconds();
+    let (mut name, mut in_vain) = (nanoseconds(), Vec::new());
     for difference in due {
         name += 1;
+        let as_found = (difference.key.clone(), difference.kind, difference.evidence);
         match audit.mend(difference.clone(), name.to_string(), Rules::default()).await {
-            Ok(mended) => tell(&difference, mended, json),
+            Ok(mended) => {
+                in_vain.extend(matches!(mended, Mended::Gone | Mended::Left).then_some(as_found));
+                tell(&difference, mended, json);
+            }
             // A record of 400 KB has no room for the attribute. The others are mended.
             Err(error) if error.kind == ErrorKind::Refuse => {
                 eprintln!("{} can't be mended: {error}", words(&difference));
                 told(&difference, "refused", json);
+                in_vain.push(as_found);
             }
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(())
+    Ok(in_vain)
 }
 
 fn tell(difference: &Difference, mended: Mended, json: bool) {
     if mended == Mended::Busy {
         let words = words(difference);
         eprintln!(
-            "{words} was written while it was counted. Try again when less is written, or begin all totals anew: sapwood backfill --totals"
+            "{words} was written while it was counted. Try again when less is written, or begin all totals anew: {BEGIN_ANEW}"
         );
     }
     told(difference, &format!("{mended:?}").to_lowercase(), json);

@@ -29,7 +29,8 @@ impl Touched {
     ) -> Result<(), TableError> {
         let schema = &settings.schema;
         let keys: Vec<ItemKey> = due.iter().map(|one| schema.lineage_key(&one.node)).collect();
-        let is_counted = |one: &Difference| matches!(one.kind, Kind::CountWrong | Kind::CountSurplus);
+        let is_counted =
+            |one: &Difference| matches!(one.kind, Kind::CountWrong | Kind::CountSurplus | Kind::CountAhead);
         let counted = due.iter().filter(|one| is_counted(one)).map(|one| schema.counted_key(&one.node));
         let all: Vec<ItemKey> = keys.iter().cloned().chain(counted).collect();
         let lineages = client.get_all(&all, &ReadOptions { strong: true, attributes: None }).await?;

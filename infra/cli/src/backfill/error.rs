@@ -1,5 +1,6 @@
 //! Errors of `sapwood backfill`.
 
+use sapwood_core::audit::NotBegun;
 use sapwood_import::work::WorkError;
 use sapwood_table::TableError;
 
@@ -36,12 +37,24 @@ pub(crate) enum BackfillError {
         "Totals is empty here (TOTALS), so there is nothing to count: deploy the parameter first, or name it with --parameter"
     )]
     NoTotals,
-    /// The epoch of totals can't be begun.
-    #[error("the totals can't be begun anew: {0}. The same command tries again")]
-    Epoch(String),
+    /// The totals can't be begun anew.
+    #[error("{}", not_begun(.0))]
+    Epoch(NotBegun),
     /// There is no terminal to ask on.
     #[error("there is no terminal to ask on: give --yes to write without asking, or --dry-run")]
     NobodyToAsk,
+}
+
+fn not_begun(reason: &NotBegun) -> String {
+    match reason {
+        NotBegun::Taken => "somebody else has begun all totals anew meanwhile. Let that end; the same command begins them once more".to_owned(),
+        NotBegun::Newer(newer) => format!("the totals can't be begun anew: {newer}. Use the version of sapwood that has written it"),
+        NotBegun::AllAround => {
+            "the totals can't be begun anew: somebody has written epochs that lie all around the circle of their numbers. `sapwood repair` brings them \
+             together first"
+                .to_owned()
+        }
+    }
 }
 
 impl Failure for BackfillError {}

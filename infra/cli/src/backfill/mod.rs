@@ -11,18 +11,19 @@ use std::time::Duration;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
-use sapwood_core::keys::EPOCH_MAX;
-use sapwood_core::model::{Announcement, AttributeValue, Epoch, Settings};
-use sapwood_core::plan::{Task, TaskOutcome};
-use sapwood_core::request::{Action, Condition, Update};
+use sapwood_core::audit::NotBegun;
+use sapwood_core::model::{Announcement, Epoch, Settings};
+use sapwood_core::plan::Rules;
+use sapwood_engine::audit::Audit;
 use sapwood_import::backlog::Backlog;
 use sapwood_import::cost;
 use sapwood_import::work::Level;
-use sapwood_table::{Client, DynamoTable, ReadOptions};
+use sapwood_table::{Client, DynamoTable};
 use serde_json::json;
 
 use crate::arguments::Segments;
 use crate::ask::{NobodyToAsk, agrees};
+use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient, Whose, left_by_handler};
 use crate::exit::Exit;
 use crate::rate_limit::RateLimit;
@@ -162,9 +163,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
         backlog.forget()?;
         return Ok(Exit::Done);
     }
+    let audit = Audit::new(&client, &settings);
     if plan.is_empty() {
-        if scope == Scope::Totals && backlog.done()? > 0 {
-            end_epoch(&client).await?;
+        if let Some((epoch, name)) = backlog.begun()? {
+            end_epoch(&audit, epoch, &name).await?;
         }
         return ended(Counts::default(), client.usage().read_units, whose, backlog, &arguments);
     }
@@ -176,53 +178,37 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
             return answer.map(|_| Exit::Wrong).map_err(|NobodyToAsk| BackfillError::NobodyToAsk);
         }
     }
-    // What is done already is counted in the epoch that this command has begun.
-    if scope == Scope::Totals && backlog.done()? == 0 {
-        begin_epoch(&client).await?;
-        // A node that has come since its part of the table was read is counted in the epoch before, and nothing would
-        // count it in this one.
-        backlog.delete();
-        backlog = read(true).await?;
-        plan = Plan::of(&backlog, scope)?;
+    if scope == Scope::Totals {
+        // What is done already is counted in the epoch that this command has begun. Where another one was begun since,
+        // all begins anew.
+        let begun = backlog.begun()?;
+        let name = begun.as_ref().map_or_else(|| nanoseconds().to_string(), |(_, name)| name.clone());
+        let used: Vec<Epoch> = backlog.epochs()?.into_iter().map(Epoch).collect();
+        let Epoch(epoch) = audit.begin_epoch(&used, &name, Rules::default()).await?.map_err(BackfillError::Epoch)?;
+        if begun.is_none_or(|(before, _)| before != epoch) {
+            // A node that has come since its part of the table was read is counted in the epoch before, and nothing
+            // would count it in this one.
+            backlog.delete();
+            backlog = read(true).await?;
+            backlog.begin(epoch, &name)?;
+            plan = Plan::of(&backlog, scope)?;
+        }
     }
     let template = "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}";
     let bar = bar(Some(plan.records()), arguments.json, template);
     let mut writer = Writer::new(&client, &settings, scope, arguments.rate, &bar);
     writer.all(&mut backlog).await?;
-    if scope == Scope::Totals {
-        end_epoch(&client).await?;
+    if let Some((epoch, name)) = backlog.begun()? {
+        end_epoch(&audit, epoch, &name).await?;
     }
     bar.finish_and_clear();
     ended(writer.counts, client.usage().read_units, whose, backlog, &arguments)
 }
 
-/// Begins all totals anew: handlers count nodes in the next epoch from the next batch on.
-async fn begin_epoch(client: &Client<'_, DynamoTable, Patient>) -> Result<(), BackfillError> {
-    let key = client.schema().epoch_key();
-    let before = client.get(&key, &ReadOptions::default()).await?;
-    let Epoch(now) = Epoch::read(before.as_ref()).map_err(|error| BackfillError::Epoch(error.to_string()))?;
-    if now >= EPOCH_MAX {
-        return Err(BackfillError::Epoch(format!("there are {EPOCH_MAX} epochs at most")));
-    }
-    let condition = match &before {
-        None => Condition::Absent,
-        Some(item) => Condition::is(Epoch::EPOCH, item.get(Epoch::EPOCH).cloned()),
-    };
-    let mut item = Epoch(now + 1).item(client.schema());
-    item.insert(Epoch::UNFINISHED.to_owned(), AttributeValue::Bool(true));
-    let put = Action::Put { key, item, condition };
-    match client.carry_out(&Task::Write(put)).await.outcome? {
-        TaskOutcome::Held => Ok(()),
-        TaskOutcome::Failed(_) => Err(BackfillError::Epoch("somebody else has begun an epoch just now".to_owned())),
-    }
-}
-
 /// Notes that all nodes are written, so that handlers count them: `sapwood doctor` has nothing to say then.
-async fn end_epoch(client: &Client<'_, DynamoTable, Patient>) -> Result<(), BackfillError> {
-    let update = Update { remove: [Epoch::UNFINISHED.to_owned()].into(), ..Update::default() };
-    let end = Action::Update { key: client.schema().epoch_key(), update, condition: Condition::Exists };
-    client.carry_out(&Task::Write(end)).await.outcome?;
-    Ok(())
+async fn end_epoch(audit: &Audit<'_, DynamoTable, Patient>, epoch: u32, name: &str) -> Result<(), BackfillError> {
+    let is_ended = audit.end_epoch(Epoch(epoch), name, Rules::default()).await?;
+    if is_ended { Ok(()) } else { Err(BackfillError::Epoch(NotBegun::Taken)) }
 }
 
 /// What the settings of the parameters have otherwise than those that the handler has left, a variable each.

@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use indicatif::ProgressBar;
 use sapwood_core::audit::{Difference, Kind, Position};
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey};
-use sapwood_core::model::{BaseNode, Item, Settings};
+use sapwood_core::model::{BaseNode, Counted, Item, Settings};
 use sapwood_engine::audit::Audit;
 use sapwood_import::backlog::{Backlog, Page};
 use sapwood_table::{Client, DynamoTable, ReadOptions, Scan};
@@ -87,18 +87,29 @@ impl Scanner<'_> {
         if self.scope == Scope::Totals {
             let lanes = found.contents.keys().filter(|key| self.is_lane(key));
             let others = lanes.map(|key| (key.clone(), Kind::TotalsLeft)).collect();
-            return Ok(Page { nodes: nodes.collect(), others, next: found.next, ..Page::default() });
+            let epochs = found.contents.iter().filter_map(|(key, item)| self.epoch(key, item)).collect();
+            return Ok(Page { nodes: nodes.collect(), others, epochs, next: found.next, ..Page::default() });
         }
         let nodes = nodes.filter(|(node, _)| self.scope == Scope::All || wrong.contains(node)).collect();
         let is_moved = |difference: &&Difference| difference.kind == Kind::LineageWrong;
         let moved = found.suspects.iter().filter(is_moved).map(|moved| moved.node.clone()).collect();
         let copies = found.suspects.iter().filter(|suspect| suspect.kind.is_of_copy());
-        Ok(Page { nodes, moved, others: copies.map(|copy| (copy.key.clone(), copy.kind)).collect(), next: found.next })
+        let others = copies.map(|copy| (copy.key.clone(), copy.kind)).collect();
+        Ok(Page { nodes, moved, others, next: found.next, ..Page::default() })
     }
 
     /// True for a part of a total, which is of an earlier epoch once this command has begun another.
     fn is_lane(&self, key: &ItemKey) -> bool {
         matches!(self.settings.schema.parse_sort_key(&key.sk), Some(SortKey::Totals { .. }))
+    }
+
+    /// The epoch of an item that is of one: a part of a total, or what a node is counted as.
+    fn epoch(&self, key: &ItemKey, item: &Item) -> Option<u32> {
+        match self.settings.schema.parse_sort_key(&key.sk)? {
+            SortKey::Totals { epoch, .. } => Some(epoch),
+            SortKey::Counted => Some(Counted::read(item).ok()??.epoch.0),
+            _ => None,
+        }
     }
 
     /// Returns the node that a base record is. `None` for other items, and for records that can't be understood:

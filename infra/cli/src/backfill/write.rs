@@ -6,14 +6,13 @@
 use std::collections::BTreeSet;
 
 use indicatif::ProgressBar;
-use sapwood_core::audit::{Difference, Kind, Subject};
+use sapwood_core::audit::{Difference, Kind, Mended, Subject};
 use sapwood_core::keys::{ItemKey, NodeRef};
-use sapwood_core::model::{Cursor, CursorError, Settings};
-use sapwood_core::plan::{Rules, Task, TaskOutcome};
-use sapwood_core::request::{Action, Condition};
+use sapwood_core::model::Settings;
+use sapwood_core::plan::Rules;
 use sapwood_engine::audit::Audit;
 use sapwood_import::backlog::{Backlog, Due, Other};
-use sapwood_table::{Client, DynamoTable, ErrorKind, ReadOptions, TableError};
+use sapwood_table::{Client, DynamoTable, ErrorKind, TableError};
 
 use super::{BackfillError, Scope};
 use crate::clock::nanoseconds;
@@ -218,19 +217,10 @@ impl<'a> Writer<'a> {
         self.client.all(mending.collect()).await
     }
 
-    /// Puts a cursor without a position in the place of one whose sequence number is another stream's.
     async fn start_anew(&self, cursor: &Other, name: String) -> Result<(), TableError> {
-        let there = self.client.get(&cursor.key, &ReadOptions { strong: true, attributes: None }).await?;
-        match there.as_ref().map(Cursor::read) {
-            None => return Ok(()),
-            Some(Err(CursorError::Newer(error))) => return Err(TableError::new(ErrorKind::Refuse, error.to_string())),
-            Some(_) => {}
-        }
-        let item = Cursor::anew(&name).item(&cursor.node, &self.settings.schema);
-        let put = Action::Put { key: cursor.key.clone(), item, condition: Condition::Exists };
-        match self.client.carry_out(&Task::Write(put)).await.outcome? {
-            // The handler has come to its end meanwhile.
-            TaskOutcome::Held | TaskOutcome::Failed(_) => Ok(()),
+        match Audit::new(self.client, self.settings).start_anew(cursor.node.clone(), name).await? {
+            Mended::Left => Err(TableError::new(ErrorKind::Refuse, "a newer version has written this cursor")),
+            _ => Ok(()),
         }
     }
 }

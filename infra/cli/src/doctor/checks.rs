@@ -454,7 +454,7 @@ fn totals(seen: &Seen) -> Finding {
         Read::Known(Some(Ok(Kept { state, .. }))) => state.pass.findings.get(&kind).copied().unwrap_or_default(),
         _ => 0,
     };
-    let (wrong, left_out) = (found(Kind::TotalWrong), found(Kind::TotalLeftOut));
+    let left_out = found(Kind::TotalLeftOut);
     let (verdict, words): (Verdict, String) = match &seen.epoch {
         Read::Unknown(reason) => return unknown(check, reason, page),
         Read::NotHere => return not_here(check, "DynamoDB"),
@@ -464,17 +464,15 @@ fn totals(seen: &Seen) -> Finding {
                 "the epoch (SAPWOOD, EPOCH) has format {format}, which this version doesn't know: use the version that wrote it"
             ),
         ),
-        Read::Known(Some(Ok(SeenEpoch { number, is_unfinished: true }))) => (
+        Read::Known(Some(Ok(SeenEpoch { number: None, .. }))) => (
+            Fail,
+            "the epoch (SAPWOOD, EPOCH) was lost, altered or put back: its copy says another one, and new nodes are counted in the wrong one. sapwood repair puts the later one into both, and counts what is counted elsewhere"
+                .to_owned(),
+        ),
+        Read::Known(Some(Ok(SeenEpoch { number: Some(number), is_unfinished: true }))) => (
             Fail,
             format!(
                 "epoch {number} was begun, and not all nodes were written for it: totals lack those. Go on with sapwood backfill --totals, where its working file is, or begin anew"
-            ),
-        ),
-        // The auditor looks once, and what nodes are counted as changes meanwhile.
-        Read::Known(_) if wrong > 0 => (
-            Warn,
-            format!(
-                "{wrong} totals seemed wrong when the auditor looked: sapwood verify looks twice, and sapwood repair counts them anew"
             ),
         ),
         Read::Known(_) if left_out > 0 => (
@@ -483,7 +481,7 @@ fn totals(seen: &Seen) -> Finding {
                 "{left_out} nodes have something that can't be added up, and count as 0 there: sapwood verify names them"
             ),
         ),
-        Read::Known(Some(Ok(SeenEpoch { number, .. }))) => {
+        Read::Known(Some(Ok(SeenEpoch { number: Some(number), .. }))) => {
             (Right, format!("all nodes were written for epoch {number}"))
         }
         Read::Known(None) => {

@@ -7,7 +7,7 @@ use aws_sdk_dynamodb::types::{KeyType, PointInTimeRecoveryStatus, TimeToLiveStat
 use aws_sdk_lambda::types::EventSourceMappingConfiguration;
 use sapwood_core::audit::{Kept, State};
 use sapwood_core::keys::{Names, Schema};
-use sapwood_core::model::{Announcement, Epoch, NewerFormat};
+use sapwood_core::model::{Announcement, NewerFormat};
 use sapwood_table::{Client, ReadOptions};
 
 use super::DoctorError;
@@ -150,11 +150,9 @@ async fn left(connection: &Connection, partition_key: String, sort_key: String) 
         Ok(item) => Read::Known(item.map(|item| State::read(&item, None, seconds()))),
         Err(error) => Read::Unknown(error.to_string()),
     };
-    let epoch = match client.get(&schema.epoch_key(), &ReadOptions::default()).await {
-        Ok(item) => Read::Known(item.map(|item| {
-            let is_unfinished = item.contains_key(Epoch::UNFINISHED);
-            Epoch::read(Some(&item)).map(|Epoch(number)| SeenEpoch { number, is_unfinished })
-        })),
+    let keys = [schema.epoch_key(), schema.epoch_copy_key()];
+    let epoch = match client.get_all(&keys, &ReadOptions { strong: true, attributes: None }).await {
+        Ok(items) => Read::Known(SeenEpoch::of(items.get(&keys[0]), items.get(&keys[1]))),
         Err(error) => Read::Unknown(error.to_string()),
     };
     Ok((announcement, audit, epoch))

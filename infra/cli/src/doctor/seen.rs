@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use sapwood_core::audit::Kept;
-use sapwood_core::model::{Announcement, NewerFormat};
+use sapwood_core::audit::{Kept, present_epoch};
+use sapwood_core::model::{Announcement, Epoch, Item, NewerFormat};
 
 /// What came of reading something.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,9 +70,20 @@ pub(super) struct SeenAlarm {
 /// The epoch of all totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SeenEpoch {
-    pub(super) number: u32,
+    /// `None` if its two items say different ones, or one of them can't be read.
+    pub(super) number: Option<u32>,
     /// True if nodes are still to be counted in it.
     pub(super) is_unfinished: bool,
+}
+
+impl SeenEpoch {
+    /// What its two items say; `None` if there is neither.
+    pub(super) fn of(item: Option<&Item>, copy: Option<&Item>) -> Option<Result<Self, NewerFormat>> {
+        item.or(copy)?;
+        let is_unfinished = item.is_some_and(|item| item.contains_key(Epoch::UNFINISHED));
+        let of = |epoch: Option<Epoch>| Self { number: epoch.map(|epoch| epoch.0), is_unfinished };
+        Some(present_epoch(item, copy).map(of))
+    }
 }
 
 /// All that was read.

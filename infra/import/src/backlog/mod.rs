@@ -26,6 +26,7 @@ pub use take::Page;
 const SEGMENTS: &str = "segments";
 const DESCRIPTION: &str = "description";
 const ARRANGED: &str = "arranged";
+const BEGUN: &str = "begun";
 
 /// A working file of a backfill.
 #[derive(Debug)]
@@ -100,6 +101,25 @@ impl Backlog {
     /// [`WorkError::Sqlite`].
     pub fn is_arranged(&self) -> Result<bool, WorkError> {
         Ok(tables::integer(&self.connection, ARRANGED)? > 0)
+    }
+
+    /// Returns the epoch of totals that was begun for this backfill, and the name by which it was.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`].
+    pub fn begun(&self) -> Result<Option<(u32, String)>, WorkError> {
+        let query = "SELECT value FROM value WHERE name = ?";
+        let begun: Option<String> = self.connection.query_row(query, [BEGUN], |row| row.get(0)).optional()?;
+        let begun = begun.as_deref().and_then(|begun| begun.split_once(' '));
+        Ok(begun.and_then(|(epoch, name)| Some((epoch.parse().ok()?, name.to_owned()))))
+    }
+
+    /// Notes that this epoch was begun for this backfill, by this name.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`].
+    pub fn begin(&self, epoch: u32, name: &str) -> Result<(), WorkError> {
+        Ok(tables::set(&self.connection, BEGUN, format!("{epoch} {name}"))?)
     }
 
     /// Returns what each level has. Empty until the nodes are arranged.

@@ -1,5 +1,7 @@
 //! Takes what pages of the table show.
 
+use std::collections::BTreeSet;
+
 use rusqlite::{Connection, OptionalExtension, params};
 use sapwood_core::audit::{Kind, Position};
 use sapwood_core::keys::{ItemKey, NodeRef, Schema};
@@ -8,6 +10,7 @@ use sapwood_core::model::{BaseNode, Settings};
 use super::{Backlog, WorkError};
 use crate::cost::{NodeSizes, other_units};
 use crate::work::load::{node_sizes, path_sizes};
+use crate::work::tables;
 
 /// What is to be done of a page of the table.
 #[derive(Debug, Default)]
@@ -18,11 +21,25 @@ pub struct Page {
     pub moved: Vec<NodeRef>,
     /// What else is to be mended, and what is wrong with it.
     pub others: Vec<(ItemKey, Kind)>,
+    /// The epochs of totals that its items are of.
+    pub epochs: BTreeSet<u32>,
     /// Where the next page of the part begins; `None` at its end.
     pub next: Option<Position>,
 }
 
+/// What the names of the values begin with that are epochs of totals.
+const EPOCH: &str = "epoch ";
+
 impl Backlog {
+    /// Returns the epochs of totals that the pages have shown.
+    ///
+    /// # Errors
+    /// [`WorkError::Sqlite`].
+    pub fn epochs(&self) -> Result<Vec<u32>, WorkError> {
+        let mut query = self.connection.prepare("SELECT value FROM value WHERE name LIKE ? || '%'")?;
+        Ok(query.query_map([EPOCH], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
+    }
+
     /// Returns how far a part of the table is read: `None` if it hasn't been begun, `Some(None)` once it has been read
     /// to its end.
     ///
@@ -52,6 +69,9 @@ impl Backlog {
         let transaction = self.connection.transaction()?;
         for (node, base) in &page.nodes {
             insert(&transaction, node, base, settings)?;
+        }
+        for epoch in &page.epochs {
+            tables::set(&transaction, &format!("{EPOCH}{epoch}"), i64::from(*epoch))?;
         }
         for node in &page.moved {
             let insert = "INSERT OR IGNORE INTO moved (pk) VALUES (?)";

@@ -42,10 +42,18 @@ pub enum Kind {
     CountWrong,
     /// A node that has gone is still counted.
     CountSurplus,
-    /// A part of a total of an earlier epoch.
+    /// A node is counted in a later epoch than the present one.
+    CountAhead,
+    /// The epoch of all totals can't be read, or its copy says another one.
+    EpochWrong,
+    /// A part of a total of an earlier epoch, or in a lane that nobody reads.
     TotalsLeft,
+    /// A part of a total of a later epoch than the present one.
+    TotalsAhead,
     /// The totals of a node aren't what its children and their totals add up to.
     TotalWrong,
+    /// The totals of a node can't be compared with those of its children: one of them isn't counted as its child.
+    TotalNotCompared,
     /// A cursor that no handler has written.
     CursorUnreadable,
     /// A base record that a repair has put back, and died before it could delete it again.
@@ -84,6 +92,8 @@ pub enum Kind {
     NameLeft,
     /// A part of totals that are nothing, of a node that has gone.
     TotalsEmpty,
+    /// A part of a total has the mark of a recount that hasn't ended.
+    RecountLeft,
     /// A node with something that can't be added up in an attribute that is.
     TotalLeftOut,
     /// A lineage that names something as a row to delete that can't be a row of its node.
@@ -99,7 +109,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 41] = [
+    pub const ALL: [Self; 46] = [
         Self::LineageMissing,
         Self::LineageWrong,
         Self::LineageRows,
@@ -115,8 +125,12 @@ impl Kind {
         Self::CopyStuck,
         Self::CountWrong,
         Self::CountSurplus,
+        Self::CountAhead,
+        Self::EpochWrong,
         Self::TotalsLeft,
+        Self::TotalsAhead,
         Self::TotalWrong,
+        Self::TotalNotCompared,
         Self::CursorUnreadable,
         Self::RecordPutBack,
         Self::Unreadable,
@@ -136,6 +150,7 @@ impl Kind {
         Self::NameUnclaimed,
         Self::NameLeft,
         Self::TotalsEmpty,
+        Self::RecountLeft,
         Self::TotalLeftOut,
         Self::ForeignRows,
         Self::DeletionBlocked,
@@ -167,6 +182,7 @@ impl Kind {
                 | Self::NameUnclaimed
                 | Self::NameLeft
                 | Self::TotalsEmpty
+                | Self::RecountLeft
                 | Self::TotalLeftOut
                 | Self::ForeignRows
                 | Self::NewerFormat
@@ -181,10 +197,17 @@ impl Kind {
         matches!(self, Self::NameUnclaimed | Self::NameLeft | Self::TotalsEmpty)
     }
 
-    /// True for what only a [recount](super::Recount) mends, which reads the whole table. The auditor leaves it.
+    /// True for what only a [recount](super::Recount) mends, which reads the whole table.
     #[must_use]
     pub fn is_recounted(self) -> bool {
-        self == Self::TotalWrong
+        matches!(self, Self::TotalWrong | Self::TotalNotCompared | Self::RecountLeft)
+    }
+
+    /// True for what the auditor leaves to `sapwood repair`. A recount reads the whole table, and where the epoch is in
+    /// doubt no single item says what is right.
+    #[must_use]
+    pub fn is_left_to_repair(self) -> bool {
+        self.is_recounted() || matches!(self, Self::EpochWrong | Self::CountAhead | Self::TotalsAhead)
     }
 
     /// True for what says that something couldn't be compared.
@@ -194,9 +217,11 @@ impl Kind {
     }
 
     /// True for what one write of the node's record mends.
-    fn is_of_node(self) -> bool {
-        self.is_redriven()
-            || matches!(self, Self::LineageSurplus | Self::CountSurplus | Self::DeletionStuck | Self::RecordPutBack)
+    #[must_use]
+    pub fn is_of_node(self) -> bool {
+        let others =
+            [Self::LineageSurplus, Self::CountSurplus, Self::CountAhead, Self::DeletionStuck, Self::RecordPutBack];
+        self.is_redriven() || others.contains(&self)
     }
 
     /// True for what the handler mends once the node's record is written again.
@@ -242,6 +267,11 @@ impl Kind {
             Self::CopyStuck => "copy-stuck",
             Self::CountWrong => "count-wrong",
             Self::CountSurplus => "count-surplus",
+            Self::CountAhead => "count-ahead",
+            Self::EpochWrong => "epoch-wrong",
+            Self::TotalsAhead => "totals-ahead",
+            Self::TotalNotCompared => "total-not-compared",
+            Self::RecountLeft => "recount-left",
             Self::TotalsLeft => "totals-left",
             Self::RecordPutBack => "record-put-back",
             Self::Unreadable => "unreadable",
@@ -318,8 +348,9 @@ impl Difference {
         let (key, node) = (self.key.clone(), self.node.clone());
         match self.kind {
             Kind::RowSurplus => Subject::Row { key, node },
-            Kind::TotalsLeft | Kind::TotalsEmpty => Subject::Lane { key, node },
-            Kind::TotalWrong => Subject::Totals(node),
+            Kind::TotalsLeft | Kind::TotalsAhead | Kind::TotalsEmpty | Kind::RecountLeft => Subject::Lane { key, node },
+            Kind::TotalWrong | Kind::TotalNotCompared => Subject::Totals(node),
+            Kind::EpochWrong => Subject::Remembered { key, node },
             Kind::NameLeft => Subject::Claim { key, node },
             _ if key.sk == CASCADE => Subject::Cursor(node),
             Kind::ReservedKey => Subject::Foreign { key, node },
@@ -344,7 +375,7 @@ pub(super) fn identity_of(node: &NodeRef) -> u64 {
 pub fn due(differences: Vec<Difference>) -> Vec<Difference> {
     let mut due = one_a_node(differences);
     let nodes: BTreeSet<NodeRef> = due.iter().filter(|one| one.kind.is_of_node()).map(|one| one.node.clone()).collect();
-    let is_mended = |kind: Kind| !kind.is_finding() || kind.is_tidied();
+    let is_mended = |kind: Kind| !kind.is_finding() || kind.is_tidied() || kind.is_recounted();
     due.retain(|one| is_mended(one.kind) && (one.kind != Kind::RowSurplus || !nodes.contains(&one.node)));
     // Nodes of a circle may wait for one another. Then one has to be the first: a node without a lineage, since
     // the others are placed by what base records predict for it, and that can be wrong in a circle.
@@ -389,7 +420,7 @@ impl Evidence {
     }
 
     /// Adds a text, and its end.
-    fn part(self, text: &str) -> Self {
+    pub(super) fn part(self, text: &str) -> Self {
         self.with(text.bytes().chain([0xff]))
     }
 

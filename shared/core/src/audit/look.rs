@@ -3,14 +3,15 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::difference::Evidence;
-use super::recount::{are_nothing, lane_keys_beside};
+use super::epoch::Epochs;
+use super::recount::{RECOUNT, are_nothing, lane_keys_beside};
 use super::subject::is_newer_memory;
 use super::{Difference, Kind, Subject};
 use crate::fanout::{PlaceInput, PlacePlan, Seen, Settle, ToCount, place};
-use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
+use crate::keys::{ItemKey, LANES, NodeRef, Schema, SortKey};
 use crate::model::{
-    Amounts, BaseNode, CopyMark, Cursor, CursorError, Deletion, Epoch, Item, NameClaim, PUT_BACK, Placement, Row,
-    Settings, Share, Shortfall, Shown, Stored, Wanted, has_mark, has_unreadable_mark, held_name, holds_name,
+    Amounts, BaseNode, CopyMark, Cursor, CursorError, Deletion, Epoch, Item, NameClaim, NewerFormat, PUT_BACK,
+    Placement, Row, Settings, Shortfall, Shown, Stored, Wanted, has_mark, has_unreadable_mark, held_name, holds_name,
     is_row_key, is_truncated, rows, shown_by,
 };
 use crate::plan::{Failure, Io, Need, Read, Rules, Script};
@@ -113,14 +114,17 @@ impl<'a> Look<'a> {
         let keys = |subject: &Subject| match subject {
             Subject::Node(node) if self.settings.totals.is_some() => {
                 let own = [schema.node_key(node), schema.lineage_key(node), schema.counted_key(node)];
-                own.into_iter().chain([schema.epoch_key()]).collect()
+                own.into_iter().chain([schema.epoch_key(), schema.epoch_copy_key()]).collect()
             }
             Subject::Node(node) => vec![schema.node_key(node), schema.lineage_key(node)],
             Subject::Lane { key, node } if self.settings.totals.is_some() => {
                 let lanes = lane_keys_beside(key, node, schema).into_iter().map(|(_, key)| key);
-                lanes.chain([schema.epoch_key(), schema.node_key(node)]).collect()
+                lanes.chain([schema.epoch_key(), schema.epoch_copy_key(), schema.node_key(node)]).collect()
             }
             Subject::Row { key, node } => vec![key.clone(), schema.lineage_key(node)],
+            Subject::Remembered { key, .. } if *key == schema.epoch_key() => {
+                vec![schema.epoch_key(), schema.epoch_copy_key()]
+            }
             Subject::Foreign { key, .. } | Subject::Remembered { key, .. } => vec![key.clone()],
             Subject::Claim { key, node } if self.settings.names.is_on() => vec![key.clone(), schema.node_key(node)],
             Subject::Cursor(node) => vec![schema.cascade_key(node), schema.node_key(node)],
@@ -238,6 +242,13 @@ impl<'a> Look<'a> {
                     found.extend(self.judge_lane(key, node)?.map(|one| (one, None)));
                 }
                 Subject::Cursor(node) => found.extend(self.judge_cursor(node)?.map(|one| (one, None))),
+                Subject::Remembered { key, node } if *key == self.schema().epoch_key() => {
+                    if self.settings.totals.is_some()
+                        && let Ok(Err(wrong)) = self.epoch(node)?
+                    {
+                        found.push((wrong, None));
+                    }
+                }
                 Subject::Remembered { key, node } => {
                     let newer = self.item(key)?.filter(|item| is_newer_memory(item, key, self.schema()));
                     let one =
@@ -426,13 +437,19 @@ impl<'a> Look<'a> {
         let (item, epoch) = (self.item(&key)?, self.item(&schema.epoch_key())?);
         let evidence = evidence.and(item).and(epoch);
         let newer = |_| Difference::of(Kind::NotCompared, schema.lineage_key(node), node, &evidence);
-        let seen = match Epoch::read(epoch).and_then(|epoch| Seen::read(item, epoch)) {
+        let seen = match self.epoch(node)? {
+            Ok(Err(wrong)) => return Ok(Some(wrong)),
+            Ok(Ok(epoch)) => Seen::read(item, epoch),
+            Err(error) => Err(error),
+        };
+        let seen = match seen {
             Ok(seen) => seen,
             Err(error) => return Ok(Some(newer(error))),
         };
         let kind = match placed {
+            _ if seen.is_ahead() => Some(Kind::CountAhead),
             Some((base, placed)) => {
-                let share = Share::new(placed.ancestors.clone(), totals.values(&base.item));
+                let share = totals.share(placed.ancestors.clone(), &base.item);
                 ToCount::of(Some(share), seen, Rules::default()).map(|_| Kind::CountWrong)
             }
             None => seen.has_share().then_some(Kind::CountSurplus),
@@ -440,15 +457,35 @@ impl<'a> Look<'a> {
         Ok(kind.map(|kind| Difference::of(kind, key, node, &evidence)))
     }
 
-    /// A part of a total of an earlier epoch, or one of several that together are nothing, of a node that has gone.
+    /// The present epoch, or what is wrong with it.
+    fn epoch(&self, node: &NodeRef) -> Result<Result<Result<Epoch, Difference>, NewerFormat>, Failure> {
+        let schema = self.schema();
+        let (item, copy) = (self.item(&schema.epoch_key())?, self.item(&schema.epoch_copy_key())?);
+        Ok(Epochs::new(item, copy).judge(node, schema))
+    }
+
+    /// A part of a total that nobody reads, or that has the mark of a recount, or one of several that together are
+    /// nothing, of a node that has gone.
     fn judge_lane(&self, key: &ItemKey, node: &NodeRef) -> Result<Option<Difference>, Failure> {
         let schema = self.schema();
         let (item, epoch) = (self.item(key)?, self.item(&schema.epoch_key())?);
-        let Some(SortKey::Totals { epoch: of_lane, .. }) = schema.parse_sort_key(&key.sk) else { return Ok(None) };
-        let is_lane = |item: &&Item| Amounts::is_lane(item, schema);
-        let (Some(_), Ok(Epoch(now))) = (item.filter(is_lane), Epoch::read(epoch)) else { return Ok(None) };
-        if of_lane < now {
-            return Ok(Some(Difference::of(Kind::TotalsLeft, key.clone(), node, &Evidence::new().and(epoch))));
+        let Some(SortKey::Totals { epoch: of_lane, lane }) = schema.parse_sort_key(&key.sk) else { return Ok(None) };
+        let (is_lane, of_lane) = (|item: &&Item| Amounts::is_lane(item, schema), Epoch(of_lane));
+        // A newer version's epoch is said of the node.
+        let (Some(item), Ok(now)) = (item.filter(is_lane), self.epoch(node)?) else { return Ok(None) };
+        let now = match now {
+            Ok(now) => now,
+            Err(wrong) => return Ok(Some(wrong)),
+        };
+        let of = |kind, evidence: &Evidence| Ok(Some(Difference::of(kind, key.clone(), node, evidence)));
+        if of_lane.is_after(now) {
+            return of(Kind::TotalsAhead, &Evidence::new().and(epoch).and(Some(item)));
+        }
+        if of_lane != now || lane >= LANES {
+            return of(Kind::TotalsLeft, &Evidence::new().and(epoch));
+        }
+        if let Some(mark) = item.get(RECOUNT) {
+            return of(Kind::RecountLeft, &Evidence::new().part(&format!("{mark:?}")));
         }
         let record = self.item(&schema.node_key(node))?;
         let mut lanes = BTreeMap::new();

@@ -6,11 +6,11 @@
 use super::history::topic_of;
 use super::look::names;
 use super::recount::{are_nothing, is_as_read, lane_keys_beside};
-use super::{Difference, Kind};
+use super::{Difference, Kind, epoch};
 use crate::fanout::{Context, make_equal};
-use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
+use crate::keys::{ItemKey, LANES, NodeRef, Schema, SortKey};
 use crate::model::{
-    Amounts, BORN, BaseNode, Cursor, CursorError, DELETING, Deletion, Epoch, FORMAT_ATTRIBUTE, Item, Lineage,
+    Amounts, BORN, BaseNode, Counted, Cursor, CursorError, DELETING, Deletion, Epoch, FORMAT_ATTRIBUTE, Item, Lineage,
     NameClaim, PUT_BACK, REDRIVEN, REVISION, ROW_ID, Stored, TOUCHED, WRITE, held_name, holds_name, shown_by, text,
     with_key,
 };
@@ -31,6 +31,8 @@ pub enum Mended {
     Claimed,
     /// The totals are what is counted.
     Recounted,
+    /// Both items of the epoch say the later one.
+    Restored,
     /// The totals were written while they were counted anew. Another attempt may hold.
     Busy,
     /// There was nothing left to mend.
@@ -44,6 +46,27 @@ pub enum Mended {
 /// write that changes nothing makes no stream record.
 pub fn mend(context: Context<'_>, difference: Difference, name: String) -> Script<'_, Mended> {
     Script::new(|io| async move { Mend { context, difference: &difference, name: &name, io: &io }.carry_out().await })
+}
+
+/// The plan that puts a cursor without a position in the place of one whose sequence number is another stream's. `name`
+/// as for [`mend`](fn@mend).
+pub fn start_anew(context: Context<'_>, node: NodeRef, name: String) -> Script<'_, Mended> {
+    Script::new(|io| async move {
+        let key = context.schema().cascade_key(&node);
+        let read = io.read(Need::keys([key.clone()])).await?;
+        match read.item(&key)?.map(Cursor::read) {
+            None => return Ok(Mended::Gone),
+            Some(Err(CursorError::Newer(_))) => return Ok(Mended::Left),
+            Some(_) => {}
+        }
+        let item = Cursor::anew(&name).item(&node, context.schema());
+        // Where there is none any more, the handler has come to its end meanwhile.
+        let put = Action::Put { key, item, condition: Condition::Exists };
+        Ok(match io.one(Task::Write(put)).await? {
+            TaskOutcome::Held => Mended::Redriven,
+            TaskOutcome::Failed(_) => Mended::Gone,
+        })
+    })
 }
 
 /// A difference that is being mended.
@@ -67,6 +90,8 @@ impl<'m> Mend<'m> {
     pub(super) async fn carry_out(&self) -> Result<Mended, Failure> {
         let (schema, node) = (self.schema(), self.node());
         match self.difference.kind {
+            Kind::EpochWrong => epoch::mend(self.context, self.io).await,
+            Kind::CountAhead => self.count_in_present_epoch().await,
             // The handler has nothing to do for a touch but to count: no row is put again.
             Kind::CountWrong => self.write_into(schema.node_key(node), TOUCHED).await,
             kind if kind.is_redriven() => self.redrive(schema.node_key(node)).await,
@@ -77,7 +102,7 @@ impl<'m> Mend<'m> {
             | Kind::CountSurplus
             | Kind::DeletionStuck
             | Kind::CursorUnreadable => self.mend_what_is_read().await,
-            Kind::TotalsLeft => self.delete_lane().await,
+            Kind::TotalsLeft | Kind::TotalsAhead => self.delete_lane().await,
             Kind::TotalsEmpty => self.delete_lanes().await,
             Kind::NameLeft => self.forget_claim().await,
             Kind::NameUnclaimed => self.claim_name().await,
@@ -195,20 +220,55 @@ impl<'m> Mend<'m> {
         self.one(Task::Transact(actions), Mended::Claimed).await
     }
 
-    /// Deletes a part of a total of an earlier epoch, while it is as it was read. Nobody reads it, and nobody goes back
-    /// to that epoch.
+    /// Deletes a part of a total that nobody reads, while it is as it was read. Nobody goes back to an earlier epoch. A
+    /// later one may be begun just now, so the present one is checked as well.
     async fn delete_lane(&self) -> Result<Mended, Failure> {
         let (schema, key) = (self.schema(), self.difference.key.clone());
-        let read = self.io.read(Need::keys([schema.epoch_key(), key.clone()])).await?;
+        let epoch_key = schema.epoch_key();
+        let read = self.io.read(Need::keys([epoch_key.clone(), key.clone()])).await?;
         let lane = read.item(&key)?.filter(|item| Amounts::is_lane(item, schema));
-        let epoch = Epoch::read(read.item(&schema.epoch_key())?);
-        let is_left = match schema.parse_sort_key(&key.sk) {
-            Some(SortKey::Totals { epoch: of_lane, .. }) => epoch.is_ok_and(|Epoch(now)| of_lane < now),
-            _ => false,
+        let epoch = read.item(&epoch_key)?;
+        let Some(SortKey::Totals { epoch: of_lane, lane: number }) = schema.parse_sort_key(&key.sk) else {
+            return Ok(Mended::Gone);
         };
-        let Some(lane) = lane.filter(|_| is_left) else { return Ok(Mended::Gone) };
+        let (of_lane, now) = (Epoch(of_lane), Epoch::read(epoch));
+        let is_read = |now| of_lane == now && number < LANES;
+        let (Some(lane), Some(now)) = (lane, now.ok().filter(|now| !is_read(*now))) else { return Ok(Mended::Gone) };
         let condition = self.on(Rule::EmptyAsRead, is_as_read(lane, schema));
-        self.write(Action::Delete { key, condition }, Mended::Deleted).await
+        let delete = Action::Delete { key, condition };
+        if !of_lane.is_after(now) {
+            return self.write(delete, Mended::Deleted).await;
+        }
+        let check = Action::Check { key: epoch_key, condition: self.on(Rule::AheadAsRead, epoch::as_read(epoch)) };
+        self.one(Task::Transact(vec![check, delete]), Mended::Deleted).await
+    }
+
+    /// Has a node counted in the present epoch that is counted in a later one. The handler would stay in that one, so
+    /// what the node is counted as goes first, while both are as they were read.
+    async fn count_in_present_epoch(&self) -> Result<Mended, Failure> {
+        let (schema, node) = (self.schema(), self.node());
+        let (key, epoch_key) = (schema.counted_key(node), schema.epoch_key());
+        let read = self.io.read(Need::keys([key.clone(), epoch_key.clone()])).await?;
+        let (item, epoch) = (read.item(&key)?, read.item(&epoch_key)?);
+        let (Ok(Some(counted)), Ok(now)) =
+            (item.map(Counted::read).transpose().map(Option::flatten), Epoch::read(epoch))
+        else {
+            return Ok(Mended::Gone);
+        };
+        if !counted.epoch.is_after(now) {
+            return Ok(Mended::Gone);
+        }
+        let as_read = Condition::is(Counted::VERSION, Some(text(counted.version.as_str())));
+        let delete = Action::Delete { key, condition: as_read };
+        let check = Action::Check { key: epoch_key, condition: self.on(Rule::AheadAsRead, epoch::as_read(epoch)) };
+        match self.one(Task::Transact(vec![check, delete]), Mended::Redriven).await? {
+            // Without its record a node is counted nowhere then.
+            Mended::Redriven => match self.write_into(schema.node_key(node), TOUCHED).await? {
+                Mended::Gone => Ok(Mended::Deleted),
+                mended => Ok(mended),
+            },
+            other => Ok(other),
+        }
     }
 
     /// Deletes totals of a node that has gone, if they are nothing, while they are as they were read. Nothing is

@@ -10,6 +10,8 @@
 //! | [`look`](fn@look) | compares nodes, rows and cursors, both ways: what a record asks for, and whether anything asks for a row |
 //! | [`look_at_history`] | compares the `v0_` copies of a node with its revisions |
 //! | [`look_at_totals`] | compares the totals of a node with those of its children |
+//! | [`count_holds`] | says whether the totals of a node's ancestors hold what the node was counted as |
+//! | [`begin_epoch`], [`end_epoch`] | begin all totals anew |
 //! | [`mend`](fn@mend) | has the handler write what is wrong, or deletes what no base record asks for |
 //! | [`Recount`] | counts totals anew, from what all nodes of the table are counted as |
 //! | [`redrive`](fn@redrive) | has an item handled again whose stream record was lost, without comparing anything |
@@ -21,6 +23,7 @@
 //! the tests are written apart from it.
 
 mod difference;
+mod epoch;
 mod history;
 mod look;
 mod mend;
@@ -35,13 +38,14 @@ mod totals;
 mod trail;
 
 pub use difference::{Difference, Kind, due, one_a_node};
+pub use epoch::{NotBegun, begin_epoch, end_epoch, present_epoch};
 pub use history::look_at_history;
 pub use look::look;
-pub use mend::{Mended, mend};
+pub use mend::{Mended, mend, start_anew};
 pub use recount::Recount;
 pub use redrive::{Redriven, redrive};
 pub use state::{Kept, Pass, Position, State};
 pub use subject::{Class, Subject};
 pub use suspects::{Stage, Suspect, Suspects};
-pub use totals::look_at_totals;
+pub use totals::{count_holds, look_at_totals};
 pub use trail::{TRAILS, Trail};

@@ -20,19 +20,21 @@ use crate::request::{Action, Condition, Update};
 
 /// The attribute of a lane that names the recount under way. Lanes that are deleted meanwhile and come back don't have
 /// it.
-const RECOUNT: &str = "_recount";
+pub(super) const RECOUNT: &str = "_recount";
 
 /// Totals that are being counted anew.
 #[derive(Clone, Debug)]
 pub struct Recount {
     /// A name that no other recount has.
     name: String,
-    epoch: u32,
+    epoch: Epoch,
     /// The epoch as it was read, whatever it is.
     epoch_as_read: Option<AttributeValue>,
     nodes: BTreeMap<NodeRef, Totals>,
-    /// True if a newer version has written something that has a say.
+    /// True if a newer version has written the epoch.
     is_unreadable: bool,
+    /// The nodes that a newer version has counted. Nobody can say where, but above where they stand.
+    newer: BTreeSet<NodeRef>,
 }
 
 /// The totals of a node.
@@ -53,18 +55,26 @@ impl Recount {
         Script::new(|io| async move {
             let schema = context.schema();
             if context.rules.keeps(Rule::RecountAbove) {
-                nodes.extend(nodes_above(&nodes, schema, &io).await?);
+                nodes.extend(nodes_above(&nodes, schema, &io).await?.0);
             }
             let epoch_key = schema.epoch_key();
             let read = io.read(Need::keys([epoch_key.clone()])).await?;
             let epoch_item = read.item(&epoch_key)?;
             let epoch_as_read = epoch_item.and_then(|item| item.get(Epoch::EPOCH).cloned());
-            let Ok(Epoch(epoch)) = Epoch::read(epoch_item) else {
+            let begun = |epoch, nodes, is_unreadable| Self {
+                name: name.clone(),
+                epoch,
+                epoch_as_read,
+                nodes,
+                is_unreadable,
+                newer: BTreeSet::new(),
+            };
+            let Ok(epoch) = Epoch::read(epoch_item) else {
                 let nodes = nodes.into_iter().map(|node| (node, Totals::default())).collect();
-                return Ok(Self { name, epoch: 0, epoch_as_read, nodes, is_unreadable: true });
+                return Ok(begun(Epoch::default(), nodes, true));
             };
             let mark = |node| {
-                let key = schema.totals_key(node, epoch, 0);
+                let key = schema.totals_key(node, epoch.0, 0);
                 let update = Update::set(RECOUNT, text(name.as_str()));
                 Task::Write(Action::Update { key, update, condition: Condition::Always })
             };
@@ -81,7 +91,7 @@ impl Recount {
                 }
                 all.insert(node, totals);
             }
-            Ok(Self { name, epoch, epoch_as_read, nodes: all, is_unreadable: false })
+            Ok(begun(epoch, all, false))
         })
     }
 
@@ -94,7 +104,7 @@ impl Recount {
             }
             let Ok(node) = schema.parse_partition(&key.pk) else { continue };
             let Ok(counted) = Counted::read(item) else {
-                self.is_unreadable = true;
+                self.newer.insert(node);
                 continue;
             };
             let Some(Counted { epoch, share: Some(share), .. }) = counted else { continue };
@@ -112,8 +122,11 @@ impl Recount {
     pub fn end(self, context: Context<'_>) -> Script<'_, BTreeMap<NodeRef, Mended>> {
         Script::new(|io| async move {
             let mut mended = BTreeMap::new();
+            let (above_newer, are_all) = nodes_above(&self.newer, context.schema(), &io).await?;
+            // Without a lineage that can be read nobody can say where a node is counted.
+            let is_unreadable = self.is_unreadable || !are_all;
             for (node, totals) in &self.nodes {
-                if self.is_unreadable {
+                if is_unreadable || above_newer.contains(node) {
                     mended.insert(node.clone(), Mended::Left);
                     continue;
                 }
@@ -138,7 +151,7 @@ impl Totals {
 
     /// What puts all that is counted into the first lane and deletes the others, while all of them are as they were
     /// read. What was right is put together as well: the mark goes.
-    fn actions(&self, node: &NodeRef, epoch: u32, name: &str, context: Context<'_>) -> Vec<Action> {
+    fn actions(&self, node: &NodeRef, epoch: Epoch, name: &str, context: Context<'_>) -> Vec<Action> {
         let (schema, rules) = (context.schema(), context.rules);
         let mut actions = Vec::new();
         for (lane, key) in lane_keys(schema, node, epoch) {
@@ -173,27 +186,32 @@ impl Totals {
     }
 }
 
-/// The nodes above these, by their lineages.
-async fn nodes_above(nodes: &BTreeSet<NodeRef>, schema: &Schema, io: &Io) -> Result<Vec<NodeRef>, Failure> {
+/// The nodes above these, by their lineages, and false if a newer version has written one of the lineages.
+async fn nodes_above(
+    nodes: &BTreeSet<NodeRef>,
+    schema: &Schema,
+    io: &Io,
+) -> Result<(BTreeSet<NodeRef>, bool), Failure> {
     let read = io.read(Need::keys(nodes.iter().map(|node| schema.lineage_key(node)))).await?;
-    let mut above = Vec::new();
+    let (mut above, mut are_all) = (BTreeSet::new(), true);
     for node in nodes {
         let stored = Stored::read(read.item(&schema.lineage_key(node))?, schema);
+        are_all &= stored.check_format().is_ok();
         let ancestors = stored.lineage().into_iter().flat_map(|lineage| &lineage.placement.ancestors);
         above.extend(ancestors.map(|id| node.sibling(id.clone())));
     }
-    Ok(above)
+    Ok((above, are_all))
 }
 
 /// The keys of the lanes of a node's totals.
-fn lane_keys(schema: &Schema, node: &NodeRef, epoch: u32) -> impl Iterator<Item = (u32, ItemKey)> {
-    (0..).zip(schema.totals_keys(node, epoch))
+fn lane_keys(schema: &Schema, node: &NodeRef, epoch: Epoch) -> impl Iterator<Item = (u32, ItemKey)> {
+    (0..).zip(schema.totals_keys(node, epoch.0))
 }
 
 /// The lanes of the totals that a lane belongs to.
 pub(super) fn lane_keys_beside(key: &ItemKey, node: &NodeRef, schema: &Schema) -> Vec<(u32, ItemKey)> {
     match schema.parse_sort_key(&key.sk) {
-        Some(SortKey::Totals { epoch, .. }) => lane_keys(schema, node, epoch).collect(),
+        Some(SortKey::Totals { epoch, .. }) => lane_keys(schema, node, Epoch(epoch)).collect(),
         _ => Vec::new(),
     }
 }

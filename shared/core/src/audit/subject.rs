@@ -43,7 +43,7 @@ pub enum Subject {
         /// The node in whose partition the item is.
         node: NodeRef,
     },
-    /// What the handler or the auditor remembers, and a newer version of them has written.
+    /// The epoch of all totals; or what the handler or the auditor remembers, and a newer version of them has written.
     Remembered {
         /// The item's key.
         key: ItemKey,
@@ -104,6 +104,10 @@ impl Subject {
         if is_newer_memory(item, &key, schema) {
             let node = NodeRef::from(Id::new(&key.pk).ok()?);
             return Some(Self::Remembered { key, node });
+        }
+        if [schema.epoch_key(), schema.epoch_copy_key()].contains(&key) {
+            let node = NodeRef::from(Id::new(&key.pk).ok()?);
+            return Some(Self::Remembered { key: schema.epoch_key(), node });
         }
         let owner = schema.parse_partition(&key.pk).ok()?;
         let Some(sort_key) = schema.parse_sort_key(&key.sk) else {

@@ -2,15 +2,16 @@
 //!
 //! What is below a node is its children, and what is below them. So the totals of each node can be compared with those
 //! right below it, and with all of them the whole table is. A sum of several items isn't a snapshot: what seems wrong
-//! counts if a later look finds the same in all of them.
+//! counts if a later look finds the same difference. Whatever is written meanwhile changes both sides alike.
 
 use std::collections::BTreeMap;
 
 use super::difference::Evidence;
+use super::epoch::Epochs;
 use super::{Difference, Kind};
-use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey};
-use crate::model::{Amounts, Counted, Epoch, Item, Settings, key_of};
-use crate::plan::{Failure, Io, Need, Script};
+use crate::keys::{DEPTH_MAX, ItemKey, NodeRef, SortKey};
+use crate::model::{Amounts, Counted, Epoch, Item, Settings, Share, Stored, key_of};
+use crate::plan::{Failure, Io, Need, Read, Script};
 use crate::request::{Query, ReadOptions};
 
 /// The plan that looks at the totals of a node, in pages of `page_items_max` children. Those of a node with more than
@@ -23,72 +24,139 @@ pub fn look_at_totals(
     children_max: usize,
 ) -> Script<'_, Vec<Difference>> {
     Script::new(move |io| async move {
-        let look = Look { settings, node: &node, strong, io: &io };
-        Ok(look.carry_out(page_items_max, children_max).await?.into_iter().collect())
+        let look = Look { settings, node: &node, strong, io: &io, page_items_max, children_max };
+        let schema = &settings.schema;
+        let epoch = match look.epoch(&look.read_epoch().await?)? {
+            Some(Ok(epoch)) => epoch,
+            Some(Err(wrong)) => return Ok(vec![wrong]),
+            // Each node says so.
+            None => return Ok(Vec::new()),
+        };
+        let key = schema.totals_key(&node, epoch.0, 0);
+        let of = |kind, evidence: &Evidence| vec![Difference::of(kind, key.clone(), &node, evidence)];
+        Ok(match look.compared(epoch, None).await? {
+            Compared::By { surplus, unlike: None } if surplus.is_nothing() => Vec::new(),
+            Compared::By { surplus, unlike } => {
+                let surplus = Evidence::new().part(&format!("{surplus:?}"));
+                of(Kind::TotalWrong, &Evidence::joined([Some(&surplus), unlike.as_ref()]))
+            }
+            Compared::NotNow(evidence) => of(Kind::TotalNotCompared, &evidence),
+            Compared::Never => Vec::new(),
+        })
     })
 }
 
+/// The plan that says whether the totals of the nodes above a node hold what it was counted as, and nothing else is
+/// wrong with them. Then they are right once it was counted anew. What can't be compared is taken for a no.
+pub fn count_holds(settings: &Settings, node: NodeRef, page_items_max: usize, children_max: usize) -> Script<'_, bool> {
+    Script::new(move |io| async move {
+        let schema = &settings.schema;
+        let own = Look { settings, node: &node, strong: true, io: &io, page_items_max, children_max };
+        let read = own.read_epoch().await?;
+        let Some(Ok(epoch)) = own.epoch(&read)? else { return Ok(false) };
+        let (counted, lineage) = (schema.counted_key(&node), schema.lineage_key(&node));
+        let read = io.read(own.need([counted.clone(), lineage.clone()])).await?;
+        let Ok(counted) = read.item(&counted)?.map(Counted::read).transpose() else { return Ok(false) };
+        let share = counted.flatten().filter(|counted| counted.epoch == epoch).and_then(|counted| counted.share);
+        let share = share.unwrap_or_default();
+        let stored = Stored::read(read.item(&lineage)?, schema);
+        let stands = stored.lineage().map(|lineage| lineage.placement.ancestors.clone()).unwrap_or_default();
+        let above = if share.ancestors().is_empty() { stands.as_slice() } else { share.ancestors() };
+        if !stands.is_empty() && above != stands {
+            return Ok(false);
+        }
+        for (position, id) in above.iter().enumerate() {
+            let above = node.sibling(id.clone());
+            let apart = (position == 0).then_some(&node);
+            let wanted = apart.map(|_| share.of(id)).unwrap_or_default();
+            match (Look { node: &above, ..own }).compared(epoch, apart).await? {
+                Compared::By { surplus, unlike: None } if surplus == wanted => {}
+                _ => return Ok(false),
+            }
+        }
+        Ok(true)
+    })
+}
+
+/// How the totals of a node compare with what is right below it.
+enum Compared {
+    /// They have so much more than that.
+    By {
+        surplus: Amounts,
+        /// The lanes, if one of them has something that can't be added to. That is wrong, whatever it counts as.
+        unlike: Option<Evidence>,
+    },
+    /// A child isn't counted as a child of this node: it is on its way, or wrong itself.
+    NotNow(Evidence),
+    /// They can't be compared so: in a cycle, above the levels that are counted, and above too many children.
+    Never,
+}
+
+#[derive(Clone, Copy)]
 struct Look<'l> {
     settings: &'l Settings,
     node: &'l NodeRef,
     strong: bool,
     io: &'l Io,
+    page_items_max: usize,
+    children_max: usize,
 }
 
 impl Look<'_> {
-    /// Finds that the totals are wrong. `None` as well where they can't be compared so: in a cycle, above the levels
-    /// that are counted, above too many children, and where a child isn't counted as a child of this node. That is
-    /// found by itself.
-    async fn carry_out(&self, page_items_max: usize, children_max: usize) -> Result<Option<Difference>, Failure> {
+    async fn read_epoch(&self) -> Result<Read, Failure> {
         let schema = &self.settings.schema;
-        let (epoch_key, counted_key) = (schema.epoch_key(), schema.counted_key(self.node));
-        let own =
-            Need { query: Some(self.rows(DEPTH_MAX, 1, None)), ..self.need([epoch_key.clone(), counted_key.clone()]) };
+        self.io.read(self.need([schema.epoch_key(), schema.epoch_copy_key()])).await
+    }
+
+    /// The present epoch, or what is wrong with it. `None` if a newer version has written it.
+    fn epoch(&self, read: &Read) -> Result<Option<Result<Epoch, Difference>>, Failure> {
+        let schema = &self.settings.schema;
+        let epochs = Epochs::new(read.item(&schema.epoch_key())?, read.item(&schema.epoch_copy_key())?);
+        Ok(epochs.judge(self.node, schema).ok())
+    }
+
+    /// Compares the totals. What a child that is apart is counted as isn't taken, but what is below it.
+    async fn compared(&self, epoch: Epoch, apart: Option<&NodeRef>) -> Result<Compared, Failure> {
+        let schema = &self.settings.schema;
+        let counted_key = schema.counted_key(self.node);
+        let own = Need { query: Some(self.rows(DEPTH_MAX, 1, None)), ..self.need([counted_key.clone()]) };
         let read = self.io.read(own).await?;
-        let Ok(Epoch(epoch)) = Epoch::read(read.item(&epoch_key)?) else { return Ok(None) };
-        if read.page.as_ref().is_none_or(|page| !page.items.is_empty()) {
-            return Ok(None);
+        let above = counted(read.item(&counted_key)?, epoch).map(|share| share.ancestors().to_vec());
+        match &read.page {
+            None => return Ok(Compared::NotNow(Evidence::new())),
+            Some(page) if !page.items.is_empty() => return Ok(Compared::Never),
+            Some(_) => {}
         }
-        let above = counted(read.item(&counted_key)?, epoch).map(|(ancestors, _)| ancestors).unwrap_or_default();
         let own = self.lanes(std::slice::from_ref(self.node), epoch).await?;
-        let (mut wanted, mut evidence) = (Amounts::default(), Evidence::new());
-        let found = Amounts::in_lanes(own.values());
-        for lane in own.values() {
-            evidence = evidence.and(Some(lane));
-        }
-        // What can't be added to is wrong, whatever it counts as.
+        let mut surplus = Amounts::in_lanes(own.values());
         let is_plain = own.values().all(Amounts::can_be_added_to);
+        let unlike = own.values().fold(Evidence::new(), |evidence, lane| evidence.and(Some(lane)));
         let (mut after, mut number) = (None, 0);
         loop {
-            let page = self.io.page(self.rows(1, page_items_max, after)).await?;
+            let page = self.io.page(self.rows(1, self.page_items_max, after)).await?;
             let children: Vec<NodeRef> = page.items.iter().filter_map(|row| self.child(row)).collect();
             number += children.len();
-            if number > children_max || children.iter().any(|child| above.contains(&child.id)) {
-                return Ok(None);
+            let is_above = |child: &NodeRef| above.iter().flatten().any(|id| *id == child.id);
+            if number > self.children_max || children.iter().any(is_above) {
+                return Ok(Compared::Never);
             }
             let keys = children.iter().map(|child| schema.counted_key(child));
             let items = self.io.read(self.need(keys)).await?;
-            for child in &children {
+            for child in children.iter().filter(|child| Some(*child) != apart) {
                 let item = items.item(&schema.counted_key(child))?;
-                let Some((ancestors, one)) = counted(item, epoch) else { return Ok(None) };
-                if ancestors.first() != Some(&self.node.id) {
-                    return Ok(None);
+                match counted(item, epoch).filter(|share| share.ancestors().first() == Some(&self.node.id)) {
+                    Some(share) => surplus.subtract(&share.of(&self.node.id)),
+                    None => return Ok(Compared::NotNow(Evidence::new().and(item))),
                 }
-                wanted.add(&one);
-                evidence = evidence.and(item);
             }
             for lane in self.lanes(&children, epoch).await?.values() {
-                let below = Amounts::in_lane(lane);
-                wanted.add(&Amounts { children: Default::default(), ..below });
-                evidence = evidence.and(Some(lane));
+                surplus.subtract(&Amounts { children: Default::default(), ..Amounts::in_lane(lane) });
             }
             after = page.next;
             if after.is_none() {
-                break;
+                return Ok(Compared::By { surplus, unlike: (!is_plain).then_some(unlike) });
             }
         }
-        let key = schema.totals_key(self.node, epoch, 0);
-        Ok((wanted != found || !is_plain).then(|| Difference::of(Kind::TotalWrong, key, self.node, &evidence)))
     }
 
     fn need(&self, keys: impl IntoIterator<Item = ItemKey>) -> Need {
@@ -118,9 +186,9 @@ impl Look<'_> {
     }
 
     /// The parts of the totals of these nodes.
-    async fn lanes(&self, nodes: &[NodeRef], epoch: u32) -> Result<BTreeMap<ItemKey, Item>, Failure> {
+    async fn lanes(&self, nodes: &[NodeRef], epoch: Epoch) -> Result<BTreeMap<ItemKey, Item>, Failure> {
         let schema = &self.settings.schema;
-        let keys = nodes.iter().flat_map(|node| schema.totals_keys(node, epoch));
+        let keys = nodes.iter().flat_map(|node| schema.totals_keys(node, epoch.0));
         let keys: Vec<ItemKey> = keys.collect();
         let read = self.io.read(self.need(keys.clone())).await?;
         let mut lanes = BTreeMap::new();
@@ -133,10 +201,7 @@ impl Look<'_> {
     }
 }
 
-/// The ancestors of a node that is counted in this epoch, and what it adds to its parent's totals.
-fn counted(item: Option<&Item>, epoch: u32) -> Option<(Vec<Id>, Amounts)> {
-    let counted = Counted::read(item?).ok().flatten().filter(|counted| counted.epoch == epoch)?;
-    let share = counted.share?;
-    let adds = share.ancestors().first().map(|parent| share.of(parent)).unwrap_or_default();
-    Some((share.ancestors().to_vec(), adds))
+/// What a node is counted as in this epoch. `None` if it isn't.
+fn counted(item: Option<&Item>, epoch: Epoch) -> Option<Share> {
+    Counted::read(item?).ok().flatten().filter(|counted| counted.epoch == epoch)?.share
 }

@@ -44,9 +44,9 @@ impl ToCount {
     }
 
     /// The epoch in which the node is counted. A handler that hasn't seen a new one yet doesn't go back.
-    fn epoch(&self, rules: Rules) -> u32 {
+    fn epoch(&self, rules: Rules) -> Epoch {
         let counted = self.seen.counted.as_ref().filter(|_| rules.keeps(Rule::EpochOnwards));
-        counted.map_or(0, |counted| counted.epoch).max(self.seen.epoch.0)
+        counted.map_or(self.seen.epoch, |counted| self.seen.epoch.or_later(counted.epoch))
     }
 
     /// The share that the totals of the node's epoch hold.
@@ -76,11 +76,11 @@ impl ToCount {
             return (self.share.clone(), changes);
         }
         let (old, new) = (before.ancestors(), wanted.ancestors());
-        let is_on_its_way = old.is_empty() || (before.values() == wanted.values() && new.starts_with(old));
+        let is_on_its_way = old.is_empty() || (before.adds_as(&wanted) && new.starts_with(old));
         let step = if is_on_its_way {
-            Share::new(new[..new.len().min(old.len() + ancestors_max)].to_vec(), wanted.values().clone())
+            wanted.below(&new[..new.len().min(old.len() + ancestors_max)])
         } else {
-            Share::new(old[..old.len().saturating_sub(ancestors_max)].to_vec(), before.values().clone())
+            before.below(&old[..old.len().saturating_sub(ancestors_max)])
         };
         let changes = self::changes(&before, &step, rules);
         (Some(step), changes)
@@ -90,7 +90,7 @@ impl ToCount {
 fn changes(before: &Share, after: &Share, rules: Rules) -> BTreeMap<Id, Amounts> {
     let mut changes = after.change_from(before);
     if !rules.keeps(Rule::CountChildren) {
-        changes.retain(|_, change| !change.count.is_zero() || !change.sums.is_empty());
+        changes.retain(|_, change| !change.is_of_children());
     }
     changes
 }
@@ -117,6 +117,11 @@ impl Seen {
     /// True if the node is counted below others, in whatever epoch.
     pub(crate) fn has_share(&self) -> bool {
         self.counted.as_ref().is_some_and(|counted| counted.share.is_some())
+    }
+
+    /// True if the node is counted in a later epoch than the present one, in which nobody counts.
+    pub(crate) fn is_ahead(&self) -> bool {
+        self.has_share() && self.counted.as_ref().is_some_and(|counted| counted.epoch.is_after(self.epoch))
     }
 
     /// The condition that nobody has written the item since.
@@ -216,7 +221,7 @@ impl Counter<'_> {
                 None if !rules.keeps(Rule::CountedTombstone) => Action::Delete { key, condition },
                 _ => Action::Put { key, item, condition },
             };
-            let epoch = counted.epoch;
+            let Epoch(epoch) = counted.epoch;
             let changes: BTreeMap<(NodeRef, u32), Amounts> =
                 changes.into_iter().map(|(id, change)| ((node.sibling(id), epoch), change)).collect();
             let has_room = |group: &Group| {

@@ -315,6 +315,12 @@ impl Schema {
         ItemKey::new(OWN, sort_key::EPOCH)
     }
 
+    /// Returns the key of the copy of that epoch, by which a lost or altered one is seen.
+    #[must_use]
+    pub fn epoch_copy_key(&self) -> ItemKey {
+        ItemKey::new(OWN, sort_key::EPOCH_COPY)
+    }
+
     /// Returns the key of one of the trails that handlers leave for the auditor.
     #[must_use]
     pub fn trail_key(&self, number: u8) -> ItemKey {
@@ -331,7 +337,7 @@ impl Schema {
     #[must_use]
     pub fn is_own(&self, key: &ItemKey) -> bool {
         key.pk == OWN
-            && ([sort_key::SETTINGS, sort_key::AUDIT, sort_key::EPOCH].contains(&key.sk.as_str())
+            && ([sort_key::SETTINGS, sort_key::AUDIT, sort_key::EPOCH, sort_key::EPOCH_COPY].contains(&key.sk.as_str())
                 || self.trail_range().contains(&key.sk))
     }
 

@@ -78,7 +78,7 @@ pub enum SortKey {
     Totals {
         /// The epoch of the totals.
         epoch: u32,
-        /// The lane, below [`LANES`].
+        /// The lane, below [`LANES`]. Nobody reads another one.
         lane: u32,
     },
     /// `IDEMPOTENCY#0000`: the stored answer to a request with an `Idempotency-Key`, in a partition of its own. A long
@@ -185,13 +185,14 @@ const LATEST: &str = "v0_";
 pub(super) const SETTINGS: &str = "SETTINGS";
 pub(super) const AUDIT: &str = "AUDIT";
 pub(super) const EPOCH: &str = "EPOCH";
+pub(super) const EPOCH_COPY: &str = "EPOCH#COPY";
 pub(super) const TRAIL: &str = "TRAIL#";
 
 /// The number of lanes that a node's totals are the sum of. Writers of one node's totals that choose different lanes
 /// don't meet.
 pub const LANES: u32 = 4;
 
-/// Greatest epoch of totals: what four digits hold.
+/// Greatest epoch of totals: what four digits hold. After it comes 0.
 pub const EPOCH_MAX: u32 = 9_999;
 
 /// The sort keys, besides the node's own, that the event source filter passes to the handler.

@@ -23,7 +23,8 @@ impl Decimal {
     /// One.
     pub const ONE: Self = Self(1_000_000_000);
 
-    /// Reads a number that can be added up: of at most 18 digits before the point, and 9 after it.
+    /// Reads a number that can be added up: of at most 18 digits before the point. It is rounded to 9 after it, a half
+    /// away from zero, so that 0.30000000000000004, which is 0.1 + 0.2 in a double, counts as 0.3.
     #[must_use]
     pub fn value(digits: &str) -> Option<Self> {
         Self::read(digits, VALUE_DIGITS_MAX)
@@ -52,14 +53,22 @@ impl Decimal {
         if number.digits().is_empty() {
             return Some(Self::ZERO);
         }
-        let (before, digits) = (number.exponent() + 1, i32::try_from(number.digits().len()).ok()?);
-        let after = digits - before;
-        if before > digits_max || after > FRACTION_DIGITS {
+        let before = number.exponent() + 1;
+        if before > digits_max {
             return None;
         }
-        let power = 10_i128.checked_pow(u32::try_from(FRACTION_DIGITS - after).ok()?)?;
-        let billionths = number.digits().parse::<i128>().ok()?.checked_mul(power)?;
-        Some(Self(if number.is_negative() { -billionths } else { billionths }))
+        // How many of the digits count. The one after them decides how it is rounded.
+        let count = usize::try_from(before + FRACTION_DIGITS).unwrap_or_default();
+        let digits = number.digits();
+        let counted = digits.get(..count).unwrap_or(digits);
+        let missing = u32::try_from(count.saturating_sub(digits.len())).ok()?;
+        let whole = if counted.is_empty() { 0 } else { counted.parse::<i128>().ok()? };
+        let next = digits.as_bytes().get(count).filter(|_| before + FRACTION_DIGITS >= 0);
+        let rounded_up = i128::from(next.is_some_and(|next| *next >= b'5'));
+        let billionths = whole.checked_mul(10_i128.checked_pow(missing)?)?.checked_add(rounded_up)?;
+        // Rounding can make a digit more.
+        let end = 10_i128.checked_pow(u32::try_from(digits_max + FRACTION_DIGITS).ok()?)?;
+        (billionths < end).then_some(Self(if number.is_negative() { -billionths } else { billionths }))
     }
 }
 
@@ -134,6 +143,11 @@ mod tests {
             ("999999999999999999.999999999", "999999999999999999.999999999"),
             ("1e17", "100000000000000000"),
             ("0e999999999", "0"),
+            ("0.30000000000000004", "0.3"),
+            ("-1.2345678905", "-1.234567891"),
+            ("0.0000000005", "0.000000001"),
+            ("0.00000000049", "0"),
+            ("1e-2147483648", "0"),
         ] {
             assert_eq!(Decimal::value(text).map(|number| number.to_string()).as_deref(), Some(plain), "{text}");
         }
@@ -142,7 +156,9 @@ mod tests {
     #[test]
     fn what_has_too_many_digits_or_is_no_number_isnt_read() {
         let most = "1".to_owned() + &"0".repeat(18);
-        for text in ["", "-", ".", "a", "1a", "1e", "1e1.5", "0x1", "--1", "0.0000000001", "1e-10", "1e18", &most] {
+        for text in
+            ["", "-", ".", "a", "1a", "1e", "1e1.5", "0x1", "--1", "999999999999999999.9999999999", "1e18", &most]
+        {
             assert_eq!(Decimal::value(text), None, "{text}");
         }
         assert!(Decimal::sum(&most).is_some());

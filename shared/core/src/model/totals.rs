@@ -10,7 +10,7 @@ use super::decimal::Decimal;
 use super::format::{self, NewerFormat};
 use super::item::{AttributeValue, Item, text, text_of, texts, texts_of, with_key};
 use super::settings::Settings;
-use crate::keys::{DEPTH_MAX, EPOCH_MAX, Id, NodeRef, Schema};
+use crate::keys::{DEPTH_MAX, EPOCH_MAX, Id, ItemKey, NodeRef, Schema};
 use crate::request::Update;
 
 /// The word for the number of nodes, in settings.
@@ -38,14 +38,16 @@ impl Totals {
         &self.attributes
     }
 
-    /// What a base record adds, by attribute. What is no number, or has too many digits, adds nothing.
+    /// The share of a node with this base record below these ancestors. What is no number, or has too many digits
+    /// before the point, adds nothing but one to those that are left out.
     #[must_use]
-    pub fn values(&self, base: &Item) -> BTreeMap<String, Decimal> {
+    pub fn share(&self, ancestors: Vec<Id>, base: &Item) -> Share {
         let value = |name: &String| match base.get(name) {
             Some(AttributeValue::N(digits)) => Decimal::value(digits).filter(|value| !value.is_zero()),
             _ => None,
         };
-        self.attributes.iter().filter_map(|name| Some((name.clone(), value(name)?))).collect()
+        let values = self.attributes.iter().filter_map(|name| Some((name.clone(), value(name)?))).collect();
+        Share::new(ancestors, values, self.left_out(base).next().is_some())
     }
 
     /// The attributes of a base record that should be added up and can't be.
@@ -74,25 +76,33 @@ pub struct Share {
     ancestors: Vec<Id>,
     /// What it adds to each of them, by attribute. Nothing is zero.
     values: BTreeMap<String, Decimal>,
+    /// True if it has something that should be added up and can't be.
+    is_left_out: bool,
 }
 
 impl Share {
     /// The share of a node below these ancestors. Without ancestors it is nothing.
     #[must_use]
-    pub fn new(ancestors: Vec<Id>, values: BTreeMap<String, Decimal>) -> Self {
-        if ancestors.is_empty() { Self::default() } else { Self { ancestors, values } }
+    pub fn new(ancestors: Vec<Id>, values: BTreeMap<String, Decimal>, is_left_out: bool) -> Self {
+        if ancestors.is_empty() { Self::default() } else { Self { ancestors, values, is_left_out } }
+    }
+
+    /// The same share of these ancestors alone: a step on the way.
+    #[must_use]
+    pub fn below(&self, ancestors: &[Id]) -> Self {
+        Self::new(ancestors.to_vec(), self.values.clone(), self.is_left_out)
+    }
+
+    /// True if both add the same to an ancestor of both, but for the children.
+    #[must_use]
+    pub fn adds_as(&self, other: &Self) -> bool {
+        (&self.values, self.is_left_out) == (&other.values, other.is_left_out)
     }
 
     /// The ancestors, nearest first.
     #[must_use]
     pub fn ancestors(&self) -> &[Id] {
         &self.ancestors
-    }
-
-    /// What it adds, by attribute.
-    #[must_use]
-    pub fn values(&self) -> &BTreeMap<String, Decimal> {
-        &self.values
     }
 
     /// What it adds to one of the ancestors; nothing to others.
@@ -102,8 +112,9 @@ impl Share {
             return Amounts::default();
         }
         let is_parent = self.ancestors.first() == Some(ancestor);
-        let children = if is_parent { Decimal::ONE } else { Decimal::ZERO };
-        Amounts { count: Decimal::ONE, children, sums: self.values.clone() }
+        let one = |is_one: bool| if is_one { Decimal::ONE } else { Decimal::ZERO };
+        let (children, left_out) = (one(is_parent), one(self.is_left_out));
+        Amounts { count: Decimal::ONE, children, left_out, sums: self.values.clone() }
     }
 
     /// What each ancestor's totals change by when this share takes the place of another.
@@ -126,6 +137,8 @@ pub struct Amounts {
     pub count: Decimal,
     /// The number of its children.
     pub children: Decimal,
+    /// The number of nodes below it with something that should be added up and can't be.
+    pub left_out: Decimal,
     /// The sums, by attribute.
     pub sums: BTreeMap<String, Decimal>,
 }
@@ -133,6 +146,7 @@ pub struct Amounts {
 impl Amounts {
     const COUNT: &str = "_count";
     const CHILDREN: &str = "_children";
+    const LEFT_OUT: &str = "_left_out";
     /// The attribute that counts the writes of a lane.
     pub const WRITES: &str = "_writes";
     /// What the name of a sum begins with: a user's attribute can be an index's key, or the table's TTL attribute.
@@ -142,6 +156,7 @@ impl Amounts {
     pub fn add(&mut self, other: &Self) {
         self.count += other.count;
         self.children += other.children;
+        self.left_out += other.left_out;
         other.sums.iter().for_each(|(name, sum)| *self.sums.entry(name.clone()).or_default() += *sum);
         self.sums.retain(|_, sum| !sum.is_zero());
     }
@@ -149,20 +164,28 @@ impl Amounts {
     /// Takes other amounts away.
     pub fn subtract(&mut self, other: &Self) {
         let sums = other.sums.iter().map(|(name, sum)| (name.clone(), -*sum)).collect();
-        self.add(&Self { count: -other.count, children: -other.children, sums });
+        let (count, children, left_out) = (-other.count, -other.children, -other.left_out);
+        self.add(&Self { count, children, left_out, sums });
     }
 
     /// True if nothing is to be added.
     #[must_use]
     pub fn is_nothing(&self) -> bool {
-        self.count.is_zero() && self.children.is_zero() && self.sums.is_empty()
+        [self.count, self.children, self.left_out].iter().all(|number| number.is_zero()) && self.sums.is_empty()
+    }
+
+    /// True if nothing but the number of children changes.
+    #[must_use]
+    pub fn is_of_children(&self) -> bool {
+        Self { children: Decimal::ZERO, ..self.clone() }.is_nothing()
     }
 
     /// The update that adds these amounts to a lane, for example `ADD _count 1, _children 1, _sum_size 12, _writes 1`.
     #[must_use]
     pub fn added(&self) -> Update {
-        let own = [(Self::COUNT, self.count), (Self::CHILDREN, self.children), (Self::WRITES, Decimal::ONE)];
-        let own = own.into_iter().map(|(name, amount)| (name.to_owned(), amount));
+        let numbers = [(Self::COUNT, self.count), (Self::CHILDREN, self.children), (Self::LEFT_OUT, self.left_out)];
+        let own =
+            numbers.into_iter().chain([(Self::WRITES, Decimal::ONE)]).map(|(name, amount)| (name.to_owned(), amount));
         let sums = self.sums.iter().map(|(name, sum)| (format!("{}{name}", Self::SUM), *sum));
         Update { add: own.chain(sums).filter(|(_, amount)| !amount.is_zero()).collect(), ..Update::default() }
     }
@@ -175,7 +198,8 @@ impl Amounts {
             let sum = number_of(lane, name).filter(|sum| !sum.is_zero())?;
             Some((name.strip_prefix(Self::SUM)?.to_owned(), sum))
         });
-        Self { count: number(Self::COUNT), children: number(Self::CHILDREN), sums: sums.collect() }
+        let [count, children, left_out] = [Self::COUNT, Self::CHILDREN, Self::LEFT_OUT].map(number);
+        Self { count, children, left_out, sums: sums.collect() }
     }
 
     /// What these lanes hold together.
@@ -197,7 +221,7 @@ impl Amounts {
     /// True if a lane has nothing but numbers where there have to be some, so that the table can add to them.
     #[must_use]
     pub fn can_be_added_to(lane: &Item) -> bool {
-        let own = [Self::COUNT, Self::CHILDREN, Self::WRITES];
+        let own = [Self::COUNT, Self::CHILDREN, Self::LEFT_OUT, Self::WRITES];
         let mut numbers = lane.keys().filter(|name| own.contains(&name.as_str()) || name.starts_with(Self::SUM));
         numbers.all(|name| number_of(lane, name).is_some())
     }
@@ -229,7 +253,7 @@ fn number_of(item: &Item, name: &str) -> Option<Decimal> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// The epoch of the totals that hold the share.
-    pub epoch: u32,
+    pub epoch: Epoch,
     /// The name of the write. No other write of this item has the same: a transaction that comes late finds another.
     pub version: String,
     /// The share; `None` for a tombstone.
@@ -242,6 +266,7 @@ impl Counted {
     const EPOCH: &str = "epoch";
     const ANCESTORS: &str = "ancestors";
     const VALUES: &str = "values";
+    const LEFT_OUT: &str = "left_out";
 
     /// How long a tombstone is kept, in seconds: 14 days, as that of a lineage. A transaction that was on its way when
     /// the node went has long ended then.
@@ -257,7 +282,7 @@ impl Counted {
         let schema = &settings.schema;
         let mut item = with_key(&schema.counted_key(node), schema);
         format::mark(&mut item);
-        item.insert(Self::EPOCH.to_owned(), AttributeValue::N(self.epoch.to_string()));
+        item.insert(Self::EPOCH.to_owned(), AttributeValue::N(self.epoch.0.to_string()));
         item.insert(Self::VERSION.to_owned(), text(&self.version));
         match &self.share {
             Some(share) => {
@@ -265,6 +290,9 @@ impl Counted {
                 let values = values.map(|(name, value)| (name.clone(), AttributeValue::N(value.to_string())));
                 item.insert(Self::ANCESTORS.to_owned(), texts(share.ancestors.iter().map(Id::as_str)));
                 item.insert(Self::VALUES.to_owned(), AttributeValue::M(values.collect()));
+                if share.is_left_out {
+                    item.insert(Self::LEFT_OUT.to_owned(), AttributeValue::Bool(true));
+                }
             }
             None => {
                 let expires = now.saturating_add(Self::KEPT_SECONDS);
@@ -296,7 +324,8 @@ impl Counted {
                 if ancestors.len() > DEPTH_MAX || values.len() > TOTALS_ATTRIBUTES_MAX {
                     return None;
                 }
-                Some(Share::new(ancestors, values.iter().map(value).collect::<Option<_>>()?))
+                let is_left_out = item.contains_key(Self::LEFT_OUT);
+                Some(Share::new(ancestors, values.iter().map(value).collect::<Option<_>>()?, is_left_out))
             }
             _ => return None,
         };
@@ -304,20 +333,34 @@ impl Counted {
     }
 }
 
-/// The epoch of all totals: the item `EPOCH`. Totals of an earlier one are left behind, and not read any more.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Default)]
+/// The epoch of all totals: the item `EPOCH`. Totals of another one aren't read.
+///
+/// A later epoch has a greater number, and the numbers go round: which of two is the later one is decided as
+/// [RFC 1982](https://www.rfc-editor.org/rfc/rfc1982) has it. So no number that somebody writes is the last.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub struct Epoch(pub u32);
 
 impl Epoch {
     /// The attribute that holds it.
     pub const EPOCH: &str = "epoch";
-    /// The attribute that says that nodes are still to be counted in it: whoever has begun it removes it at the end.
+    /// The attribute that says that nodes are still to be counted in it, with the name of the command that has begun
+    /// it. That command removes it at the end.
     pub const UNFINISHED: &str = "unfinished";
 
     /// The item, for example `{"PK": "SAPWOOD", "SK": "EPOCH", "format": 1, "epoch": 2}`.
     #[must_use]
     pub fn item(self, schema: &Schema) -> Item {
-        let mut item = with_key(&schema.epoch_key(), schema);
+        self.with_key(&schema.epoch_key(), schema)
+    }
+
+    /// The copy of the item, for example `{"PK": "SAPWOOD", "SK": "EPOCH#COPY", "format": 1, "epoch": 2}`.
+    #[must_use]
+    pub fn copy(self, schema: &Schema) -> Item {
+        self.with_key(&schema.epoch_copy_key(), schema)
+    }
+
+    fn with_key(self, key: &ItemKey, schema: &Schema) -> Item {
+        let mut item = with_key(key, schema);
         format::mark(&mut item);
         item.insert(Self::EPOCH.to_owned(), AttributeValue::N(self.0.to_string()));
         item
@@ -328,15 +371,42 @@ impl Epoch {
     /// # Errors
     /// [`NewerFormat`] if a newer version has written it.
     pub fn read(item: Option<&Item>) -> Result<Self, NewerFormat> {
-        let Some(item) = item else { return Ok(Self::default()) };
-        let known = format::is_known(item)?;
-        Ok(Self(epoch_of(item, Self::EPOCH).filter(|_| known).unwrap_or_default()))
+        Ok(item.map(Self::found).transpose()?.flatten().unwrap_or_default())
+    }
+
+    /// Reads an item that is there. `None` for one that isn't ours.
+    ///
+    /// # Errors
+    /// [`NewerFormat`] if a newer version has written it.
+    pub fn found(item: &Item) -> Result<Option<Self>, NewerFormat> {
+        Ok(if format::is_known(item)? { epoch_of(item, Self::EPOCH) } else { None })
+    }
+
+    /// True if this epoch is later than the other one.
+    #[must_use]
+    pub fn is_after(self, other: Self) -> bool {
+        let epochs = EPOCH_MAX + 1;
+        let ahead = (self.0 + epochs - other.0) % epochs;
+        ahead > 0 && ahead < epochs / 2
+    }
+
+    /// The later of two.
+    #[must_use]
+    pub fn or_later(self, other: Self) -> Self {
+        if other.is_after(self) { other } else { self }
+    }
+
+    /// Returns an epoch that is later than each of these. `None` if there is none: they lie all around.
+    #[must_use]
+    pub fn after(all: &[Self]) -> Option<Self> {
+        let next = |epoch: &Self| Self((epoch.0 + 1) % (EPOCH_MAX + 1));
+        all.iter().map(next).find(|next| all.iter().all(|epoch| next.is_after(*epoch)))
     }
 }
 
-fn epoch_of(item: &Item, name: &str) -> Option<u32> {
+fn epoch_of(item: &Item, name: &str) -> Option<Epoch> {
     match item.get(name) {
-        Some(AttributeValue::N(digits)) => digits.parse().ok().filter(|epoch| *epoch <= EPOCH_MAX),
+        Some(AttributeValue::N(digits)) => digits.parse().ok().filter(|epoch| *epoch <= EPOCH_MAX).map(Epoch),
         _ => None,
     }
 }
@@ -352,12 +422,12 @@ mod tests {
 
     fn share(ancestors: &[&str], size: &str) -> Share {
         let values = Decimal::value(size).filter(|size| !size.is_zero()).map(|size| ("size".to_owned(), size));
-        Share::new(ids(ancestors), values.into_iter().collect())
+        Share::new(ids(ancestors), values.into_iter().collect(), false)
     }
 
     fn changes(before: &Share, after: &Share) -> Vec<String> {
         let changes = after.change_from(before).into_iter();
-        let shown = changes.map(|(id, Amounts { count, children, sums })| {
+        let shown = changes.map(|(id, Amounts { count, children, sums, .. })| {
             let size = sums.get("size").copied().unwrap_or_default();
             format!("{id}: {count} {children} {size}")
         });
@@ -369,9 +439,9 @@ mod tests {
         let counted = |ancestors: usize, values: usize| {
             let ancestors = (0..ancestors).map(|number| Id::new(format!("a{number}")).unwrap());
             let values = (0..values).map(|number| (format!("v{number}"), Decimal::ONE));
-            let share = Some(Share::new(ancestors.collect(), values.collect()));
+            let share = Some(Share::new(ancestors.collect(), values.collect(), false));
             let node = NodeRef::from(Id::new("n").unwrap());
-            let counted = Counted { epoch: 0, version: "one".to_owned(), share };
+            let counted = Counted { epoch: Epoch(0), version: "one".to_owned(), share };
             Counted::read(&counted.item(&node, &Settings::default(), 0)).unwrap() == Some(counted)
         };
         assert!(counted(DEPTH_MAX, TOTALS_ATTRIBUTES_MAX));
@@ -394,12 +464,13 @@ mod tests {
     #[test]
     fn what_is_counted_reads_back_and_nothing_else_is_read() {
         let (settings, node) = (Settings::default(), NodeRef::from(Id::new("d").unwrap()));
-        for share in [None, Some(Share::default()), Some(share(&["p", "r"], "-0.25"))] {
-            let counted = Counted { epoch: 3, version: "w".to_owned(), share };
+        let left_out = Share { is_left_out: true, ..share(&["p"], "1") };
+        for share in [None, Some(Share::default()), Some(share(&["p", "r"], "-0.25")), Some(left_out)] {
+            let counted = Counted { epoch: Epoch(3), version: "w".to_owned(), share };
             let item = counted.item(&node, &settings, 100);
             assert_eq!(item.contains_key("_expires"), counted.share.is_none());
             assert_eq!(Counted::read(&item), Ok(Some(counted)));
-            for name in item.keys().filter(|name| !["PK", "SK", "_expires"].contains(&name.as_str())) {
+            for name in item.keys().filter(|name| !["PK", "SK", "_expires", "left_out"].contains(&name.as_str())) {
                 let mut odd = item.clone();
                 odd.insert(name.clone(), AttributeValue::Bool(true));
                 assert_eq!(Counted::read(&odd), Ok(None), "{name}");
@@ -416,6 +487,19 @@ mod tests {
         assert_eq!(Epoch::read(None), Ok(Epoch(0)));
         let odd = Item::from([("epoch".to_owned(), AttributeValue::N("7".to_owned()))]);
         assert_eq!(Epoch::read(Some(&odd)), Ok(Epoch(0)), "it has no format");
+    }
+
+    #[test]
+    fn epochs_go_round_so_that_none_is_the_last() {
+        assert!(Epoch(1).is_after(Epoch(0)) && !Epoch(0).is_after(Epoch(1)) && !Epoch(1).is_after(Epoch(1)));
+        assert!(Epoch(0).is_after(Epoch(9_999)) && Epoch(2).is_after(Epoch(9_999)));
+        assert!(!Epoch(5_000).is_after(Epoch(0)) && !Epoch(0).is_after(Epoch(5_000)), "half way round is neither");
+        assert_eq!(Epoch(2).or_later(Epoch(9_999)), Epoch(2));
+        let after = |all: &[u32]| Epoch::after(&all.iter().copied().map(Epoch).collect::<Vec<_>>());
+        assert_eq!(after(&[0]), Some(Epoch(1)));
+        assert_eq!(after(&[2, 9_999, 1]), Some(Epoch(3)));
+        assert_eq!(after(&[9_999]), Some(Epoch(0)));
+        assert_eq!(after(&[0, 3_500, 7_000]), None);
     }
 
     #[test]
@@ -437,7 +521,8 @@ mod tests {
         let number = |digits: &str| AttributeValue::N(digits.to_owned());
         let base = Item::from([("size".to_owned(), number("1e20")), ("price".to_owned(), number("0.10"))]);
         assert_eq!(totals.left_out(&base).collect::<Vec<_>>(), ["size"]);
-        assert_eq!(totals.values(&base), BTreeMap::from([("price".to_owned(), Decimal::value("0.1").unwrap())]));
+        let values = BTreeMap::from([("price".to_owned(), Decimal::value("0.1").unwrap())]);
+        assert_eq!(totals.share(ids(&["p"]), &base), Share::new(ids(&["p"]), values, true));
         let base = Item::from([("size".to_owned(), text("12"))]);
         assert_eq!(totals.left_out(&base).collect::<Vec<_>>(), ["size"]);
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use sapwood_core::keys::{ItemKey, NodeRef, SortKey};
+use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Amounts, Decimal, Epoch, FORMAT_ATTRIBUTE, Item, Totals as Kept, key_of};
 use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 
@@ -21,6 +21,8 @@ pub struct Totals {
     pub children: u64,
     /// What the numbers of the nodes below it add up to, by attribute.
     pub sums: BTreeMap<String, Decimal>,
+    /// How many of the nodes below it have something there that can't be added up. It counts as 0.
+    pub left_out: u64,
 }
 
 impl Totals {
@@ -31,12 +33,13 @@ impl Totals {
             count: all.count.count().unwrap_or_default(),
             children: all.children.count().unwrap_or_default(),
             sums: kept.attributes().iter().map(sum).collect(),
+            left_out: all.left_out.count().unwrap_or_default(),
         }
     }
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Returns the totals of a node, in one round trip. They follow the rows, a moment later. A Query isn't a snapshot
+    /// Returns the totals of a node, in one round trip as a rule. They follow the rows, a moment later. A Query isn't a snapshot
     /// of several items, so a node that moves meanwhile may be in no total of two, or in both.
     ///
     /// # Errors
@@ -53,7 +56,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             range: schema.totals_range(),
             after: None,
             limit: LANES_MAX,
-            // The present epoch is the highest.
             descending: true,
             reading: ReadOptions { strong, attributes: None },
         };
@@ -61,13 +63,16 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let (items, page) = futures::join!(self.client.get_all(&keys, &reading), self.client.query(&query));
         let (mut items, page) = (items?, page?);
         self.base(node, items.remove(&node_key))?;
-        let lanes: Vec<(u32, Amounts)> = page.items.iter().filter_map(|lane| self.lane(lane)).collect();
-        // A newer version's epoch shows in the lanes.
+        // A newer version's epoch can't be read.
         let epoch = Epoch::read(items.get(&epoch_key)).unwrap_or_default();
-        // Where the item is lost, nodes stay in theirs.
-        let now = lanes.iter().map(|(epoch, _)| *epoch).chain([epoch.0]).max();
-        let mut all = Amounts::default();
-        lanes.iter().filter(|(epoch, _)| Some(*epoch) == now).for_each(|(_, lane)| all.add(lane));
+        let present: Vec<ItemKey> = schema.totals_keys(node, epoch.0).collect();
+        let all = if page.next.is_some() {
+            // The page has parts of many epochs.
+            Amounts::in_lanes(self.client.get_all(&present, &query.reading).await?.values())
+        } else {
+            let is_present = |lane: &&Item| key_of(lane, schema).is_some_and(|key| present.contains(&key));
+            Amounts::in_lanes(page.items.iter().filter(is_present))
+        };
         Ok(Totals::of(&all, kept))
     }
 
@@ -87,15 +92,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     fn kept_totals(&self) -> Result<&Kept, ReadError> {
         let switched_off = ReadError::SwitchedOff { what: "totals", parameter: "Totals=count" };
         self.settings.totals.as_ref().ok_or(switched_off)
-    }
-
-    /// The epoch of a lane, and what is in it.
-    fn lane(&self, item: &Item) -> Option<(u32, Amounts)> {
-        let ItemKey { sk, .. } = key_of(item, self.client.schema())?;
-        match self.client.schema().parse_sort_key(&sk)? {
-            SortKey::Totals { epoch, .. } => Some((epoch, Amounts::in_lane(item))),
-            _ => None,
-        }
     }
 }
 
@@ -138,8 +134,9 @@ mod tests {
             Item::from([("_count".to_owned(), number(count)), ("_sum_size".to_owned(), number(size))])
         };
         let kept = Kept::of(["price", "size"].map(str::to_owned));
-        let Totals { count, children, sums } = Totals::of(&Amounts::in_lanes(&[lane(2, 30), lane(1, 12)]), &kept);
-        assert_eq!((count, children), (3, 0));
+        let Totals { count, children, sums, left_out } =
+            Totals::of(&Amounts::in_lanes(&[lane(2, 30), lane(1, 12)]), &kept);
+        assert_eq!((count, children, left_out), (3, 0, 0));
         assert_eq!(
             (sums.get("size").copied(), sums.get("price").copied()),
             (Decimal::value("42"), Decimal::value("0"))

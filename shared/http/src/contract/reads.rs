@@ -317,6 +317,8 @@ pub struct TotalsBody {
     /// What the numbers of the nodes below add up to, by attribute.
     #[schema(value_type = ReadAttributes)]
     pub sums: Attributes,
+    /// How many of the nodes below have something in one of these attributes that can't be added up. It counts as 0.
+    pub left_out: u64,
 }
 
 /// The copy of a topic's newest revision.

@@ -10,8 +10,8 @@ use std::time::Duration;
 
 use rand::RngExt;
 use rand::seq::IndexedRandom;
-use sapwood_core::audit::{Class, Difference, Subject, due};
-use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
+use sapwood_core::audit::{Class, Difference, Kind, Subject, due};
+use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{Item, Settings, with_key};
 use sapwood_core::plan::Rules;
 use sapwood_engine::announce::announce;
@@ -154,6 +154,67 @@ pub(super) fn audits(
             let _ = auditor.run(clock).await;
         }
     })
+}
+
+/// Most attempts of a backfill whose requests fail.
+const BACKFILLS_MAX: u64 = 50;
+
+/// Begins all totals anew, as `sapwood backfill --totals` does. The command is given once more as often as it fails.
+pub(super) fn backfill(
+    number: u64,
+    calls: Shared,
+    settings: Settings,
+    rules: Rules,
+) -> Pin<Box<dyn Future<Output = ()> + Send>> {
+    Box::pin(async move {
+        let table = SimTable { calls: Arc::clone(&calls), invocation: number };
+        let (shown, retry_policy) = (Arc::clone(&calls), SimRetryPolicy(calls));
+        let client = Client::new(&table, &retry_policy, &settings.schema);
+        let audit = Audit::new(&client, &settings).with_strong_pages(true);
+        let name = format!("backfill {number}");
+        for attempt in 0..BACKFILLS_MAX {
+            let Ok(Ok(epoch)) = audit.begin_epoch(&[], &name, rules).await else { continue };
+            let first = number * 1_000_000 + attempt * 1_000;
+            if write_all(&audit, &settings, first, rules).await.is_err() {
+                continue;
+            }
+            match audit.end_epoch(epoch, &name, rules).await {
+                Ok(true) => {
+                    shown.lock().unwrap().is_epoch_unfinished = false;
+                    return;
+                }
+                // Whoever has begun another one ends that.
+                Ok(false) => return,
+                Err(_) => {}
+            }
+        }
+    })
+}
+
+/// Has each node counted, and deletes the parts of totals that nobody reads. Names begin with this number.
+async fn write_all<T: Scannable, P: RetryPolicy>(
+    audit: &Audit<'_, T, P>,
+    settings: &Settings,
+    first: u64,
+    rules: Rules,
+) -> Result<(), TableError> {
+    let (schema, mut names, mut from) = (&settings.schema, first.., None);
+    loop {
+        let page = audit.page(0, 1, from.as_ref(), 30).await?;
+        for (key, name) in page.contents.keys().zip(&mut names) {
+            let Ok(node) = schema.parse_partition(&key.pk) else { continue };
+            let kind = match schema.parse_sort_key(&key.sk) {
+                Some(SortKey::Node) => Kind::CountWrong,
+                Some(SortKey::Totals { .. }) => Kind::TotalsLeft,
+                _ => continue,
+            };
+            audit.mend(Difference::unseen(kind, key.clone(), node), name.to_string(), rules).await?;
+        }
+        from = page.next;
+        if from.is_none() {
+            return Ok(());
+        }
+    }
 }
 
 /// Begins a repair: it compares the table, looks again at what seems wrong, and mends what it finds a second time.

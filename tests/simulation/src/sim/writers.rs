@@ -128,9 +128,8 @@ impl BaseWrite {
                 let copy = marked.get(&key).cloned();
                 copy.into_iter().for_each(|item| memory.write(&key, Some(item)));
             }
-            Self::NewEpoch => new_epoch(memory),
             Self::Together(writes) => writes.iter().for_each(|write| write.apply(memory, marked)),
-            Self::Ask(_) | Self::Copy(_) => unreachable!("a request or a copy isn't a single write"),
+            Self::Ask(_) | Self::Copy(_) | Self::NewEpoch => unreachable!("it isn't a single write"),
             Self::Delete { id } => memory.write(&key(id, "NODE".to_owned()), None),
             Self::Revise { id, version, topic, text } => {
                 let key = key(id, revision(*version, topic));
@@ -140,28 +139,6 @@ impl BaseWrite {
             }
             Self::Unrevise { id, version, topic } => memory.write(&key(id, revision(*version, topic)), None),
         }
-    }
-}
-
-fn new_epoch(memory: &mut Memory) {
-    let key = ItemKey::new("SAPWOOD", "EPOCH");
-    let epoch = match memory.get(&key).and_then(|item| item.get("epoch")) {
-        Some(AttributeValue::N(digits)) => digits.parse::<u32>().unwrap() + 1,
-        _ => 1,
-    };
-    let number = |digits: String| AttributeValue::N(digits);
-    let keys = [("PK", s("SAPWOOD")), ("SK", s("EPOCH"))];
-    let own = [("format", number("1".to_owned())), ("epoch", number(epoch.to_string()))];
-    let item = keys.into_iter().chain(own).map(|(name, value)| (name.to_owned(), value)).collect();
-    memory.write(&key, Some(item));
-    let nodes: Vec<(ItemKey, Item)> = memory
-        .scan(0, 1, None)
-        .filter(|(key, _)| key.sk == "NODE")
-        .map(|(key, item)| (key.clone(), item.clone()))
-        .collect();
-    for (key, mut item) in nodes {
-        item.insert("_redriven".to_owned(), s(format!("epoch {epoch}")));
-        memory.write(&key, Some(item));
     }
 }
 

@@ -15,7 +15,7 @@ use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, Seen, ToCount, pla
 use crate::fanout::Context;
 use crate::keys::{ItemKey, NodeRef};
 use crate::model::{
-    BaseNode, CopyMark, CopyOf, Epoch, Lineage, NewerFormat, Placement, Share, Shortfall, Stored, Unreadable, is_touch,
+    BaseNode, CopyMark, CopyOf, Epoch, Lineage, NewerFormat, Placement, Shortfall, Stored, Unreadable, is_touch,
 };
 use crate::plan::step::{Failure, Need, Read};
 use crate::plan::{Io, Problem, Rule, Script};
@@ -335,7 +335,7 @@ impl<'r> Round<'r> {
     fn to_count(&self, node: &NodeRef, base: Option<&BaseNode>, plan: &PlacePlan) -> Result<Option<ToCount>, Failure> {
         let Some(totals) = &self.context.settings.totals else { return Ok(None) };
         let placed = base.zip(plan.placed.as_ref());
-        let share = placed.map(|(base, placed)| Share::new(placed.ancestors.clone(), totals.values(&base.item)));
+        let share = placed.map(|(base, placed)| totals.share(placed.ancestors.clone(), &base.item));
         let (key, epoch) = (self.context.schema().counted_key(node), self.context.schema().epoch_key());
         let (counted, stored) = (self.read.item(&key)?, self.read.item(&epoch)?);
         let newer = |key: ItemKey| {

@@ -162,6 +162,8 @@ pub(super) struct Calls {
     pub(super) waits_max: u32,
     /// What the API was asked and has answered.
     pub(super) history: History,
+    /// True while nodes are still to be counted in the epoch that was begun last.
+    pub(super) is_epoch_unfinished: bool,
     /// The time, in seconds since 1970.
     pub(super) now: u64,
     /// Items that a transaction has written, as reads still see them.
@@ -199,6 +201,7 @@ impl Calls {
             patience: 0.6,
             waits_max: u32::MAX,
             history: History::default(),
+            is_epoch_unfinished: false,
             now: clock::BEGINNING,
             unseen: BTreeMap::new(),
             limbo: Vec::new(),

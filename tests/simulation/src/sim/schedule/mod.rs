@@ -23,7 +23,7 @@ use super::names;
 use super::outages::Operator;
 use super::priorities::{Priorities, Who};
 use super::profile::{Profile, Writers};
-use super::repairs::{REPAIRS_AT_REST, audits, damage, repair};
+use super::repairs::{REPAIRS_AT_REST, audits, backfill, damage, repair};
 use super::requests::{Asked, Sent, Values, request};
 use super::subtrees::{COPIED_MAX, Judge};
 use super::totals;
@@ -316,12 +316,16 @@ impl World<'_> {
                     .unwrap()
                     .noting(None, |Calls { memory, rng, .. }| self.copies.go_on(copying, memory, rng));
             }
+            BaseWrite::NewEpoch => {
+                // The last write of such a run, and nothing is under way.
+                self.switches_totals &= !is_last;
+                self.calls.lock().unwrap().is_epoch_unfinished = true;
+                return self.begin_backfill();
+            }
             write => {
                 if matches!(write, BaseWrite::Make { .. }) {
                     self.actor = Actor::Api;
                 }
-                // The last write of such a run, and nothing is under way.
-                self.switches_totals &= !(matches!(write, BaseWrite::NewEpoch) && is_last);
                 let mut calls = self.calls.lock().unwrap();
                 return calls.noting(None, |calls| write.apply(&mut calls.memory, &self.marked));
             }
@@ -371,6 +375,12 @@ impl World<'_> {
         self.repairs.insert(number);
         self.actor = Actor::Repair;
         self.poll(number);
+    }
+
+    /// Begins all totals anew.
+    fn begin_backfill(&mut self) {
+        let (calls, settings, rules) = (Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
+        self.begin_redrive(|number| backfill(number, calls, settings, rules));
     }
 
     /// Begins a redrive, which `make` makes of its number.
@@ -517,6 +527,11 @@ impl World<'_> {
             }
             let waiting = self.calls.lock().unwrap().waiting();
             let at_rest = self.queue.is_empty() && self.running.is_empty() && self.requests.is_empty();
+            if at_rest && self.calls.lock().unwrap().is_epoch_unfinished {
+                // Whoever had begun the epoch has died.
+                self.begin_backfill();
+                continue;
+            }
             if rest.is_empty() && at_rest && self.again.is_empty() && !self.operator.is_needed() {
                 if self.land_one() {
                     continue;
