@@ -17,7 +17,9 @@ use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::memory::MemoryTable;
 use sapwood_tests::seeds::seeds;
-use sapwood_tests::sim::{Profile, Writers, run as schedule, run_auditor, run_damage, search};
+use sapwood_tests::sim::{
+    Profile, Writers, run as schedule, run_auditor, run_damage, run_totals_auditor, run_totals_damage, search,
+};
 
 #[test]
 fn whatever_is_damaged_is_named_and_mended_and_nothing_else() {
@@ -25,6 +27,26 @@ fn whatever_is_damaged_is_named_and_mended_and_nothing_else() {
     let count = seeds.end - seeds.start;
     match search(seeds, |seed| run_damage(seed, None)) {
         Ok(steps) => println!("{count} damaged tables, {steps} steps, all mended"),
+        Err(fault) => panic!("{}\nreplay it with SAPWOOD_SEED={}", fault.what.join("\n"), fault.seed),
+    }
+}
+
+#[test]
+fn whatever_of_totals_is_damaged_is_named_and_mended_and_nothing_else() {
+    let seeds = seeds(600);
+    let count = seeds.end - seeds.start;
+    match search(seeds, |seed| run_totals_damage(seed, None)) {
+        Ok(steps) => println!("{count} tables with damaged totals, {steps} steps, all mended"),
+        Err(fault) => panic!("{}\nreplay it with SAPWOOD_SEED={}", fault.what.join("\n"), fault.seed),
+    }
+}
+
+#[test]
+fn the_auditor_makes_no_total_wrong_that_was_right() {
+    let seeds = seeds(300);
+    let count = seeds.end - seeds.start;
+    match search(seeds, |seed| run_totals_auditor(seed, None)) {
+        Ok(steps) => println!("{count} audited tables with damaged totals, {steps} steps, none is worse"),
         Err(fault) => panic!("{}\nreplay it with SAPWOOD_SEED={}", fault.what.join("\n"), fault.seed),
     }
 }

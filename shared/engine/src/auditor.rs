@@ -333,9 +333,18 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
             return Ok(());
         }
         let (in_vain, waiting) = self.state.take_due();
+        let under_way = self.state.suspects.iter().filter(|suspect| suspect.stage == Stage::Mended).count();
+        let (of_repair, waiting): (Vec<_>, Vec<_>) =
+            waiting.into_iter().partition(|suspect| suspect.difference.kind.is_left_to_repair());
+        if waiting.is_empty() && under_way == 0 {
+            let of_repair = self.confirmed(of_repair);
+            self.leave(of_repair);
+        } else {
+            // Totals seem wrong as long as a row below them is.
+            of_repair.into_iter().for_each(|suspect| self.state.suspects.put_back(suspect));
+        }
         let (in_vain, waiting) = (self.confirmed(in_vain), self.confirmed(waiting));
         self.leave(in_vain);
-        let under_way = self.state.suspects.iter().filter(|suspect| suspect.stage == Stage::Mended).count();
         let room = self.auditor.limits.repairs_max.saturating_sub(under_way);
         let due: Vec<Difference> =
             due(waiting.iter().map(|suspect| suspect.difference.clone()).collect()).into_iter().take(room).collect();
@@ -375,9 +384,6 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
     /// that was altered, right totals are wrong afterwards: only `sapwood repair`, which counts totals anew, may mend
     /// it.
     async fn may_mend(&self, difference: &Difference) -> Result<bool, TableError> {
-        if difference.kind.is_left_to_repair() {
-            return Ok(false);
-        }
         let is_counted = self.auditor.settings.totals.is_some() && difference.kind.is_of_node();
         if !is_counted || !self.auditor.rules.keeps(Rule::CountHolds) {
             return Ok(true);

@@ -52,8 +52,8 @@ pub enum Kind {
     TotalsAhead,
     /// The totals of a node aren't what its children and their totals add up to.
     TotalWrong,
-    /// The totals of a node can't be compared with those of its children: one of them isn't counted as its child.
-    TotalNotCompared,
+    /// The totals of a node can't be compared now: one of its children isn't counted as its child.
+    TotalUnsettled,
     /// A cursor that no handler has written.
     CursorUnreadable,
     /// A base record that a repair has put back, and died before it could delete it again.
@@ -96,6 +96,9 @@ pub enum Kind {
     RecountLeft,
     /// A node with something that can't be added up in an attribute that is.
     TotalLeftOut,
+    /// The totals of a node can't be compared with those of its children: it is in a cycle, there are more than 98
+    /// levels below it, or too many children.
+    TotalNotCompared,
     /// A lineage that names something as a row to delete that can't be a row of its node.
     ForeignRows,
     /// The table refuses to change a child of a node that is being deleted.
@@ -109,7 +112,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 46] = [
+    pub const ALL: [Self; 47] = [
         Self::LineageMissing,
         Self::LineageWrong,
         Self::LineageRows,
@@ -130,7 +133,7 @@ impl Kind {
         Self::TotalsLeft,
         Self::TotalsAhead,
         Self::TotalWrong,
-        Self::TotalNotCompared,
+        Self::TotalUnsettled,
         Self::CursorUnreadable,
         Self::RecordPutBack,
         Self::Unreadable,
@@ -152,6 +155,7 @@ impl Kind {
         Self::TotalsEmpty,
         Self::RecountLeft,
         Self::TotalLeftOut,
+        Self::TotalNotCompared,
         Self::ForeignRows,
         Self::DeletionBlocked,
         Self::NewerFormat,
@@ -184,6 +188,7 @@ impl Kind {
                 | Self::TotalsEmpty
                 | Self::RecountLeft
                 | Self::TotalLeftOut
+                | Self::TotalNotCompared
                 | Self::ForeignRows
                 | Self::NewerFormat
                 | Self::NotCompared
@@ -200,7 +205,7 @@ impl Kind {
     /// True for what only a [recount](super::Recount) mends, which reads the whole table.
     #[must_use]
     pub fn is_recounted(self) -> bool {
-        matches!(self, Self::TotalWrong | Self::TotalNotCompared | Self::RecountLeft)
+        matches!(self, Self::TotalWrong | Self::TotalUnsettled | Self::RecountLeft)
     }
 
     /// True for what the auditor leaves to `sapwood repair`. A recount reads the whole table, and where the epoch is in
@@ -270,6 +275,7 @@ impl Kind {
             Self::CountAhead => "count-ahead",
             Self::EpochWrong => "epoch-wrong",
             Self::TotalsAhead => "totals-ahead",
+            Self::TotalUnsettled => "total-unsettled",
             Self::TotalNotCompared => "total-not-compared",
             Self::RecountLeft => "recount-left",
             Self::TotalsLeft => "totals-left",
@@ -349,7 +355,7 @@ impl Difference {
         match self.kind {
             Kind::RowSurplus => Subject::Row { key, node },
             Kind::TotalsLeft | Kind::TotalsAhead | Kind::TotalsEmpty | Kind::RecountLeft => Subject::Lane { key, node },
-            Kind::TotalWrong | Kind::TotalNotCompared => Subject::Totals(node),
+            Kind::TotalWrong | Kind::TotalUnsettled | Kind::TotalNotCompared => Subject::Totals(node),
             Kind::EpochWrong => Subject::Remembered { key, node },
             Kind::NameLeft => Subject::Claim { key, node },
             _ if key.sk == CASCADE => Subject::Cursor(node),

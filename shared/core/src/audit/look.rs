@@ -119,7 +119,8 @@ impl<'a> Look<'a> {
             Subject::Node(node) => vec![schema.node_key(node), schema.lineage_key(node)],
             Subject::Lane { key, node } if self.settings.totals.is_some() => {
                 let lanes = lane_keys_beside(key, node, schema).into_iter().map(|(_, key)| key);
-                lanes.chain([schema.epoch_key(), schema.epoch_copy_key(), schema.node_key(node)]).collect()
+                let own = [key.clone(), schema.epoch_key(), schema.epoch_copy_key(), schema.node_key(node)];
+                lanes.chain(own).collect()
             }
             Subject::Row { key, node } => vec![key.clone(), schema.lineage_key(node)],
             Subject::Remembered { key, .. } if *key == schema.epoch_key() => {

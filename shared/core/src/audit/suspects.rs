@@ -215,9 +215,10 @@ impl Suspects {
 
     /// Learns from a suspect that has gone away, or has changed: others may last as long. What a mend explains didn't
     /// go by itself, and of a time without a look at most the settling time counts. A difference within one item says
-    /// nothing of the lag: only its owner ends it.
+    /// nothing of the lag: only its owner ends it. Totals seem wrong as long as something below them is.
     fn went(&mut self, suspect: &Suspect, now: Duration) {
-        if suspect.stage == Stage::Mended || suspect.explained || suspect.difference.kind.is_of_one_item() {
+        let kind = suspect.difference.kind;
+        if suspect.stage == Stage::Mended || suspect.explained || kind.is_of_one_item() || kind.is_recounted() {
             return;
         }
         let unseen = now.saturating_sub(suspect.seen).min(self.settle);

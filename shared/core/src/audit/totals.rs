@@ -9,13 +9,13 @@ use std::collections::BTreeMap;
 use super::difference::Evidence;
 use super::epoch::Epochs;
 use super::{Difference, Kind};
-use crate::keys::{DEPTH_MAX, ItemKey, NodeRef, SortKey};
-use crate::model::{Amounts, Counted, Epoch, Item, Settings, Share, Stored, key_of};
+use crate::keys::{DEPTH_MAX, ItemKey, NodeRef};
+use crate::model::{Amounts, Counted, Epoch, Item, ROW_ID, Settings, Share, Stored, key_of, shown_by};
 use crate::plan::{Failure, Io, Need, Read, Script};
 use crate::request::{Query, ReadOptions};
 
 /// The plan that looks at the totals of a node, in pages of `page_items_max` children. Those of a node with more than
-/// `children_max` aren't looked at.
+/// `children_max` aren't compared.
 pub fn look_at_totals(
     settings: &Settings,
     node: NodeRef,
@@ -40,8 +40,8 @@ pub fn look_at_totals(
                 let surplus = Evidence::new().part(&format!("{surplus:?}"));
                 of(Kind::TotalWrong, &Evidence::joined([Some(&surplus), unlike.as_ref()]))
             }
-            Compared::NotNow(evidence) => of(Kind::TotalNotCompared, &evidence),
-            Compared::Never => Vec::new(),
+            Compared::NotNow(evidence) => of(Kind::TotalUnsettled, &evidence),
+            Compared::Never => of(Kind::TotalNotCompared, &Evidence::new()),
         })
     })
 }
@@ -124,7 +124,7 @@ impl Look<'_> {
         let above = counted(read.item(&counted_key)?, epoch).map(|share| share.ancestors().to_vec());
         match &read.page {
             None => return Ok(Compared::NotNow(Evidence::new())),
-            Some(page) if !page.items.is_empty() => return Ok(Compared::Never),
+            Some(page) if page.items.iter().any(|row| self.child(row).is_some()) => return Ok(Compared::Never),
             Some(_) => {}
         }
         let own = self.lanes(std::slice::from_ref(self.node), epoch).await?;
@@ -173,16 +173,13 @@ impl Look<'_> {
             after,
             limit,
             descending: false,
-            reading: ReadOptions { strong: self.strong, attributes: Some([].into()) },
+            reading: ReadOptions { strong: self.strong, attributes: Some([ROW_ID.to_owned()].into()) },
         }
     }
 
+    /// The node that a row shows. `None` for an item of somebody else's.
     fn child(&self, row: &Item) -> Option<NodeRef> {
-        let key = key_of(row, &self.settings.schema)?;
-        match self.settings.schema.parse_sort_key(&key.sk)? {
-            SortKey::Ancestor { id, .. } => Some(self.node.sibling(id)),
-            _ => None,
-        }
+        shown_by(row, &key_of(row, &self.settings.schema)?, &self.settings.schema)
     }
 
     /// The parts of the totals of these nodes.

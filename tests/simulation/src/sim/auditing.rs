@@ -1,6 +1,7 @@
 //! The auditor on a table that is damaged again and again: a run at a time, with little room, few units, requests that
 //! fail, and runs side by side.
 
+use std::collections::BTreeSet;
 use std::sync::Mutex;
 use std::time::Duration;
 
@@ -8,12 +9,14 @@ use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use sapwood_core::audit::State;
+use sapwood_core::plan::Rule;
 use sapwood_engine::announce::announce;
 use sapwood_engine::auditor::{Auditor, Clock, Limits, Report};
 use sapwood_table::{Client, ErrorKind, TableError};
 
 use super::damage::{Damage, World};
 use super::schedule::{Fault, Run};
+use super::totals::totals_of;
 use crate::fixture::{NoRetries, at_once};
 use crate::intercept::{Intercept, Observer, Request};
 
@@ -138,6 +141,69 @@ impl Audited {
             self.runs_until_right("after damage")?;
         }
         Ok(())
+    }
+}
+
+impl Audited {
+    /// Damages totals, and rows beside them. No pass makes a total wrong that was right, and none that is wrong stays
+    /// untold.
+    fn play_totals(&mut self) -> Result<(), String> {
+        self.world.populate_totals()?;
+        let settings = self.world.fanout.settings.clone();
+        let client = Client::new(&self.world.table, &NoRetries, &settings.schema);
+        at_once(announce(&client, &settings, "0.1.0")).map_err(|error| error.to_string())?;
+        let healthy = totals_of(&self.world.contents());
+        let wrong = |world: &World| -> BTreeSet<String> {
+            let now = totals_of(&world.contents());
+            let places = healthy.keys().chain(now.keys());
+            places.filter(|pk| healthy.get(*pk) != now.get(*pk)).cloned().collect()
+        };
+        for _ in 0..self.world.rng.random_range(1..=3) {
+            self.world.damage_totals();
+        }
+        let before = wrong(&self.world);
+        for _ in 0..self.world.rng.random_range(0..=2) {
+            let damage = *[Damage::RowLost, Damage::RowChanged].choose(&mut self.world.rng).unwrap();
+            self.world.damage(damage);
+        }
+        let begun = self.now;
+        for _ in 0..RUNS_MAX {
+            self.run()?;
+            self.world.settle()?;
+            let Some(state) = self.state() else { continue };
+            if state.right_as_of.is_none_or(|as_of| as_of <= begun) {
+                continue;
+            }
+            let after = wrong(&self.world);
+            if let Some(worse) = after.difference(&before).next() {
+                let now = totals_of(&self.world.contents());
+                return Err(format!("{worse} was {:?}, and is {:?}", healthy.get(worse), now.get(worse)));
+            }
+            let told = state.last.as_ref().map_or(0, |last| last.left + last.restless + last.findings.len() as u64);
+            if !after.is_empty() && told == 0 {
+                return Err(format!("a pass has ended, tells of nothing, and this is wrong: {after:?}"));
+            }
+            return Ok(());
+        }
+        Err(format!("no pass has ended in {RUNS_MAX} runs: {:?}", self.state()))
+    }
+}
+
+/// Has the auditor look at a table whose totals are damaged, with this rule broken, if any.
+///
+/// # Errors
+/// The [`Fault`], with what was done.
+pub fn run_totals_auditor(seed: u64, broken: Option<Rule>) -> Result<Run, Fault> {
+    let world = World::with_totals(seed, broken);
+    let settle = Duration::from_secs(STEP);
+    let limits = Limits { settle, pass_every: Duration::ZERO, page_items_max: 20, ..Limits::default() };
+    let mut audited = Audited { world, limits, percent: 0, heals: true, now: 1_000_000 };
+    match audited.play_totals() {
+        Ok(()) => Ok(Run { steps: audited.world.number as usize, trace: 0 }),
+        Err(what) => {
+            audited.world.log.push(what);
+            Err(Fault { seed, what: audited.world.log })
+        }
     }
 }
 

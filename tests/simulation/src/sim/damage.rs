@@ -4,6 +4,7 @@
 //! leave the table.
 
 mod make;
+mod totals;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -27,6 +28,8 @@ use crate::memory::MemoryTable;
 use crate::oracle::{Contents, Oracle};
 use crate::own;
 use make::is_newer;
+pub(super) use totals::damage_totals;
+pub use totals::{TotalsDamage, run_totals_damage};
 
 const IDS: [&str; 8] = ["a", "b", "c", "d", "e", "f", "g", "h"];
 const TOPICS: [&str; 2] = ["Audit", "Log"];

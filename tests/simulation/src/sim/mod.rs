@@ -30,9 +30,9 @@ mod trash;
 mod witness;
 mod writers;
 
-pub use auditing::run_auditor;
+pub use auditing::{run_auditor, run_totals_auditor};
 pub use concurrent_moves::{MoveProfile, run_moves};
-pub use damage::{Damage, run_damage};
+pub use damage::{Damage, TotalsDamage, run_damage, run_totals_damage};
 pub use drills::Drill;
 pub use exhaustive::{Scope, Searched, all_scopes, few_scopes, search_every_order, search_scope};
 pub use history::{Answer, Asking, BatchAnswer, History};

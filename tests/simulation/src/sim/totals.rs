@@ -127,7 +127,7 @@ pub(super) fn come_and_gone(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrit
 }
 
 /// Numbers by what they count: billionths, exactly.
-type Sums = BTreeMap<String, i128>;
+pub(super) type Sums = BTreeMap<String, i128>;
 
 /// The totals of a node in an epoch: its partition key, and the epoch.
 type Place = (String, String);
@@ -207,14 +207,19 @@ impl Judge {
 /// Returns what is wrong with the totals of a table at rest.
 #[must_use]
 pub fn wrong_totals(contents: &Contents) -> Vec<String> {
+    wrong_places(contents).into_iter().map(|(_, what)| what).collect()
+}
+
+/// The same, with the partitions that have it.
+pub(super) fn wrong_places(contents: &Contents) -> Vec<(String, String)> {
     let item = |pk: &str, sk: &str| contents.get(&(pk.to_owned(), sk.to_owned()));
-    let epoch = item("SAPWOOD", "EPOCH").map_or("0".to_owned(), |item| digits(item, "epoch"));
+    let epoch = epoch_of(contents);
     let mut wrong = Vec::new();
     for ((pk, sk), counted) in contents.iter().filter(|((_, sk), _)| sk == "COUNTED") {
         let lineage = item(pk, "LINEAGE").filter(|lineage| lineage.contains_key("ancestors"));
         let is_of_now = digits(counted, "epoch") == epoch;
         if lineage.is_none() && counted.contains_key("ancestors") && is_of_now {
-            wrong.push(format!("{pk} {sk} counts a node that is nowhere"));
+            wrong.push((pk.clone(), format!("{pk} {sk} counts a node that is nowhere")));
         }
     }
     let is_lineage = |sk: &str, item: &Item| sk == "LINEAGE" && item.contains_key("ancestors");
@@ -223,7 +228,7 @@ pub fn wrong_totals(contents: &Contents) -> Vec<String> {
         let record = record.filter(|_| !ancestors.is_empty());
         let wanted = record.map(values).unwrap_or_default();
         let Some(counted) = item(pk, "COUNTED").filter(|counted| counted.contains_key("ancestors")) else {
-            wrong.push(format!("{pk} isn't counted"));
+            wrong.push((pk.clone(), format!("{pk} isn't counted")));
             continue;
         };
         let found = match counted.get("values") {
@@ -233,13 +238,13 @@ pub fn wrong_totals(contents: &Contents) -> Vec<String> {
         let is_marked = counted.contains_key("left_out") == record.is_some_and(is_left_out);
         let is_right = texts(counted, "ancestors") == ancestors && found == wanted && is_marked;
         if !is_right || digits(counted, "epoch") != epoch {
-            wrong.push(format!("{pk} is counted as {counted:?}, and should be below {ancestors:?} with {wanted:?}"));
+            let what = format!("{pk} is counted as {counted:?}, and should be below {ancestors:?} with {wanted:?}");
+            wrong.push((pk.clone(), what));
         }
     }
     let (mut below, mut totals): (BTreeMap<&str, Sums>, BTreeMap<&str, Sums>) = (BTreeMap::new(), BTreeMap::new());
     for ((pk, sk), found) in contents {
-        let of = sk.strip_prefix("TOTALS#").and_then(|rest| rest.split_once('#')).map(|(of, _)| of);
-        if of.is_some_and(|of| of.parse() == epoch.parse::<u32>()) {
+        if is_lane_of(sk, &epoch) {
             add_lane(totals.entry(pk).or_default(), found, 1);
         }
         let Some((depth, id)) = sk.strip_prefix("NODE#").and_then(|rest| rest.split_once('#')) else { continue };
@@ -255,7 +260,8 @@ pub fn wrong_totals(contents: &Contents) -> Vec<String> {
     for pk in below.keys().chain(totals.keys()).collect::<BTreeSet<_>>() {
         let (wanted, found) = (without_zeros(below.get(*pk)), without_zeros(totals.get(*pk)));
         if wanted != found {
-            wrong.push(format!("the rows below {pk} add up to {wanted:?}, and its totals are {found:?}"));
+            let what = format!("the rows below {pk} add up to {wanted:?}, and its totals are {found:?}");
+            wrong.push(((*pk).to_owned(), what));
         }
     }
     wrong
@@ -264,16 +270,41 @@ pub fn wrong_totals(contents: &Contents) -> Vec<String> {
 /// Returns the nodes that have gone, and whose totals are nothing and still there: a repair has left them.
 pub(super) fn empty_totals(contents: &Contents) -> Vec<String> {
     let item = |pk: &str, sk: &str| contents.get(&(pk.to_owned(), sk.to_owned()));
-    let epoch: u32 = item("SAPWOOD", "EPOCH").map_or(0, |item| digits(item, "epoch").parse().unwrap());
+    let epoch = epoch_of(contents);
     let mut totals: BTreeMap<&str, Sums> = BTreeMap::new();
     for ((pk, sk), lane) in contents.iter().filter(|((pk, _), _)| item(pk, "NODE").is_none()) {
-        let of = sk.strip_prefix("TOTALS#").and_then(|rest| rest.split_once('#')).map(|(of, _)| of);
-        if of.is_some_and(|of| of.parse() == Ok(epoch)) {
+        if is_lane_of(sk, &epoch) {
             add_lane(totals.entry(pk).or_default(), lane, 1);
         }
     }
     let empty = totals.into_iter().filter(|(_, sums)| without_zeros(Some(sums)).is_empty());
     empty.map(|(pk, _)| format!("{pk} has gone, and has totals that are nothing")).collect()
+}
+
+/// What the totals of each partition are.
+pub(super) fn totals_of(contents: &Contents) -> BTreeMap<String, Sums> {
+    let (epoch, mut totals) = (epoch_of(contents), BTreeMap::<String, Sums>::new());
+    for ((pk, _), lane) in contents.iter().filter(|((_, sk), _)| is_lane_of(sk, &epoch)) {
+        add_lane(totals.entry(pk.clone()).or_default(), lane, 1);
+    }
+    let totals = totals.into_iter().map(|(pk, sums)| (pk, without_zeros(Some(&sums))));
+    totals.filter(|(_, sums)| !sums.is_empty()).collect()
+}
+
+/// The present epoch. One that can't be read is the first.
+fn epoch_of(contents: &Contents) -> String {
+    let item = contents.get(&("SAPWOOD".to_owned(), "EPOCH".to_owned()));
+    let item = item.filter(|item| item.contains_key("format"));
+    match item.and_then(|item| item.get("epoch")) {
+        Some(AttributeValue::N(digits)) => digits.clone(),
+        _ => "0".to_owned(),
+    }
+}
+
+/// True for one of the four lanes of an epoch.
+fn is_lane_of(sk: &str, epoch: &str) -> bool {
+    let of = sk.strip_prefix("TOTALS#").and_then(|rest| rest.split_once('#'));
+    of.is_some_and(|(of, lane)| of.parse::<u32>() == epoch.parse() && ["00", "01", "02", "03"].contains(&lane))
 }
 
 /// What a partition key begins with before an id.
@@ -292,6 +323,9 @@ fn add_lane(sums: &mut Sums, lane: &Item, times: i128) {
     for (name, value) in lane {
         if let (AttributeValue::N(digits), true) = (value, name != "_writes") {
             *sums.entry(name.clone()).or_default() += times * billionths(digits).unwrap();
+        } else if let (AttributeValue::S(_), true) = (value, name == "_count") {
+            // What nobody can add to is wrong, whatever it counts as.
+            *sums.entry("no number".to_owned()).or_default() += times;
         }
     }
 }

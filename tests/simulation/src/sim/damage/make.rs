@@ -363,10 +363,12 @@ impl World {
         let shown = sk.rsplit(['#', '!']).next().unwrap_or_default();
         let shown = if shown.starts_with('%') { unspelled(shown) } else { shown.to_owned() };
         match sk {
-            "SETTINGS" | "AUDIT" if pk == "SAPWOOD" => Class::Own,
+            "SETTINGS" | "AUDIT" | "EPOCH" | "EPOCH#COPY" if pk == "SAPWOOD" => Class::Own,
             _ if self.schema().has_tenants() && !pk.starts_with("TENANT#") => Class::Foreign,
             "NODE" => Class::Node,
             "LINEAGE" => Class::Lineage,
+            "COUNTED" => Class::Own,
+            _ if sk.starts_with("TOTALS#") => Class::Own,
             "CASCADE" => Class::Cursor,
             _ if sk.starts_with("v0_") => Class::Copy,
             _ if digits.is_some_and(is_version) => Class::Revision,

@@ -17,6 +17,7 @@ use sapwood_engine::fanout::{Fanout, Limits, Report};
 use super::calls::{Calls, Shared};
 use super::clock;
 use super::copies::{Copies, Copying};
+use super::damage::damage_totals;
 use super::drills::Drill;
 use super::history::History;
 use super::names;
@@ -87,6 +88,8 @@ pub(super) struct World<'a> {
     names: Option<names::Judge>,
     /// True while handlers with other totals, and with none, run side by side.
     switches_totals: bool,
+    /// True if totals are wrong until they are mended.
+    has_damaged_totals: bool,
     /// Who sees what is counted, where totals are kept.
     totals: Option<totals::Judge>,
     /// The judge of copied subtrees, in the same profiles.
@@ -200,6 +203,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         calls: Arc::new(Mutex::new(Calls::new(rng, 0, failure_percent, stall_percent))),
         names: settings.names.is_on().then(|| names::Judge::new(settings.names)),
         switches_totals: profile.switches_totals,
+        has_damaged_totals: false,
         totals: settings.totals.as_ref().map(|_| totals::Judge::default()),
         fanout: Arc::new(Fanout { settings, limits, rules: profile.rules(), ..Fanout::default() }),
         queue: Vec::new(),
@@ -435,6 +439,15 @@ impl World<'_> {
         {
             damage(&mut self.calls.lock().unwrap());
         }
+        if self.profile.repairs_max > 0 && self.profile.writers == Writers::Totals && self.roll(2) == 0 {
+            let mut calls = self.calls.lock().unwrap();
+            let Calls { memory, rng, .. } = &mut *calls;
+            for _ in 0..3 {
+                damage_totals(memory, rng);
+            }
+            memory.stream.clear();
+            self.has_damaged_totals = true;
+        }
         self.begun = true;
         self.witness.iter_mut().for_each(Witness::begins);
         self.history.clear();
@@ -648,14 +661,14 @@ impl World<'_> {
             if let Some(names) = &mut self.names {
                 names.see(&record, self.actor).map_err(|what| vec![what])?;
             }
-            if let Some(totals) = &mut self.totals {
+            if let Some(totals) = self.totals.as_mut().filter(|_| !self.has_damaged_totals) {
                 totals.see(&record);
             }
             if passes_filter(&record.key.sk) {
                 self.queue.push(record);
             }
         }
-        if let Some(totals) = &mut self.totals {
+        if let Some(totals) = self.totals.as_mut().filter(|_| !self.has_damaged_totals) {
             totals.check().map_err(|what| vec![what])?;
         }
         if let Some(names) = &self.names {
