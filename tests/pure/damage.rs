@@ -51,6 +51,13 @@ fn the_auditor_makes_no_total_wrong_that_was_right() {
     }
 }
 
+#[test]
+fn an_auditor_that_has_every_node_counted_makes_totals_wrong() {
+    let is_worse = |seed: &u64| run_totals_auditor(*seed, Some(Rule::CountHolds)).is_err();
+    let seed = (0..600).find(is_worse).expect("broken, and no total is worse");
+    assert!(run_totals_auditor(seed, None).is_ok(), "{seed}");
+}
+
 fn schedules(writers: Writers, usual: u64) {
     let (seeds, profile) = (seeds(usual), Profile::new(writers).with_repairs());
     let count = seeds.end - seeds.start;

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use super::difference::Evidence;
 use super::epoch::Epochs;
 use super::{Difference, Kind};
-use crate::keys::{DEPTH_MAX, ItemKey, NodeRef};
+use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef};
 use crate::model::{Amounts, Counted, Epoch, Item, ROW_ID, Settings, Share, Stored, key_of, shown_by};
 use crate::plan::{Failure, Io, Need, Read, Script};
 use crate::request::{Query, ReadOptions};
@@ -25,16 +25,14 @@ pub fn look_at_totals(
 ) -> Script<'_, Vec<Difference>> {
     Script::new(move |io| async move {
         let look = Look { settings, node: &node, strong, io: &io, page_items_max, children_max };
-        let schema = &settings.schema;
-        let epoch = match look.epoch(&look.read_epoch().await?)? {
-            Some(Ok(epoch)) => epoch,
-            Some(Err(wrong)) => return Ok(vec![wrong]),
-            // Each node says so.
-            None => return Ok(Vec::new()),
+        let (epoch, compared) = match look.compared(None).await? {
+            Ok(compared) => compared,
+            // Of a newer version's epoch each node says so.
+            Err(wrong) => return Ok(wrong.into_iter().collect()),
         };
-        let key = schema.totals_key(&node, epoch.0, 0);
+        let key = settings.schema.totals_key(&node, epoch.0, 0);
         let of = |kind, evidence: &Evidence| vec![Difference::of(kind, key.clone(), &node, evidence)];
-        Ok(match look.compared(epoch, None).await? {
+        Ok(match compared {
             Compared::By { surplus, unlike: None } if surplus.is_nothing() => Vec::new(),
             Compared::By { surplus, unlike } => {
                 let surplus = Evidence::new().part(&format!("{surplus:?}"));
@@ -52,10 +50,10 @@ pub fn count_holds(settings: &Settings, node: NodeRef, page_items_max: usize, ch
     Script::new(move |io| async move {
         let schema = &settings.schema;
         let own = Look { settings, node: &node, strong: true, io: &io, page_items_max, children_max };
-        let read = own.read_epoch().await?;
-        let Some(Ok(epoch)) = own.epoch(&read)? else { return Ok(false) };
         let (counted, lineage) = (schema.counted_key(&node), schema.lineage_key(&node));
-        let read = io.read(own.need([counted.clone(), lineage.clone()])).await?;
+        let keys = [counted.clone(), lineage.clone(), schema.epoch_key(), schema.epoch_copy_key()];
+        let read = io.read(own.need(keys)).await?;
+        let Ok(epoch) = own.epoch(&read)? else { return Ok(false) };
         let Ok(counted) = read.item(&counted)?.map(Counted::read).transpose() else { return Ok(false) };
         let share = counted.flatten().filter(|counted| counted.epoch == epoch).and_then(|counted| counted.share);
         let share = share.unwrap_or_default();
@@ -69,8 +67,8 @@ pub fn count_holds(settings: &Settings, node: NodeRef, page_items_max: usize, ch
             let above = node.sibling(id.clone());
             let apart = (position == 0).then_some(&node);
             let wanted = apart.map(|_| share.of(id)).unwrap_or_default();
-            match (Look { node: &above, ..own }).compared(epoch, apart).await? {
-                Compared::By { surplus, unlike: None } if surplus == wanted => {}
+            match (Look { node: &above, ..own }).compared(apart).await? {
+                Ok((now, Compared::By { surplus, unlike: None })) if now == epoch && surplus == wanted => {}
                 _ => return Ok(false),
             }
         }
@@ -103,30 +101,43 @@ struct Look<'l> {
 }
 
 impl Look<'_> {
-    async fn read_epoch(&self) -> Result<Read, Failure> {
-        let schema = &self.settings.schema;
-        self.io.read(self.need([schema.epoch_key(), schema.epoch_copy_key()])).await
-    }
-
-    /// The present epoch, or what is wrong with it. `None` if a newer version has written it.
-    fn epoch(&self, read: &Read) -> Result<Option<Result<Epoch, Difference>>, Failure> {
+    /// The present epoch, or what is wrong with it: nothing, if a newer version has written it.
+    fn epoch(&self, read: &Read) -> Result<Result<Epoch, Option<Difference>>, Failure> {
         let schema = &self.settings.schema;
         let epochs = Epochs::new(read.item(&schema.epoch_key())?, read.item(&schema.epoch_copy_key())?);
-        Ok(epochs.judge(self.node, schema).ok())
+        Ok(match epochs.judge(self.node, schema) {
+            Ok(judged) => judged.map_err(Some),
+            Err(_) => Err(None),
+        })
     }
 
-    /// Compares the totals. What a child that is apart is counted as isn't taken, but what is below it.
-    async fn compared(&self, epoch: Epoch, apart: Option<&NodeRef>) -> Result<Compared, Failure> {
+    /// Compares the totals of the present epoch. What a child that is apart is counted as isn't taken, but what is below
+    /// it.
+    async fn compared(
+        &self,
+        apart: Option<&NodeRef>,
+    ) -> Result<Result<(Epoch, Compared), Option<Difference>>, Failure> {
         let schema = &self.settings.schema;
         let counted_key = schema.counted_key(self.node);
-        let own = Need { query: Some(self.rows(DEPTH_MAX, 1, None)), ..self.need([counted_key.clone()]) };
+        let keys = [counted_key.clone(), schema.epoch_key(), schema.epoch_copy_key()];
+        let own = Need { query: Some(self.rows(DEPTH_MAX, 1, None)), ..self.need(keys) };
         let read = self.io.read(own).await?;
+        let epoch = match self.epoch(&read)? {
+            Ok(epoch) => epoch,
+            Err(wrong) => return Ok(Err(wrong)),
+        };
         let above = counted(read.item(&counted_key)?, epoch).map(|share| share.ancestors().to_vec());
-        match &read.page {
-            None => return Ok(Compared::NotNow(Evidence::new())),
-            Some(page) if page.items.iter().any(|row| self.child(row).is_some()) => return Ok(Compared::Never),
-            Some(_) => {}
-        }
+        let compared = match &read.page {
+            None => Compared::NotNow(Evidence::new()),
+            Some(page) if page.items.iter().any(|row| self.child(row).is_some()) => Compared::Never,
+            Some(_) => self.with_children(epoch, &above.unwrap_or_default(), apart).await?,
+        };
+        Ok(Ok((epoch, compared)))
+    }
+
+    /// Compares the totals with those of the children. `above` are the nodes above the node.
+    async fn with_children(&self, epoch: Epoch, above: &[Id], apart: Option<&NodeRef>) -> Result<Compared, Failure> {
+        let schema = &self.settings.schema;
         let own = self.lanes(std::slice::from_ref(self.node), epoch).await?;
         let mut surplus = Amounts::in_lanes(own.values());
         let is_plain = own.values().all(Amounts::can_be_added_to);
@@ -136,7 +147,7 @@ impl Look<'_> {
             let page = self.io.page(self.rows(1, self.page_items_max, after)).await?;
             let children: Vec<NodeRef> = page.items.iter().filter_map(|row| self.child(row)).collect();
             number += children.len();
-            let is_above = |child: &NodeRef| above.iter().flatten().any(|id| *id == child.id);
+            let is_above = |child: &NodeRef| above.contains(&child.id);
             if number > self.children_max || children.iter().any(is_above) {
                 return Ok(Compared::Never);
             }
