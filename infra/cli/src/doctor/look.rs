@@ -99,6 +99,7 @@ async fn table(client: &aws_sdk_dynamodb::Client, name: &str) -> Result<Option<S
         keys: schema.iter().map(|key| (key.attribute_name().to_owned(), kind(key.attribute_name()))).collect(),
         stream: described.latest_stream_arn().map(str::to_owned).zip(view),
         is_protected: described.deletion_protection_enabled().unwrap_or_default(),
+        replicas: described.replicas().iter().filter_map(|replica| replica.region_name.clone()).collect(),
     }))
 }
 
