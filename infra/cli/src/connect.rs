@@ -94,11 +94,29 @@ pub(crate) enum ConnectError {
     #[error(transparent)]
     Settings(#[from] VariableError),
     /// What the handler has left can't be read.
-    #[error("the settings that the stream handler has left in the table can't be read: {0}")]
-    Table(#[from] TableError),
+    #[error("the settings that the stream handler has left in the table can't be read{place}: {source}")]
+    Table {
+        /// Where the table should be, if that is known.
+        place: String,
+        /// The reason.
+        source: TableError,
+    },
     /// The table can't be described.
-    #[error("the table can't be described: {0}")]
-    Which(TableError),
+    #[error("the table can't be described{place}: {source}")]
+    Which {
+        /// Where the table should be, if that is known.
+        place: String,
+        /// The reason.
+        source: TableError,
+    },
+    /// The profile isn't there.
+    #[error("there is no profile `{name}`: ~/.aws/config and ~/.aws/credentials have {}", listed(.others))]
+    NoProfile {
+        /// The profile.
+        name: String,
+        /// Those that are there.
+        others: Vec<String>,
+    },
     /// A newer handler runs.
     #[error("{0}; use the version of sapwood that belongs to it")]
     Newer(#[from] NewerFormat),
@@ -110,7 +128,24 @@ pub(crate) enum ConnectError {
     Region,
 }
 
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
 impl Connection {
+    /// Where the table should be, for errors: the endpoint or the region that counts.
+    pub(crate) async fn location(&self) -> String {
+        let config = if self.endpoint.is_some() { None } else { self.config().await.ok() };
+        let of_config = |read: fn(&SdkConfig) -> Option<String>| config.as_ref().and_then(read);
+        match self.endpoint.clone().or_else(|| of_config(|config| config.endpoint_url().map(str::to_owned))) {
+            Some(url) => format!(" at {url}"),
+            None => format!(
+                " in the region {}",
+                of_config(|config| config.region().map(ToString::to_string)).unwrap_or_default()
+            ),
+        }
+    }
+
     /// Says which table it is, for a working file: another endpoint's is another one, and so is one that was deleted
     /// and made anew. Who may not describe the table tells it by how it is reached.
     ///
@@ -123,7 +158,9 @@ impl Connection {
             match of.identity().await {
                 Ok(identity) => break identity,
                 Err(error) if error.kind == ErrorKind::GiveUp => break format!("{table} {region:?} {profile:?}"),
-                Err(error) if !Patient.wait(attempt).await => return Err(ConnectError::Which(error)),
+                Err(source) if !Patient.wait(attempt).await => {
+                    return Err(ConnectError::Which { place: self.location().await, source });
+                }
                 Err(_) => attempt += 1,
             }
         };
@@ -174,7 +211,13 @@ impl Connection {
             // Who may not describe the table has it with the usual names, or gives parameters.
             Ok(None) | Err(_) => table,
         };
-        match left_in(&table, policy).await? {
+        let left = match left_in(&table, policy).await {
+            Err(ConnectError::Table { source, .. }) => {
+                return Err(ConnectError::Table { place: self.location().await, source });
+            }
+            left => left?,
+        };
+        match left {
             None => Ok((table.with(settings.schema.clone()), settings, Whose::Defaults)),
             Some(announcement) => {
                 let settings = announcement.settings()?;
@@ -207,6 +250,7 @@ impl Connection {
     pub(crate) async fn config(&self) -> Result<SdkConfig, ConnectError> {
         let mut loader = aws_config::defaults(BehaviorVersion::latest());
         if let Some(profile) = &self.profile {
+            Self::check_profile(profile).await?;
             loader = loader.profile_name(profile);
         }
         if let Some(region) = &self.region {
@@ -215,6 +259,19 @@ impl Connection {
         let config = loader.load().await;
         config.region().ok_or(ConnectError::Region)?;
         Ok(config)
+    }
+
+    /// The SDK says nothing of a profile that isn't there. Files that can't be read are left to it.
+    async fn check_profile(name: &str) -> Result<(), ConnectError> {
+        let (fs, env, files) = Default::default();
+        match aws_config::profile::load(&fs, &env, &files, None).await {
+            Ok(all) if all.get_profile(name).is_none() => {
+                let mut others: Vec<String> = all.profiles().map(str::to_owned).collect();
+                others.sort();
+                Err(ConnectError::NoProfile { name: name.to_owned(), others })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// An endpoint that is named: it gets no real credentials, and the region only if one is named.
@@ -278,7 +335,8 @@ pub(crate) async fn left_by_handler(table: &DynamoTable) -> Result<Option<Announ
 }
 
 async fn left_in(table: &DynamoTable, policy: &impl RetryPolicy) -> Result<Option<Announcement>, ConnectError> {
-    Ok(announced(&Client::new(table, policy, table.schema())).await??)
+    let left = announced(&Client::new(table, policy, table.schema())).await;
+    Ok(left.map_err(|source| ConnectError::Table { place: String::new(), source })??)
 }
 
 /// The retry policy of a person who waits: a throttled request is tried for about half a minute.

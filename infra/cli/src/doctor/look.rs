@@ -35,7 +35,10 @@ pub(super) async fn services(connection: &Connection, endpoint: Option<&str>) ->
 
 pub(super) async fn look(connection: &Connection, services: &Services) -> Result<Seen, DoctorError> {
     let name = &connection.table;
-    let table = table(&services.dynamodb, name).await?;
+    let table = match table(&services.dynamodb, name).await {
+        Ok(table) => table,
+        Err(reason) => return Err(DoctorError::Table(connection.location().await, reason)),
+    };
     let names = table.as_ref().and_then(|table| match &table.keys[..] {
         [(partition_key, _), (sort_key, _)] => Some((partition_key.clone(), sort_key.clone())),
         _ => None,
@@ -79,11 +82,11 @@ pub(super) async fn look(connection: &Connection, services: &Services) -> Result
     Ok(seen)
 }
 
-async fn table(client: &aws_sdk_dynamodb::Client, name: &str) -> Result<Option<SeenTable>, DoctorError> {
+async fn table(client: &aws_sdk_dynamodb::Client, name: &str) -> Result<Option<SeenTable>, String> {
     let described = match client.describe_table().table_name(name).send().await {
         Ok(output) => output.table.unwrap_or_else(|| aws_sdk_dynamodb::types::TableDescription::builder().build()),
         Err(error) if is(&error, &["ResourceNotFoundException"]) => return Ok(None),
-        Err(error) => return Err(DoctorError::Table(said(&error))),
+        Err(error) => return Err(said(&error)),
     };
     let attributes = described.attribute_definitions();
     let kind = |name: &str| {
@@ -140,7 +143,7 @@ type Left =
 /// What the handler and the auditor have left in the table.
 async fn left(connection: &Connection, partition_key: String, sort_key: String) -> Result<Left, DoctorError> {
     let names = Names { partition_key, sort_key, ..Names::default() };
-    let schema = Schema::new(names, false).map_err(|error| DoctorError::Table(error.to_string()))?;
+    let schema = Schema::new(names, false).map_err(|error| DoctorError::Table(String::new(), error.to_string()))?;
     let table = connection.table(schema.clone()).await?;
     let announcement = match left_by_handler(&table).await {
         Ok(announcement) => Read::Known(announcement),

@@ -29,8 +29,8 @@ use crate::stop_signal;
 /// Requests under way at a time.
 const IN_FLIGHT_MAX: usize = 32;
 
-/// Read nodes and revisions from a file, check them as a whole, and write them, parents first. It can be stopped at any
-/// time: the same command goes on.
+/// Write the nodes and revisions of a file into a table. They are checked as a whole first, and parents come first. It
+/// can be stopped at any time: the same command goes on.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood import places.jsonl --table sapwood --endpoint http://127.0.0.1:8000
@@ -235,7 +235,7 @@ async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>, 
         Ok(Some((table, settings, Some(identity))))
     };
     match connection.open_to_write(&NoRetries).await {
-        Err(ConnectError::Table(_)) => {}
+        Err(ConnectError::Table { .. }) => {}
         opened => return identified(opened?).await,
     }
     let table = connection.table(local.schema.clone()).await?;
@@ -249,7 +249,7 @@ async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>, 
         Err(error) => return Err(error),
     }
     match connection.open_to_write(&Patient).await {
-        Err(error @ ConnectError::Table(_)) if arguments.dry_run => {
+        Err(error @ ConnectError::Table { .. }) if arguments.dry_run => {
             eprintln!("{error}: the import is planned with those of --parameter and the template's defaults");
             Ok(Some((table, local, None)))
         }
