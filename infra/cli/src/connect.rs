@@ -94,21 +94,11 @@ pub(crate) enum ConnectError {
     #[error(transparent)]
     Settings(#[from] VariableError),
     /// What the handler has left can't be read.
-    #[error("the settings that the stream handler has left in the table can't be read{place}: {source}")]
-    Table {
-        /// Where the table should be, if that is known.
-        place: String,
-        /// The reason.
-        source: TableError,
-    },
+    #[error("the settings that the stream handler has left in the table can't be read: {0}")]
+    Table(#[from] TableError),
     /// The table can't be described.
-    #[error("the table can't be described{place}: {source}")]
-    Which {
-        /// Where the table should be, if that is known.
-        place: String,
-        /// The reason.
-        source: TableError,
-    },
+    #[error("the table can't be described: {0}")]
+    Which(TableError),
     /// The profile isn't there.
     #[error("there is no profile `{name}`: ~/.aws/config and ~/.aws/credentials have {}", listed(.others))]
     NoProfile {
@@ -133,19 +123,6 @@ fn listed(names: &[String]) -> String {
 }
 
 impl Connection {
-    /// Where the table should be, for errors: the endpoint or the region that counts.
-    pub(crate) async fn location(&self) -> String {
-        let config = if self.endpoint.is_some() { None } else { self.config().await.ok() };
-        let of_config = |read: fn(&SdkConfig) -> Option<String>| config.as_ref().and_then(read);
-        match self.endpoint.clone().or_else(|| of_config(|config| config.endpoint_url().map(str::to_owned))) {
-            Some(url) => format!(" at {url}"),
-            None => format!(
-                " in the region {}",
-                of_config(|config| config.region().map(ToString::to_string)).unwrap_or_default()
-            ),
-        }
-    }
-
     /// Says which table it is, for a working file: another endpoint's is another one, and so is one that was deleted
     /// and made anew. Who may not describe the table tells it by how it is reached.
     ///
@@ -158,9 +135,7 @@ impl Connection {
             match of.identity().await {
                 Ok(identity) => break identity,
                 Err(error) if error.kind == ErrorKind::GiveUp => break format!("{table} {region:?} {profile:?}"),
-                Err(source) if !Patient.wait(attempt).await => {
-                    return Err(ConnectError::Which { place: self.location().await, source });
-                }
+                Err(error) if !Patient.wait(attempt).await => return Err(ConnectError::Which(error)),
                 Err(_) => attempt += 1,
             }
         };
@@ -211,13 +186,7 @@ impl Connection {
             // Who may not describe the table has it with the usual names, or gives parameters.
             Ok(None) | Err(_) => table,
         };
-        let left = match left_in(&table, policy).await {
-            Err(ConnectError::Table { source, .. }) => {
-                return Err(ConnectError::Table { place: self.location().await, source });
-            }
-            left => left?,
-        };
-        match left {
+        match left_in(&table, policy).await? {
             None => Ok((table.with(settings.schema.clone()), settings, Whose::Defaults)),
             Some(announcement) => {
                 let settings = announcement.settings()?;
@@ -335,8 +304,7 @@ pub(crate) async fn left_by_handler(table: &DynamoTable) -> Result<Option<Announ
 }
 
 async fn left_in(table: &DynamoTable, policy: &impl RetryPolicy) -> Result<Option<Announcement>, ConnectError> {
-    let left = announced(&Client::new(table, policy, table.schema())).await;
-    Ok(left.map_err(|source| ConnectError::Table { place: String::new(), source })??)
+    Ok(announced(&Client::new(table, policy, table.schema())).await??)
 }
 
 /// The retry policy of a person who waits: a throttled request is tried for about half a minute.

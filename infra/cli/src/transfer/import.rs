@@ -235,7 +235,7 @@ async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>, 
         Ok(Some((table, settings, Some(identity))))
     };
     match connection.open_to_write(&NoRetries).await {
-        Err(ConnectError::Table { .. }) => {}
+        Err(ConnectError::Table(_)) => {}
         opened => return identified(opened?).await,
     }
     let table = connection.table(local.schema.clone()).await?;
@@ -249,7 +249,7 @@ async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>, 
         Err(error) => return Err(error),
     }
     match connection.open_to_write(&Patient).await {
-        Err(error @ ConnectError::Table { .. }) if arguments.dry_run => {
+        Err(error @ ConnectError::Table(_)) if arguments.dry_run => {
             eprintln!("{error}: the import is planned with those of --parameter and the template's defaults");
             Ok(Some((table, local, None)))
         }

@@ -113,22 +113,32 @@ fn what_was_named_wrongly_is_named() {
             .args(arguments)
             .args(["--table", "t"])
             .env_clear()
+            .envs([("AWS_EC2_METADATA_DISABLED", "true"), ("AWS_ACCESS_KEY_ID", "a"), ("AWS_SECRET_ACCESS_KEY", "b")])
             .env("HOME", home.path())
-            .env("AWS_EC2_METADATA_DISABLED", "true")
             .output()
             .unwrap();
         assert_eq!(output.status.code(), Some(4), "{output:?}");
         String::from_utf8(output.stderr).unwrap()
     };
     let none = "there is no profile `nope`: ~/.aws/config and ~/.aws/credentials have dev, prod";
-    assert!(said(&["get", "D", "--profile", "nope"]).contains(none));
-    assert!(said(&["verify", "--profile", "nope", "--region", "eu-central-1"]).contains(none));
-    assert!(said(&["get", "D", "--profile", "prod"]).contains("in the region eu-central-1: no credentials"));
-    assert!(said(&["get", "D", "--region", "eu-nowhere-9"]).contains("in the region eu-nowhere-9"));
-    for command in [&["tree", "D"][..], &["doctor"]] {
-        let said = said(&[command, &["--endpoint", "http://127.0.0.1:9"]].concat());
-        assert!(said.contains("at http://127.0.0.1:9: "), "{said}");
-    }
+    let nobody = ["--endpoint", "http://127.0.0.1:9"];
+    let calls: [(&[&str], &str); 7] = [
+        (&["get", "D", "--profile", "nope"], none),
+        (&["verify", "--profile", "nope", "--region", "eu-central-1"], none),
+        (&["get", "D", "--region", "eu-nowhere-9"], "no connection to DynamoDB in eu-nowhere-9"),
+        (&["get", "D", "--parameter", "PathRows=off", "--region", "eu-nowhere-9"], "DynamoDB in eu-nowhere-9"),
+        (&["get", "D", "--profile", "prod", nobody[0], nobody[1]], "no connection to DynamoDB at http://127.0.0.1:9"),
+        (&["doctor", nobody[0], nobody[1]], "can't be described at http://127.0.0.1:9: "),
+        (&["doctor", "--region", "eu-nowhere-9"], "can't be described in eu-nowhere-9: "),
+    ];
+    // Each waits for half a minute for what may come back.
+    std::thread::scope(|scope| {
+        let said = &said;
+        let all = calls.map(|(call, wanted)| scope.spawn(move || (said(call), wanted)));
+        for (told, wanted) in all.map(|one| one.join().unwrap()) {
+            assert!(told.contains(wanted), "{wanted}: {told}");
+        }
+    });
 }
 
 /// As in a terminal.
