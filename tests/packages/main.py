@@ -1,5 +1,5 @@
 """The packages of the command line. The arguments are the suites to run: `helpers` (the helpers for tests, on the binary that
-SAPWOOD_BINARY names), or `files`, `python`, `npm` and `image` (what `.ci/packages` has made, in target/dist or where DIST says). The last
+SAPWOOD_BINARY names), or `files`, `python`, `npm`, `image` and `uploads` (what `.ci/packages` has made, in target/dist or where DIST says). The last
 line counts as the suites of cargo do."""
 
 import sys
@@ -9,7 +9,7 @@ sys.path.append(str(Path(__file__).resolve().parents[1]))
 
 from suites import run
 
-SUITES = ("helpers", "files", "python", "npm", "image")
+SUITES = ("helpers", "files", "python", "npm", "image", "uploads")
 
 
 if __name__ == "__main__":

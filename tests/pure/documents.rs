@@ -218,6 +218,21 @@ fn every_policy_is_one_that_iam_can_read_and_the_page_of_permissions_links_it() 
     assert_eq!(files, linked);
 }
 
+/// The environment of the reading function has the secret that signs cursors.
+#[test]
+fn only_who_deploys_may_read_the_configuration_of_other_functions_than_the_handler() {
+    for path in fs::read_dir(Path::new(ROOT).join("docs/policies")).unwrap().map(|entry| entry.unwrap().path()) {
+        let policy: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
+        for statement in policy["Statement"].as_array().unwrap() {
+            let (actions, resource) = (statement["Action"].to_string(), statement["Resource"].to_string());
+            let deploys = path.file_name().unwrap().to_string_lossy().starts_with("deployer");
+            if !deploys && (actions.contains("lambda:GetFunction") || actions.contains("lambda:*")) {
+                assert!(resource.ends_with("*StreamHandler*\""), "{}: {resource}", path.display());
+            }
+        }
+    }
+}
+
 #[test]
 fn every_rule_stands_beside_its_step_in_the_protocol() {
     let rules = read("shared/core/src/rules.rs");

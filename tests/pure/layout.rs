@@ -9,7 +9,7 @@ mod circles;
 
 /// The crates from the bottom up. A crate depends on those of the rows above its own, and on none beside it.
 const LAYERS: [&[&str]; 7] = [
-    &["sapwood-keys", "sapwood-telemetry"],
+    &["libsqlite3-sys", "sapwood-keys", "sapwood-telemetry"],
     &["sapwood-core"],
     &["sapwood-json", "sapwood-table"],
     &["sapwood-engine", "sapwood-http", "sapwood-local"],

@@ -431,13 +431,16 @@ class Workflows(unittest.TestCase):
         jobs = self.release["jobs"]
         self.assertEqual(self.release["permissions"], {"contents": "read"})
         publishing = {name: job for name, job in jobs.items() if "environment" in job}
-        self.assertEqual(set(publishing), {"release", "pypi", "npm", "crates", "image"})
+        # One after the other, and what can't be taken back last.
+        after = {name: job["needs"] for name, job in publishing.items()}
+        self.assertEqual(after, {"draft": ["test", "packages"], "image": "draft", "npm": "image", "pypi": "npm", "crates": "pypi",
+                                 "release": "crates"})
         for name, job in jobs.items():
             with self.subTest(name):
                 if name not in publishing:
                     self.assertNotIn("permissions", job)
                     continue
-                self.assertEqual((job["environment"], job["needs"]), ("release", ["test", "packages"]))
+                self.assertEqual(job["environment"], "release")
                 of_checkout = any(step.get("uses", "").startswith("actions/checkout@") for step in job["steps"])
                 # A crate is published from its sources, and nothing of them is run.
                 self.assertEqual(of_checkout, name == "crates")
@@ -461,6 +464,9 @@ class Workflows(unittest.TestCase):
             self.assertIn(f"--binary {name}=target/binaries/{name}/{entry['file']}", text)
         script = (ROOT / ".ci" / "packages").read_text()
         self.assertEqual({name for name in platforms if f"{name}=" in script} | set(built), set(platforms))
+        # What the action uploads with has looked at the wheels before.
+        pinned = re.findall(r"gh-action-pypi-publish (v[\d.]+) has", (ROOT / ".ci" / "requirements" / "uploads.in").read_text())
+        self.assertEqual(pinned, re.findall(r"gh-action-pypi-publish@\S+ # (\S+)", text))
         (crate,) = re.findall(r"cargo publish --package (\S+)", text)
         manifest = tomllib.loads((ROOT / "shared" / crate.removeprefix("sapwood-") / "Cargo.toml").read_text())
         self.assertEqual((manifest["package"]["name"], manifest["package"]["publish"]), (crate, True))

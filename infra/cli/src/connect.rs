@@ -99,6 +99,14 @@ pub(crate) enum ConnectError {
     /// The table can't be described.
     #[error("the table can't be described: {0}")]
     Which(TableError),
+    /// The profile isn't there.
+    #[error("there is no profile `{name}`: ~/.aws/config and ~/.aws/credentials have {}", listed(.others))]
+    NoProfile {
+        /// The profile.
+        name: String,
+        /// Those that are there.
+        others: Vec<String>,
+    },
     /// A newer handler runs.
     #[error("{0}; use the version of sapwood that belongs to it")]
     Newer(#[from] NewerFormat),
@@ -108,6 +116,10 @@ pub(crate) enum ConnectError {
     /// Nothing names the region.
     #[error("no region is named: give --region, or set one in the profile or in AWS_REGION")]
     Region,
+}
+
+fn listed(names: &[String]) -> String {
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 
 impl Connection {
@@ -207,6 +219,7 @@ impl Connection {
     pub(crate) async fn config(&self) -> Result<SdkConfig, ConnectError> {
         let mut loader = aws_config::defaults(BehaviorVersion::latest());
         if let Some(profile) = &self.profile {
+            Self::check_profile(profile).await?;
             loader = loader.profile_name(profile);
         }
         if let Some(region) = &self.region {
@@ -215,6 +228,19 @@ impl Connection {
         let config = loader.load().await;
         config.region().ok_or(ConnectError::Region)?;
         Ok(config)
+    }
+
+    /// The SDK says nothing of a profile that isn't there. Files that can't be read are left to it.
+    async fn check_profile(name: &str) -> Result<(), ConnectError> {
+        let (fs, env, files) = Default::default();
+        match aws_config::profile::load(&fs, &env, &files, None).await {
+            Ok(all) if all.get_profile(name).is_none() => {
+                let mut others: Vec<String> = all.profiles().map(str::to_owned).collect();
+                others.sort();
+                Err(ConnectError::NoProfile { name: name.to_owned(), others })
+            }
+            _ => Ok(()),
+        }
     }
 
     /// An endpoint that is named: it gets no real credentials, and the region only if one is named.

@@ -23,7 +23,7 @@ use crate::stop_signal;
 /// The claim that has the tenant. Nobody else sends claims here.
 const TENANT: &str = "tenant";
 
-/// Show a table in a browser: its trees, the items behind each node, and the Query for each question.
+/// Show a table in a browser. The page has its trees, the items behind each node, and the Query for each question.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood explore --table sapwood --profile prod --open

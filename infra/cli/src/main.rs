@@ -12,6 +12,7 @@ mod doctor;
 mod exit;
 mod explore;
 mod explorer;
+mod help;
 mod node;
 mod placed;
 mod printable;
@@ -33,7 +34,7 @@ mod watch;
 
 use std::process::ExitCode;
 
-use clap::{CommandFactory, Parser, Subcommand};
+use clap::{FromArgMatches, Parser, Subcommand};
 
 use crate::exit::Exit;
 
@@ -54,7 +55,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run DynamoDB, its stream and the stream handler in this process, as template.yaml configures them.
+    /// Run DynamoDB, the stream handler and the API in this process. They are as template.yaml configures them.
     Dev(dev::Arguments),
     Explore(explore::Arguments),
     Settled(settled::Arguments),
@@ -89,7 +90,9 @@ const TEMPLATE: &str = include_str!("../../../template.yaml");
 
 #[tokio::main]
 async fn main() -> ExitCode {
-    let exit = match Arguments::parse().command {
+    let matches = help::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let exit = match arguments.command {
         Command::Dev(arguments) => Exit::of(dev::run(arguments).await),
         Command::Explore(arguments) => Exit::of(explore::run(arguments).await),
         Command::Settled(arguments) => Exit::of(settled::run(arguments).await),
@@ -115,8 +118,8 @@ async fn main() -> ExitCode {
         Command::Redrive(arguments) => Exit::of(redrive::run(arguments).await),
         Command::Doctor(arguments) => Exit::of(doctor::run(arguments).await),
         Command::Cost(arguments) => Exit::of(cost::run(arguments).await),
-        Command::Completions(arguments) => Exit::of(shell::completions(&arguments, Arguments::command())),
-        Command::Man(arguments) => Exit::of(shell::man(arguments, Arguments::command())),
+        Command::Completions(arguments) => Exit::of(shell::completions(&arguments, help::command())),
+        Command::Man(arguments) => Exit::of(shell::man(arguments, help::command())),
     };
     exit.into()
 }

@@ -24,7 +24,7 @@ pub(crate) const SECONDS_MAX: u64 = 60;
 /// The most bytes of an answer.
 const ANSWER_BYTES_MAX: usize = 100_000;
 
-/// Wait until a running `sapwood dev` has handled everything that was written before.
+/// Wait until `sapwood dev` has handled what was written before.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood settled

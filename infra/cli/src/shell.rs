@@ -23,13 +23,13 @@ pub(crate) struct CompletionsArguments {
     shell: Shell,
 }
 
-/// Print the man page, or write the pages of all commands into a directory.
+/// Print the man page, or write those of all commands. These go into a directory.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood man | man -l -
   sapwood man --dir ~/.local/share/man/man1")]
 pub(crate) struct ManArguments {
-    /// The directory. It must be there. Each command has a page of its own, such as sapwood-verify.1.
+    /// The directory, which is made if need be. Each command has a page of its own, such as sapwood-verify.1.
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
 }
@@ -58,16 +58,21 @@ pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command
 
 pub(crate) fn man(arguments: ManArguments, command: Command) -> Result<(), ShellError> {
     if let Some(directory) = arguments.dir {
-        return clap_mangen::generate_to(command, &directory)
-            .map_err(|source| ShellError::Output { place: directory.display().to_string(), source });
+        let written = std::fs::create_dir_all(&directory).and_then(|()| clap_mangen::generate_to(command, &directory));
+        return written.map_err(|source| ShellError::Output { place: directory.display().to_string(), source });
     }
     let mut page = Vec::new();
     Man::new(command).render(&mut page).map_err(stdout)?;
     print(&page)
 }
 
+/// Prints a text. A reader that goes away, such as `head`, has had what it wanted.
 fn print(text: &[u8]) -> Result<(), ShellError> {
-    io::stdout().write_all(text).map_err(stdout)
+    let mut output = io::stdout().lock();
+    match output.write_all(text).and_then(|()| output.flush()) {
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+        written => written.map_err(stdout),
+    }
 }
 
 fn stdout(source: io::Error) -> ShellError {

@@ -4,9 +4,9 @@
 
 use std::collections::BTreeSet;
 
-use clap::{Command, CommandFactory, Parser};
+use clap::Command;
 
-use crate::Arguments;
+use crate::help;
 
 /// The page that lists all commands.
 const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
@@ -18,7 +18,7 @@ const COMMON: [&str; 10] =
 /// All commands, each with its words.
 fn commands() -> Vec<(String, Command)> {
     let mut all = Vec::new();
-    let mut left = vec![("sapwood".to_owned(), Arguments::command())];
+    let mut left = vec![("sapwood".to_owned(), help::command())];
     while let Some((name, command)) = left.pop() {
         left.extend(command.get_subcommands().map(|below| (format!("{name} {}", below.get_name()), below.clone())));
         all.push((name, command));
@@ -30,14 +30,14 @@ fn commands() -> Vec<(String, Command)> {
 #[test]
 fn every_command_has_examples_and_they_can_be_read() {
     for (name, command) in commands() {
-        let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+        let help = command.get_after_long_help().map(ToString::to_string).unwrap_or_default();
         let examples: Vec<&str> = help.lines().filter(|line| line.starts_with("  sapwood ")).collect();
         assert!(help.starts_with("Examples:\n") && !examples.is_empty(), "{name} has no examples");
         for example in examples {
             let words = shlex::split(example).unwrap_or_else(|| panic!("{example} has an open quote"));
             let words: Vec<String> = words.into_iter().take_while(|word| word != ">" && word != "|").collect();
             assert!(words.join(" ").starts_with(&name), "{example} is an example of {name}");
-            if let Err(error) = Arguments::try_parse_from(&words) {
+            if let Err(error) = help::command().try_get_matches_from(&words) {
                 panic!("{example}: {error}");
             }
         }
@@ -46,7 +46,7 @@ fn every_command_has_examples_and_they_can_be_read() {
 
 #[test]
 fn the_description_of_the_arguments_is_sound() {
-    Arguments::command().debug_assert();
+    help::command().debug_assert();
 }
 
 #[test]

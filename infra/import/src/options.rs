@@ -42,15 +42,17 @@ pub struct Options {
 pub struct CsvOptions {
     /// The column with the id; by default `id`.
     pub id: Option<String>,
-    /// The column with the parent's id; by default `parent` or `parent_id`. An empty cell makes a root.
+    /// The column with the parent's id; by default `parent` or `parent_id`. An empty cell, `NULL` and `\N` make a root.
     pub parent: Option<String>,
+    /// The column with paths such as `Top.Science`; by default `path` where no column has the parent's id.
+    pub path: Option<String>,
     /// The column with the segment; by default `segment`, if there is one.
     pub segment: Option<String>,
     /// The columns that are numbers.
     pub numbers: Vec<String>,
     /// The columns of a path, from the top: each is a level. Then `id`, `parent` and `segment` have no meaning.
     pub levels: Vec<String>,
-    /// What separates the cells; by default a comma.
+    /// What separates the cells; by default a comma, and a tab in files that end in `.tsv`.
     pub delimiter: Option<u8>,
     /// Most lines of a cell in quotes; by default [`CELL_LINES_MAX`](crate::sources::CELL_LINES_MAX). A quote that
     /// isn't closed would take in all rows up to the next one.

@@ -14,7 +14,7 @@ pub use client::{BatchBytes, CarriedOut, Client, Items, NoRetries, RetryPolicy, 
 pub use connection::Connection;
 pub use credentials::lacks_credentials;
 pub use deadline::{Deadline, LATE};
-pub use dynamodb::DynamoTable;
+pub use dynamodb::{DynamoTable, place_of};
 pub use sapwood_core::request::{
     Action, Condition, ErrorKind, Page, Query, ReadOptions, Scan, Scanned, TRANSACTION_ACTIONS_MAX, TableError,
     Transacted, Update, Write,

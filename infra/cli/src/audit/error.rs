@@ -93,6 +93,9 @@ pub(crate) enum AuditError {
     /// There is no terminal to ask on.
     #[error(transparent)]
     NobodyToAsk(#[from] NobodyToAsk),
+    /// The process can't wait for signals.
+    #[error("can't wait for Ctrl-C: {0}")]
+    Signal(io::Error),
     /// The id or the tenant is none.
     #[error("{0}")]
     Key(#[from] KeyError),

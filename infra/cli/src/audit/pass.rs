@@ -1,6 +1,7 @@
 //! A pass over the whole table or over a part of it, and the second looks at what it suspects.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
@@ -12,6 +13,7 @@ use sapwood_core::plan::Rules;
 use sapwood_engine::audit::{Audit, Page};
 use sapwood_engine::subtree::Subtree;
 use sapwood_table::{Client, DynamoTable, TableError, Usage};
+use serde_json::json;
 
 use super::seen::Seen;
 use super::touched::Touched;
@@ -21,7 +23,7 @@ use crate::clock::{nanoseconds, now};
 use crate::connect::{Connection, Patient, Whose};
 use crate::rate_limit::RateLimit;
 use crate::recognised::check_items;
-use crate::say::bar;
+use crate::say::{bar, count, say};
 
 /// Items in a page of the scan, or of a partition.
 const PAGE_ITEMS_MAX: usize = 500;
@@ -47,6 +49,8 @@ pub(super) struct Compared<'a> {
     connection: &'a Connection,
     pace: RateLimit,
     bar: ProgressBar,
+    /// How many suspects the pages had.
+    suspected: AtomicUsize,
     begun: Instant,
 }
 
@@ -74,7 +78,24 @@ impl<'a> Compared<'a> {
         connection: &'a Connection,
     ) -> Self {
         let bar = bar(None, comparison.json, "{spinner} {elapsed} {human_pos} items, {rate}  {msg}");
-        Self { client, settings, comparison, connection, pace: RateLimit::new(comparison.rate), bar, begun: now() }
+        let (pace, suspected) = (RateLimit::new(comparison.rate), AtomicUsize::new(0));
+        Self { client, settings, comparison, connection, pace, bar, suspected, begun: now() }
+    }
+
+    /// Says how far a comparison has come that is stopped.
+    pub(super) fn say_how_far(&self) {
+        self.bar.finish_and_clear();
+        let (items, suspects) = (self.bar.position(), self.suspected.load(Ordering::Relaxed));
+        if self.comparison.json {
+            say!("{}", json!({"stopped": true, "items": items, "suspects": suspects}));
+            return;
+        }
+        let (items, suspects) = (count(items, "item"), count(suspects as u64, "suspect"));
+        let next = match self.comparison.work {
+            Some(_) => "the same command goes on from here",
+            None => "with --work the same command goes on after a stop",
+        };
+        say!("stopped: {items} looked at so far, {suspects} among them that weren't looked at again; {next}");
     }
 
     fn audit(&self) -> Audit<'_, DynamoTable, Patient> {
@@ -134,9 +155,14 @@ impl<'a> Compared<'a> {
     /// Takes what a page has shown, and returns where the next one begins.
     fn taken(&self, page: Page, suspects: &Mutex<Suspects>, seen: &Mutex<Seen>) -> Option<Position> {
         seen.lock().unwrap_or_else(PoisonError::into_inner).add(&page);
-        self.bar.inc(page.items);
+        self.looked_at(&page);
         suspects.lock().unwrap_or_else(PoisonError::into_inner).take(page.suspects, self.begun.elapsed());
         page.next
+    }
+
+    fn looked_at(&self, page: &Page) {
+        self.bar.inc(page.items);
+        self.suspected.fetch_add(page.suspects.len(), Ordering::Relaxed);
     }
 
     /// Compares the whole table.
@@ -159,7 +185,7 @@ impl<'a> Compared<'a> {
         while let Some(from) = work.next(segment) {
             let before = self.client.usage().read_units;
             let page = self.audit().page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;
-            self.bar.inc(page.items);
+            self.looked_at(&page);
             work.take(segment, page, self.begun.elapsed())?;
             // Parts that run side by side share what they take: on average each pays for its own.
             let used = (self.client.usage().read_units - before) / f64::from(segments);

@@ -10,6 +10,7 @@ use super::{AuditError, Comparison, difference_file, report};
 use crate::connect::{Connection, Patient};
 use crate::exit::Exit;
 use crate::recognised::check_keys;
+use crate::stop_signal;
 
 /// Compare everything that is derived with the base records. It writes nothing, and the table may be in use.
 #[derive(Args)]
@@ -22,7 +23,8 @@ use crate::recognised::check_keys;
 --under reads less than a pass over the whole table, and sees less: neither surplus rows outside of the subtree, nor nodes that no row leads
 to (their parent's, that of the node that --under names, a path row).
 
-It ends with 0 if nothing is wrong, 1 if something is or --under names no node, 2 for wrong arguments, 3 if something still changed, and 4 if the table can't be
+It ends with 0 if nothing is wrong, 1 if something is or --under names no node, 2 for wrong arguments, 3 if something still changed or
+Ctrl-C has stopped it, and 4 if the table can't be
 read, nothing in it is recognised, or a newer handler has written something that can't be compared.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -38,7 +40,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_keys(&table).await?;
     let client = Client::new(&table, &Patient, &settings.schema);
-    let found = Compared::new(&client, &settings, &arguments.comparison, &arguments.connection).all(whose).await?;
+    let compared = Compared::new(&client, &settings, &arguments.comparison, &arguments.connection);
+    let stopped = stop_signal::catch(false).map_err(AuditError::Signal)?;
+    let found = tokio::select! {
+        found = compared.all(whose) => found?,
+        () = stopped => {
+            compared.say_how_far();
+            return Ok(Exit::Unfinished);
+        }
+    };
     report::print(&found, whose, arguments.comparison.json);
     if let Some(path) = &arguments.report {
         difference_file::write(path, &found.settled)?;

@@ -40,8 +40,8 @@ const IN_FLIGHT_MAX: usize = 32;
 /// How old a working file may be that a backfill goes on from.
 const SCAN_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Have the stream handler place nodes that it has never seen: those of an existing or a restored table, or all after a
-/// switch. Parents come first. It can be stopped at any time: the same command goes on.
+/// Have nodes placed that the stream handler has never seen. They are those of an existing or a restored table, or all
+/// after a switch. Parents come first. It can be stopped at any time: the same command goes on.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood backfill --table sapwood --endpoint http://127.0.0.1:8000 --dry-run

@@ -51,6 +51,7 @@ pub(super) fn all(seen: &Seen, settings: &Settings, source: &EventSource, releas
         protection(table),
         announcement(seen, release),
     ];
+    findings.extend(replicas(table));
     let Mappings { ours, unread } = Mappings::of(seen);
     findings.extend(match &seen.mappings {
         Read::Known(_) => mapping(&ours, &unread, source),
@@ -153,6 +154,15 @@ fn protection(table: &SeenTable) -> Finding {
         return right("protection", "the table can't be deleted by mistake");
     }
     Finding::new("protection", Warn, "the table can be deleted by one call (so it is with Stage=dev)", "operating.md")
+}
+
+/// Nobody can tell here where base records are written.
+fn replicas(table: &SeenTable) -> Option<Finding> {
+    let regions = (!table.replicas.is_empty()).then(|| table.replicas.join(", "))?;
+    let words = format!(
+        "there are some in {regions}: write base records in the handler's region only, because the handler's touches replace what others write"
+    );
+    Some(Finding::new("replicas", Warn, words, "recovery.md#more-than-one-region"))
 }
 
 fn announcement(seen: &Seen, release: &str) -> Finding {

@@ -13,8 +13,8 @@ pub(crate) enum DoctorError {
     #[error(transparent)]
     Connect(#[from] ConnectError),
     /// The table can't be described.
-    #[error("the table can't be described: {0}. The policy docs/policies/doctor.json has what is needed")]
-    Table(String),
+    #[error("the table can't be described{0}: {1}. The policy docs/policies/doctor.json has what is needed")]
+    Table(String, String),
     /// The template can't be read with the table's settings.
     #[error(transparent)]
     Template(#[from] TemplateError),

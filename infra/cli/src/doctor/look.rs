@@ -8,7 +8,7 @@ use aws_sdk_lambda::types::EventSourceMappingConfiguration;
 use sapwood_core::audit::{Kept, State};
 use sapwood_core::keys::{Names, Schema};
 use sapwood_core::model::{Announcement, NewerFormat};
-use sapwood_table::{Client, ReadOptions};
+use sapwood_table::{Client, ReadOptions, place_of};
 
 use super::DoctorError;
 use super::seen::{Read, Seen, SeenAlarm, SeenEpoch, SeenFunction, SeenMapping, SeenTable};
@@ -19,6 +19,8 @@ use crate::sdk::{ProvideErrorMetadata, SdkError, is, said};
 /// The services.
 pub(super) struct Services {
     dynamodb: aws_sdk_dynamodb::Client,
+    /// Where its table is, for errors.
+    place: String,
     /// `None` where an endpoint of DynamoDB alone is named.
     others: Option<(aws_sdk_lambda::Client, aws_sdk_cloudwatch::Client)>,
 }
@@ -29,13 +31,14 @@ pub(super) async fn services(connection: &Connection, endpoint: Option<&str>) ->
     let others = connection.config_of_services(&dynamodb, endpoint);
     Ok(Services {
         dynamodb: aws_sdk_dynamodb::Client::new(&dynamodb),
+        place: place_of(&dynamodb),
         others: others.map(|config| (aws_sdk_lambda::Client::new(&config), aws_sdk_cloudwatch::Client::new(&config))),
     })
 }
 
 pub(super) async fn look(connection: &Connection, services: &Services) -> Result<Seen, DoctorError> {
     let name = &connection.table;
-    let table = table(&services.dynamodb, name).await?;
+    let table = table(services, name).await?;
     let names = table.as_ref().and_then(|table| match &table.keys[..] {
         [(partition_key, _), (sort_key, _)] => Some((partition_key.clone(), sort_key.clone())),
         _ => None,
@@ -79,11 +82,11 @@ pub(super) async fn look(connection: &Connection, services: &Services) -> Result
     Ok(seen)
 }
 
-async fn table(client: &aws_sdk_dynamodb::Client, name: &str) -> Result<Option<SeenTable>, DoctorError> {
-    let described = match client.describe_table().table_name(name).send().await {
+async fn table(services: &Services, name: &str) -> Result<Option<SeenTable>, DoctorError> {
+    let described = match services.dynamodb.describe_table().table_name(name).send().await {
         Ok(output) => output.table.unwrap_or_else(|| aws_sdk_dynamodb::types::TableDescription::builder().build()),
         Err(error) if is(&error, &["ResourceNotFoundException"]) => return Ok(None),
-        Err(error) => return Err(DoctorError::Table(said(&error))),
+        Err(error) => return Err(DoctorError::Table(services.place.clone(), said(&error))),
     };
     let attributes = described.attribute_definitions();
     let kind = |name: &str| {
@@ -99,6 +102,7 @@ async fn table(client: &aws_sdk_dynamodb::Client, name: &str) -> Result<Option<S
         keys: schema.iter().map(|key| (key.attribute_name().to_owned(), kind(key.attribute_name()))).collect(),
         stream: described.latest_stream_arn().map(str::to_owned).zip(view),
         is_protected: described.deletion_protection_enabled().unwrap_or_default(),
+        replicas: described.replicas().iter().filter_map(|replica| replica.region_name.clone()).collect(),
     }))
 }
 
@@ -139,7 +143,7 @@ type Left =
 /// What the handler and the auditor have left in the table.
 async fn left(connection: &Connection, partition_key: String, sort_key: String) -> Result<Left, DoctorError> {
     let names = Names { partition_key, sort_key, ..Names::default() };
-    let schema = Schema::new(names, false).map_err(|error| DoctorError::Table(error.to_string()))?;
+    let schema = Schema::new(names, false).map_err(|error| DoctorError::Table(String::new(), error.to_string()))?;
     let table = connection.table(schema.clone()).await?;
     let announcement = match left_by_handler(&table).await {
         Ok(announcement) => Read::Known(announcement),

@@ -22,8 +22,8 @@ use crate::connect::Connection;
 use crate::exit::Exit;
 use crate::printable::{shown, shown_json};
 
-/// Look at a deployment once: the table, its stream, the event source mapping, the stream handler, alarms and the
-/// auditor. Nothing is written.
+/// Look at a deployment once, and say what to do. It looks at the table, its stream, the event source mapping, the
+/// stream handler, alarms and the auditor. Nothing is written.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood doctor --table sapwood --profile prod

@@ -26,6 +26,8 @@ pub(super) struct SeenTable {
     /// The ARN of the stream, and its view type, if the stream is on.
     pub(super) stream: Option<(String, String)>,
     pub(super) is_protected: bool,
+    /// The regions of its replicas, if it is a global table.
+    pub(super) replicas: Vec<String>,
 }
 
 /// An event source mapping of the table's stream.

@@ -10,7 +10,7 @@ use super::{NodeError, Target, line};
 use crate::printable::shown;
 use crate::say::say;
 
-/// Read a node: its own record, with the tag that `--if-match` takes.
+/// Read a node's own record. With it comes the tag that `--if-match` takes.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood get V --table sapwood --endpoint http://127.0.0.1:8000

@@ -9,7 +9,7 @@ use crate::exit::Exit;
 use crate::printable::shown;
 use crate::say::say;
 
-/// Ask whether a node, or one above it, names one of some principals in an attribute, and which does.
+/// Ask whether a node, or one above it, names a principal. It says which node does, in which attribute.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood granted d viewers ada GROUP#ops --table sapwood --endpoint http://127.0.0.1:8000

@@ -14,7 +14,7 @@ use super::{NodeError, Target, line};
 use crate::printable::{shown, word};
 use crate::say::say;
 
-/// Read the revisions of a node, the newest first: of all topics by version, or of one topic.
+/// Read the revisions of a node, the newest first. Those of all topics come by version, or those of one topic.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood history eq --table sapwood --endpoint http://127.0.0.1:8000

@@ -9,7 +9,7 @@ use super::{NodeError, Target, line};
 use crate::printable::shown;
 use crate::say::say;
 
-/// Read the values of attributes that a node has by itself or from the nodes above it, and from which.
+/// Read the values that a node has from the nodes above it. Its own are among them, and each says of which node it is.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood inherited d owner quota --table sapwood --endpoint http://127.0.0.1:8000

@@ -9,7 +9,7 @@ use super::{NodeError, Target, line};
 use crate::printable::shown;
 use crate::say::say;
 
-/// Read the newest revision of each topic of a node, or of one topic: the `v0_` copies, which the stream handler keeps.
+/// Read the newest revision of each topic of a node. These are the `v0_` copies, which the stream handler keeps.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood latest eq --table sapwood --endpoint http://127.0.0.1:8000

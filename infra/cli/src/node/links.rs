@@ -9,7 +9,7 @@ use super::{NodeError, Target, line};
 use crate::printable::shown;
 use crate::say::say;
 
-/// List the nodes that name an id in an attribute: the link rows, which the stream handler keeps.
+/// List the nodes that name an id in an attribute. These are the link rows, which the stream handler keeps.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood links PRODUCT#mouse product --table sapwood --endpoint http://127.0.0.1:8000

@@ -21,9 +21,9 @@ use crate::arguments::parameter;
 use crate::connect::Patient;
 use crate::exit::Exit;
 
-/// Create a node, or change what is named of it: all else stays as it is, as in the HTTP API's PATCH. With --replace
-/// the node becomes what is named and nothing else, as in its PUT. With --topic a revision is appended instead, and
-/// with --revision together with the change of the node: both are done, or neither.
+/// Create or change a node, or append a revision. What isn't named stays as it is, as in the HTTP API's PATCH. With
+/// --replace the node becomes what is named and nothing else, as in its PUT. With --topic a revision is appended
+/// instead, and with --revision together with the change of the node: both are done, or neither.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood put D --set name='Drive D' --table sapwood --endpoint http://127.0.0.1:8000

@@ -8,7 +8,7 @@ use super::{NodeError, Target, line};
 use crate::printable::shown;
 use crate::say::say;
 
-/// Read how many nodes are below a node, and what their numbers add up to, where Totals is set.
+/// Read how many nodes are below a node, and their sums. The table has them where Totals is set.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood totals d --table sapwood --endpoint http://127.0.0.1:8000

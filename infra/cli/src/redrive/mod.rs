@@ -33,7 +33,7 @@ const PAGE_KEYS_MAX: usize = 512;
 /// Nodes whose items are redriven at a time.
 const IN_FLIGHT_MAX: usize = 16;
 
-/// Have the stream handler look again at the items of records that its event source discarded or lost.
+/// Have the items of discarded or lost records handled again. The event source has given these records up.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood redrive s3://sapwood-failedrecords-1x2y/ --table sapwood --profile prod

@@ -25,6 +25,9 @@ pub(crate) enum TransferError {
     /// The file can't be read.
     #[error(transparent)]
     Open(#[from] OpenError),
+    /// There is nothing to import.
+    #[error("{} has no record: nothing is written. Check that it was written completely", .0.display())]
+    NoRecord(PathBuf),
     /// The working file can't be used.
     #[error(transparent)]
     Work(#[from] WorkError),
@@ -82,7 +85,7 @@ pub(crate) enum TransferError {
 impl Failure for TransferError {
     fn exit(&self) -> Exit {
         match self {
-            Self::Absent { .. } => Exit::Wrong,
+            Self::Absent { .. } | Self::NoRecord(_) => Exit::Wrong,
             Self::Option(_) => Exit::Usage,
             Self::Stopped => Exit::Unfinished,
             _ => Exit::Failed,

@@ -30,8 +30,8 @@ const PAGE_ITEMS_MAX: usize = 1_000;
 /// Revisions in a page of a node's history. Those of several nodes are held at a time.
 const HISTORY_PAGE_ITEMS_MAX: usize = 50;
 
-/// Write all nodes and revisions as JSON Lines, which `sapwood import` reads: types and numbers stay as they are. Or
-/// write nodes as CSV, or draw them as a graph.
+/// Write all nodes and revisions into a file. In JSON Lines, which `sapwood import` reads, types and numbers stay as
+/// they are. CSV and graphs have nodes alone.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood export --table sapwood --endpoint http://127.0.0.1:8000 > places.jsonl

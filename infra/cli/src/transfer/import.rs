@@ -29,8 +29,8 @@ use crate::stop_signal;
 /// Requests under way at a time.
 const IN_FLIGHT_MAX: usize = 32;
 
-/// Read nodes and revisions from a file, check them as a whole, and write them, parents first. It can be stopped at any
-/// time: the same command goes on.
+/// Write the nodes and revisions of a file into a table. They are checked as a whole first, and parents come first. It
+/// can be stopped at any time: the same command goes on.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood import places.jsonl --table sapwood --endpoint http://127.0.0.1:8000
@@ -65,6 +65,10 @@ pub(crate) struct Arguments {
     /// CSV: the column with the parent's id. By default `parent` or `parent_id`.
     #[arg(long, value_name = "COLUMN")]
     parent: Option<String>,
+    /// CSV: the column with paths such as Top.Science (ltree), which name the parents. By default `path`, where no
+    /// column has the parent's id.
+    #[arg(long, value_name = "COLUMN", conflicts_with_all = ["parent", "levels"])]
+    path: Option<String>,
     /// CSV and treebeard: the column, or the field, that becomes the segment.
     #[arg(long, value_name = "COLUMN")]
     segment: Option<String>,
@@ -74,7 +78,7 @@ pub(crate) struct Arguments {
     /// CSV: the columns of a path, from the top, with commas between. Each is a level.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with_all = ["id", "parent"])]
     levels: Vec<String>,
-    /// CSV: what separates the cells.
+    /// CSV: what separates the cells. By default a comma, and a tab in files that end in .tsv.
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<char>,
     /// CSV: most lines of a cell in quotes. One that has more is taken for a quote that isn't closed. By default 100.
@@ -133,6 +137,7 @@ impl Arguments {
             csv: CsvOptions {
                 id: self.id.clone(),
                 parent: self.parent.clone(),
+                path: self.path.clone(),
                 segment: self.segment.clone(),
                 numbers: self.numbers.clone(),
                 levels: self.levels.clone(),
@@ -269,7 +274,14 @@ fn checked(
         work.faults()
     })();
     let faults = match checking {
-        Ok(faults) if faults.is_empty() => return Ok(Some(work)),
+        Ok(faults) if faults.is_empty() => {
+            let summary = work.summary()?;
+            if summary.nodes + summary.revisions > 0 {
+                return Ok(Some(work));
+            }
+            work.forget()?;
+            return Err(TransferError::NoRecord(arguments.file.clone()));
+        }
         Ok(faults) => faults,
         Err(error) => {
             work.forget()?;

@@ -32,7 +32,7 @@ use crate::stream::client;
 const READERS_MAX: usize = 2;
 const READERS_MAX_GLOBAL: usize = 1;
 
-/// Print what comes, changes and goes below a node, as its rows do, from now on.
+/// Print what comes, changes and goes below a node. It begins now, and follows the rows.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood watch V --table sapwood --endpoint http://127.0.0.1:8000

@@ -70,6 +70,8 @@ fn missing_columns_are_named_with_those_that_are_there() {
 fn what_is_no_file_of_records_is_named() {
     refused("a.jsonl", "", FAILED, &["is empty", "written completely"]);
     refused("a.txt", "id,parent\n", FAILED, &["can't be told", "name the format"]);
+    refused("a.csv", "id,parent\n", FAULTS, &["has no record", "nothing is written", "written completely"]);
+    refused("a.csv", "id,parent\ra,\r", FAILED, &["carriage returns alone", "`tr "]);
     let faults = &["a.jsonl:1:", "nothing is written"];
     refused("a.jsonl", [0; 1_000], FAULTS, faults);
     refused("a.jsonl", b"{\"id\": \"a\0b\"}\n", FAULTS, faults);

@@ -223,3 +223,21 @@ async fn an_answer_that_cant_be_read_is_unknown_and_isnt_quoted() {
     let said = String::from_utf8(looked.stdout).unwrap();
     assert!(said.contains("can't be read: the answer is HTTP 404") && !said.contains("hunter2"), "{said}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn replicas_of_a_global_table_are_warned_of() {
+    let answer = async |headers: HeaderMap| -> Response {
+        if headers["x-amz-target"] != "DynamoDB_20120810.DescribeTable" {
+            let denied = json!({"__type": "com.amazon.coral.service#AccessDeniedException", "message": "no"});
+            return (StatusCode::BAD_REQUEST, axum::Json(denied)).into_response();
+        }
+        axum::Json(json!({"Table": {"TableStatus": "ACTIVE", "Replicas": [{"RegionName": "eu-west-1"}]}}))
+            .into_response()
+    };
+    let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+    let url = format!("http://{}", listener.local_addr().unwrap());
+    tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
+    let looked = doctor(&["--endpoint", &url]).await;
+    assert_eq!(verdicts(&looked).get("replicas").map(String::as_str), Some("warn"), "{looked:?}");
+    assert!(String::from_utf8_lossy(&looked.stdout).contains("eu-west-1"), "{looked:?}");
+}

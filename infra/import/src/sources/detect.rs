@@ -14,7 +14,7 @@ const LOOKED_AT_BYTES: u64 = 4_096;
 pub(super) fn format(path: &Path) -> Result<Format, OpenError> {
     let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
     let name = name.strip_suffix(".gz").unwrap_or(&name);
-    if name.ends_with(".csv") {
+    if name.ends_with(".csv") || super::csv::is_tsv(path) {
         return Ok(Format::Csv);
     }
     if name.ends_with(".ion") {

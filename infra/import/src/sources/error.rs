@@ -42,6 +42,11 @@ pub enum OpenError {
     /// The first row can't be read.
     #[error("the first row of {path} can't be read: {reason}")]
     Header { path: PathBuf, reason: String },
+    /// Lines end with carriage returns alone.
+    #[error(
+        "{path} ends its lines with carriage returns alone, so all of it is one line; convert it, for example with `tr '\\r' '\\n'`"
+    )]
+    LineEnds { path: PathBuf },
     /// The system refuses to read.
     #[error("{path} can't be read: {source}")]
     Io { path: PathBuf, source: io::Error },

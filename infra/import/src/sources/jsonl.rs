@@ -7,13 +7,13 @@
 //! ```
 //!
 //! A node has `id`; a revision has `node`, `topic` and `version`. The other fields may be absent, and a parent or a
-//! segment may be null, which is the same. `tenant` names the tenant where the table has tenants. Attributes are in the
-//! JSON of the HTTP API ([`sapwood_json`]): numbers have up to 38 digits, binary is `{"$binary": …}`, a set is
-//! `{"$set": […]}`.
+//! segment may be null, which is the same. An id may be a whole number. `tenant` names the tenant where the table has
+//! tenants. Attributes are in the JSON of the HTTP API ([`sapwood_json`]): numbers have up to 38 digits, binary is
+//! `{"$binary": …}`, a set is `{"$set": […]}`.
 
 use sapwood_core::keys::{Id, NodeRef, Tenant, TrashTime, Version};
 use sapwood_core::model::Trashed;
-use sapwood_json::{Attributes, Fields, JsonError, Place, id, or_null, text, value};
+use sapwood_json::{Attributes, Fields, JsonError, Place, or_null, text, value};
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
@@ -52,8 +52,9 @@ impl Iterator for JsonLines {
 
 /// The least that a node's line has.
 #[derive(Deserialize)]
-struct Least {
-    id: String,
+struct Least<'l> {
+    #[serde(borrow)]
+    id: &'l RawValue,
     tenant: Option<String>,
 }
 
@@ -64,7 +65,7 @@ fn node_of(line: &str, tenant: Option<&Tenant>) -> Option<NodeRef> {
         Some(tenant) => Some(Tenant::new(tenant).ok()?),
         None => tenant.cloned(),
     };
-    Some(NodeRef { tenant, id: Id::new(least.id).ok()? })
+    Some(NodeRef { tenant, id: id(least.id, &Place::Body).ok()? })
 }
 
 /// Reads a record from a line. `tenant` is the tenant of a record that names none.
@@ -98,6 +99,15 @@ fn record(raw: &RawValue, tenant: Option<&Tenant>) -> Result<Record, JsonError> 
     };
     fields.close()?;
     Ok(record)
+}
+
+/// Reads an id, or a whole number as one: most databases count.
+fn id(raw: &RawValue, at: &Place<'_>) -> Result<Id, JsonError> {
+    let is_whole = raw.get().strip_prefix('-').unwrap_or(raw.get()).bytes().all(|byte| byte.is_ascii_digit());
+    if !is_whole {
+        return sapwood_json::id(raw, at);
+    }
+    Id::new(raw.get()).map_err(|source| JsonError::Key { path: at.to_string(), source })
 }
 
 fn tenant(raw: &RawValue, at: &Place<'_>) -> Result<Tenant, JsonError> {

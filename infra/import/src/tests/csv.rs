@@ -41,6 +41,74 @@ fn lines_may_end_as_on_windows() {
 }
 
 #[test]
+fn a_file_of_carriage_returns_is_not_taken_for_a_row_of_names() {
+    let told = not_opened("a.csv", "id,parent\ra,\rb,a\r", &Options::default());
+    assert_eq!(
+        told,
+        r"FILE ends its lines with carriage returns alone, so all of it is one line; convert it, for example with `tr '\r' '\n'`"
+    );
+    let read = read("a.csv", "\"id\",parent,\"a\r\nname\"\r\na,,x\r\n", &Options::default()).unwrap();
+    assert_eq!(read, [r#"3: {"id":"a","attributes":{"a\r\nname":"x"}}"#]);
+}
+
+#[test]
+fn what_ends_in_tsv_has_tabs() {
+    let wanted = [r#"2: {"id":"a","attributes":{"name":"x, y"}}"#];
+    let content = "id\tparent\tname\na\t\tx, y\n";
+    assert_eq!(read("a.tsv", content, &Options::default()).unwrap(), wanted);
+    assert_eq!(read("A.TSV.gz", super::fixture::gzip(content.as_bytes()), &Options::default()).unwrap(), wanted);
+    let csv = CsvOptions { delimiter: Some(b';'), ..CsvOptions::default() };
+    assert_eq!(read("a.tsv", "id;parent\na;\n", &options(csv)).unwrap(), [r#"2: {"id":"a"}"#]);
+}
+
+#[test]
+fn a_parent_that_a_dump_has_as_null_is_none() {
+    let told = read("a.csv", "id,parent\na,NULL\nb,\\N\nc,null\nNULL,a\n", &Options::default()).unwrap();
+    assert_eq!(
+        told,
+        [
+            r#"2: {"id":"a"}"#,
+            r#"3: {"id":"b"}"#,
+            r#"4: {"id":"c","parent":"null"}"#,
+            "5: unreadable: the id is NULL, which stands for nothing; write another one",
+        ]
+    );
+}
+
+#[test]
+fn paths_of_ltree_name_the_parents() {
+    let science = "path,name\nTop,\nTop.Science,\nTop.Science.Astronomy,Stars\n";
+    let wanted = [
+        r#"2: {"id":"Top"}"#,
+        r#"3: {"id":"Top.Science","parent":"Top","segment":"Science"}"#,
+        r#"4: {"id":"Top.Science.Astronomy","parent":"Top.Science","segment":"Astronomy","attributes":{"name":"Stars"}}"#,
+    ];
+    assert_eq!(read("a.csv", science, &Options::default()).unwrap(), wanted);
+    let csv = CsvOptions { path: Some("at".to_owned()), ..CsvOptions::default() };
+    assert_eq!(read("a.csv", science.replace("path", "at"), &options(csv)).unwrap(), wanted);
+    // Labels that are the ids.
+    let ids = "id,path,name\n1,1,\n4,1.4,\n7,1.4.7,x\n8,1.4.9,\n9,1..9,\n10,/1/10,\n";
+    assert_eq!(
+        read("a.csv", ids, &Options::default()).unwrap(),
+        [
+            r#"2: {"id":"1"}"#,
+            r#"3: {"id":"4","parent":"1"}"#,
+            r#"4: {"id":"7","parent":"4","attributes":{"name":"x"}}"#,
+            "5: unreadable: the path `1.4.9` doesn't end with the id `8`; name the column of the paths with --id, too, and they are the ids",
+            "6: unreadable: the path `1..9` isn't one of labels with points between, such as `Top.Science`; name the parent's column with --parent",
+            "7: unreadable: the path `/1/10` isn't one of labels with points between, such as `Top.Science`; name the parent's column with --parent",
+        ]
+    );
+    // Paths as ids, beside other ids.
+    let csv = CsvOptions { id: Some("path".to_owned()), ..CsvOptions::default() };
+    let told = read("a.csv", "id,path\n8,1.4.9\n", &options(csv)).unwrap();
+    assert_eq!(told, [r#"2: {"id":"1.4.9","parent":"1.4","segment":"9","attributes":{"id":"8"}}"#]);
+    // Where there is a column of parents a path is an attribute.
+    let told = read("a.csv", "id,parent,path\na,,x.y\n", &Options::default()).unwrap();
+    assert_eq!(told, [r#"2: {"id":"a","attributes":{"path":"x.y"}}"#]);
+}
+
+#[test]
 fn lines_are_counted_over_blank_ones_and_inside_of_cells() {
     let content = "id,parent\n\n\na,\n\"b\n\n\",\n\nc,\"\n\"";
     let lines: Vec<String> = read("a.csv", content, &Options::default()).unwrap();

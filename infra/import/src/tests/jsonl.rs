@@ -6,7 +6,7 @@ use sapwood_core::keys::{Id, NodeRef, Tenant, TrashTime, Version};
 use sapwood_core::model::{AttributeValue, Trashed};
 use sapwood_json::{Attributes, Place, number_text};
 
-use super::fixture::{gzip, read};
+use super::fixture::{Checked, gzip, read};
 use crate::sources::jsonl;
 use crate::{Node, Options, Record, Revision};
 
@@ -37,7 +37,7 @@ fn each_bad_line_is_a_fault_and_the_next_is_read() {
         r#"{"id":""}"#,
         r#"{"id":"a","name":"x"}"#,
         r#"{"id":"a","id":"b"}"#,
-        r#"{"id":7}"#,
+        r#"{"id":7.5}"#,
         r#"{"node":"a","topic":"t","version":0}"#,
         r#"{"node":"a","topic":"t","version":"1"}"#,
         r#"{"node":"a","version":1}"#,
@@ -61,6 +61,21 @@ fn each_bad_line_is_a_fault_and_the_next_is_read() {
             r#"12: {"id":"fine"}"#,
         ]
     );
+}
+
+#[test]
+fn ids_may_be_whole_numbers() {
+    let content =
+        "{\"id\":3}\n{\"id\":12345678901234567890,\"parent\":3}\n{\"node\":-3,\"topic\":\"t\",\"version\":1}\n";
+    let wanted = [
+        r#"1: {"id":"3"}"#,
+        r#"2: {"id":"12345678901234567890","parent":"3"}"#,
+        r#"3: {"node":"-3","topic":"t","version":1}"#,
+    ];
+    assert_eq!(told(content), wanted);
+    // The children of a faulty one have no fault of their own.
+    let checked = Checked::of("a.jsonl", "{\"id\":3,\"name\":1}\n{\"id\":4,\"parent\":3}\n", &Options::default());
+    assert_eq!(checked.faults().len(), 1);
 }
 
 #[test]

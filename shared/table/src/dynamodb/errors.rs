@@ -24,7 +24,8 @@ pub(super) fn give_up(message: &str) -> TableError {
 /// The status of a request that has more bytes than DynamoDB takes. No code comes with it.
 const PAYLOAD_TOO_LARGE: u16 = 413;
 
-pub(super) fn table_error<E>(kind: Kind, error: &SdkError<E>) -> TableError
+/// `place` says where the table should be.
+pub(super) fn table_error<E>(kind: Kind, error: &SdkError<E>, place: &str) -> TableError
 where
     E: ProvideErrorMetadata + Error + 'static,
 {
@@ -38,8 +39,10 @@ where
             return match lacks_credentials(other) {
                 Some(words) => give_up(&words),
                 // Nothing was sent, so a write wasn't carried out.
-                None if is_about_connecting(other) => TableError::new(ErrorKind::Retry, "no connection to DynamoDB"),
-                None => TableError::unanswered("no connection to DynamoDB"),
+                None if is_about_connecting(other) => {
+                    TableError::new(ErrorKind::Retry, format!("no connection to DynamoDB{place}"))
+                }
+                None => TableError::unanswered(format!("no connection to DynamoDB{place}")),
             };
         }
     };
@@ -67,7 +70,10 @@ where
         "ValidationException" | "ItemCollectionSizeLimitExceededException" if kind == Kind::Write => {
             TableError::new(ErrorKind::Refuse, code)
         }
-        _ => give_up(&format!("{code}: {}", failed.err().message().unwrap_or_default())),
+        _ => {
+            let place = if code == "ResourceNotFoundException" { place } else { "" };
+            give_up(&format!("{code}: {}{place}", failed.err().message().unwrap_or_default()))
+        }
     }
 }
 

@@ -43,10 +43,22 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(1);
 pub struct DynamoTable {
     client: Client,
     name: String,
+    /// Where it is, for errors.
+    place: String,
     schema: Schema,
     deadline: Option<Deadline>,
     /// Longest time that one request may take.
     call_time_max: Duration,
+}
+
+/// Says where the tables of a configuration are, as in ` in eu-central-1` or ` at http://127.0.0.1:8000`.
+#[must_use]
+pub fn place_of(config: &aws_types::SdkConfig) -> String {
+    place(config.endpoint_url(), config.region().map_or("no region", Region::as_ref))
+}
+
+fn place(endpoint_url: Option<&str>, region: &str) -> String {
+    endpoint_url.map_or_else(|| format!(" in {region}"), |url| format!(" at {url}"))
 }
 
 impl DynamoTable {
@@ -66,10 +78,12 @@ impl DynamoTable {
             .region(Region::new(region))
             .credentials_provider(credentials.build())
             .retry_config(RetryConfig::disabled());
+        let place = place(endpoint_url.as_deref(), &connection.region);
         config.set_endpoint_url(endpoint_url);
         Self {
             client: Client::from_conf(config.build()),
             name: name.into(),
+            place,
             schema,
             deadline: None,
             call_time_max: CALL_TIME_MAX,
@@ -79,12 +93,14 @@ impl DynamoTable {
     /// Makes a table with the region and the credentials of a configuration, which may renew them.
     #[must_use]
     pub fn of(config: &aws_types::SdkConfig, name: impl Into<String>, schema: Schema) -> Self {
+        let place = place_of(config);
         let config = aws_sdk_dynamodb::config::Builder::from(config)
             .http_client(https_client())
             .retry_config(RetryConfig::disabled());
         Self {
             client: Client::from_conf(config.build()),
             name: name.into(),
+            place,
             schema,
             deadline: None,
             call_time_max: CALL_TIME_MAX,
@@ -225,7 +241,7 @@ impl DynamoTable {
             Err(_) if limit < self.call_time_max => Err(TableError::unanswered("no answer before the end")),
             Err(_) => Err(TableError::late("no answer in time")),
             Ok(Ok(output)) => Ok(output),
-            Ok(Err(error)) => Err(table_error(kind, &error)),
+            Ok(Err(error)) => Err(table_error(kind, &error, &self.place)),
         }
     }
 

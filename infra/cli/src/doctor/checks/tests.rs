@@ -64,6 +64,7 @@ fn right_one() -> Seen {
             keys: vec![("PK".to_owned(), "S".to_owned()), ("SK".to_owned(), "S".to_owned())],
             stream: Some(("arn".to_owned(), "NEW_AND_OLD_IMAGES".to_owned())),
             is_protected: true,
+            replicas: Vec::new(),
         }),
         ttl: Read::Known(Some("_expires".to_owned())),
         recovery: Read::Known(true),
@@ -178,6 +179,13 @@ fn a_table_is_judged_by_its_description() {
     one(table(|table| table.stream.as_mut().unwrap().1 = "KEYS_ONLY".to_owned()), "stream", Fail, "KEYS_ONLY");
     one(table(|table| table.stream = None), "stream", Fail, "is off");
     one(table(|table| table.is_protected = false), "protection", Warn, "deleted");
+    let elsewhere = || vec!["eu-west-1".to_owned(), "us-west-2".to_owned()];
+    one(
+        table(|table| table.replicas = elsewhere()),
+        "replicas",
+        Warn,
+        "in eu-west-1, us-west-2: write base records in",
+    );
     one(found(|seen| seen.ttl = Read::Known(None)), "ttl", Warn, "by _expires");
     one(found(|seen| seen.ttl = Read::Known(Some("ttl".to_owned()))), "ttl", Warn, "TtlAttribute=ttl");
     one(found(|seen| seen.recovery = Read::Known(false)), "recovery", Warn, "is off");

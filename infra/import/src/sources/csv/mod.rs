@@ -9,3 +9,4 @@ pub(super) use columns::Columns;
 pub(super) use levels::Levels;
 pub use quotes::CELL_LINES_MAX;
 pub use rows::is_guarded;
+pub(super) use rows::is_tsv;

@@ -26,7 +26,8 @@ pub(super) struct Rows {
 impl Rows {
     pub(super) fn open(path: &Path, options: &CsvOptions) -> Result<Self, OpenError> {
         let input = Bounded { input: input::open(path)?, read: 0, allowed: ALLOWED_BYTES, ended: false };
-        let delimiter = options.delimiter.unwrap_or(b',');
+        let usual = if is_tsv(path) { b'\t' } else { b',' };
+        let delimiter = options.delimiter.unwrap_or(usual);
         // Rows end with a line feed alone, so that lines can be counted. A carriage return before it is taken off each
         // row.
         let mut reader = ReaderBuilder::new();
@@ -37,6 +38,10 @@ impl Rows {
         let first = reader.byte_headers().map_err(|error| header(error.to_string()))?.clone();
         let first = StringRecord::from_byte_record(first)
             .map_err(|_| header("it isn't UTF-8; convert the file, for example with `iconv`".to_owned()))?;
+        // One in a name that is in quotes stands before a line feed, and the row's own is the last byte.
+        if first.as_slice().as_bytes().windows(2).any(|two| two[0] == b'\r' && two[1] != b'\n') {
+            return Err(OpenError::LineEnds { path: path.to_owned() });
+        }
         let names: Vec<String> = first.iter().map(|name| guarded(name.trim(), options).to_owned()).collect();
         let mut seen = BTreeSet::new();
         match names.iter().find(|name| !name.is_empty() && !seen.insert(*name)) {
@@ -103,6 +108,12 @@ impl Rows {
         let at_end = u64::from(!self.reader.get_ref().inner().ended);
         self.reader.position().line().saturating_sub(inside + at_end)
     }
+}
+
+/// True for a name that ends in `.tsv`, or in `.tsv.gz`.
+pub(in crate::sources) fn is_tsv(path: &Path) -> bool {
+    let name = path.to_string_lossy().to_ascii_lowercase();
+    name.strip_suffix(".gz").unwrap_or(&name).ends_with(".tsv")
 }
 
 /// What a cell is without its guard, if cells are guarded.
