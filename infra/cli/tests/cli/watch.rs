@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::io::{BufRead, BufReader};
 use std::process::{Child, Stdio};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
 use rand::RngExt;
@@ -276,6 +277,126 @@ async fn a_position_that_the_stream_has_no_more_is_refused() {
         assert_eq!(refused.status.code(), Some(code), "{after}: {}", words(&refused));
         assert!(words(&refused).contains(said), "{after}: {}", words(&refused));
     }
+}
+
+/// A stream of shards, as DynamoDB answers for it.
+#[derive(Default)]
+struct Shards {
+    /// Each shard's id, its parent, and whether it takes no more records.
+    shards: Vec<(&'static str, Option<&'static str>, bool)>,
+    /// The records of a shard: the id of a node that came, and how many seconds ago.
+    records: BTreeMap<&'static str, Vec<(&'static str, u64)>>,
+    /// The iterators that were asked for.
+    asked: Vec<String>,
+    /// True if what is asked for is over 24 hours old.
+    is_trimmed: bool,
+}
+
+impl Shards {
+    fn answer(&mut self, call: &Call) -> Option<Fault> {
+        let text = |name: &str| call.body[name].as_str().unwrap_or_default().to_owned();
+        let answer = match &*call.operation {
+            "DescribeStream" => {
+                let shards = self.shards.iter().map(|(id, parent, _)| match parent {
+                    Some(parent) => json!({"ShardId": id, "ParentShardId": parent}),
+                    None => json!({"ShardId": id}),
+                });
+                json!({"StreamDescription": {"Shards": shards.collect::<Vec<_>>()}})
+            }
+            "GetShardIterator" if self.is_trimmed => {
+                return Some(Fault::error(400, "com.amazonaws.dynamodb.v20120810#TrimmedDataAccessException"));
+            }
+            "GetShardIterator" => {
+                let (shard, kind, number) = (text("ShardId"), text("ShardIteratorType"), text("SequenceNumber"));
+                let next = match &*kind {
+                    "LATEST" => self.records.get(&*shard).map_or(0, Vec::len),
+                    "AFTER_SEQUENCE_NUMBER" => number.parse::<usize>().unwrap() + 1,
+                    _ => 0,
+                };
+                self.asked.push([&*shard, " ", &*kind, " ", &*number].concat().trim_end().to_owned());
+                json!({"ShardIterator": format!("{shard} {next}")})
+            }
+            "GetRecords" => {
+                let iterator = text("ShardIterator");
+                let (shard, from) = iterator.split_once(' ').unwrap();
+                let (records, from) = (self.records.get(shard).map_or(&[][..], Vec::as_slice), from.parse().unwrap());
+                let now = UNIX_EPOCH.elapsed().unwrap().as_secs();
+                let record = |(at, (id, age)): (usize, &(&str, u64))| {
+                    json!({"eventName": "INSERT", "dynamodb": {
+                        "ApproximateCreationDateTime": now - age, "SequenceNumber": at.to_string(),
+                        "Keys": {"PK": {"S": "V"}, "SK": {"S": format!("NODE#0001#{id}")}}, "NewImage": {"_id": {"S": id}},
+                    }})
+                };
+                let found: Vec<Value> = records.iter().enumerate().skip(from).map(record).collect();
+                let is_closed = self.shards.iter().any(|(id, _, is_closed)| *id == shard && *is_closed);
+                let next = (!is_closed).then(|| format!("{shard} {}", records.len()));
+                json!({"Records": found, "NextShardIterator": next})
+            }
+            _ => return None,
+        };
+        Some(Fault::Answer(200, answer.to_string()))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_position_goes_on_through_shards_that_end_and_split() {
+    let running = Running::start(&[]).await;
+    let proxy = running.another_proxy().await;
+    let stream = Arc::new(Mutex::new(Shards::default()));
+    let shared = Arc::clone(&stream);
+    proxy.follow(move |call| shared.lock().unwrap().answer(call));
+    let url = proxy.url();
+    let set = |shards: &[(&'static str, Option<&'static str>, bool)],
+               records: &[(&'static str, &[(&'static str, u64)])]| {
+        let mut stream = stream.lock().unwrap();
+        stream.asked.clear();
+        stream.shards = shards.to_vec();
+        stream.records = records.iter().map(|(shard, records)| (*shard, records.to_vec())).collect();
+    };
+    let read = |after: Option<&str>, count: usize| {
+        let after: Vec<&str> = after.iter().flat_map(|position| ["--after", position]).collect();
+        let watching = Watching::start(&url, &[&["V", "--json"], &*after].concat());
+        let mut ids: Vec<String> = (0..count).map(|_| watching.json()["id"].as_str().unwrap().to_owned()).collect();
+        ids.sort_unstable();
+        let position = watching.position();
+        let mut asked = std::mem::take(&mut stream.lock().unwrap().asked);
+        asked.sort_unstable();
+        asked.dedup();
+        (ids.join(" "), position, asked.join(", "))
+    };
+    let old: (&str, u64) = ("old", 3_600);
+    set(&[("a", None, false)], &[("a", &[old])]);
+    let (_, first, asked) = read(None, 0);
+    assert_eq!(asked, "a LATEST");
+    // Nothing had been read of the shard: what is older than the first watch isn't printed.
+    set(&[("a", None, false)], &[("a", &[old, ("i", 0)])]);
+    let (ids, second, asked) = read(Some(&first), 1);
+    assert_eq!((&*ids, &*asked), ("i", "a TRIM_HORIZON"));
+    // The shard ends, and its records go on in two others, one of which ends as well.
+    let split = [("a", None, true), ("b", Some("a"), true), ("c", Some("a"), false), ("d", Some("b"), false)];
+    let records: [(&str, &[(&str, u64)]); 3] =
+        [("a", &[old, ("i", 0), ("j", 0)]), ("b", &[("k", 0)]), ("c", &[("l", 0)])];
+    set(&split, &records);
+    let (ids, third, asked) = read(Some(&second), 3);
+    assert_eq!(ids, "j k l");
+    assert!(asked.starts_with("a AFTER_SEQUENCE_NUMBER 1, b TRIM_HORIZON, c TRIM_HORIZON"), "{asked}");
+    // What was read to its end isn't read again, and the last of the shards has had no record.
+    let more: (&str, &[(&str, u64)]) = ("d", &[("m", 0)]);
+    set(&split, &[&records[..], &[more]].concat());
+    let (ids, _, asked) = read(Some(&third), 1);
+    assert_eq!((&*ids, &*asked), ("m", "c AFTER_SEQUENCE_NUMBER 0, d TRIM_HORIZON"));
+    // What the stream has no more ends the watch.
+    let ends = |after: &str| {
+        let refused = sapwood(&url, &["watch", "V", "--json", "--after", after]);
+        assert_eq!(refused.status.code(), Some(1), "{}", words(&refused));
+        assert!(words(&refused).contains("keeps its records for 24 hours"), "{}", words(&refused));
+    };
+    set(&split[3..], &[more]);
+    ends(&third);
+    set(&split, &records);
+    stream.lock().unwrap().is_trimmed = true;
+    ends(&third);
+    running.stop().await;
 }
 
 #[tokio::test(flavor = "multi_thread")]
