@@ -90,7 +90,7 @@ fn leave_trail(fixture: &mut Fixture, number: u8, at: u64, nodes: &[String]) {
     for node in nodes {
         trail.note(&ItemKey::new(node, "NODE"), fixture.schema());
     }
-    let (key, item) = trail.take(at, fixture.schema()).unwrap();
+    let (key, item) = trail.take(at, fixture.settings()).unwrap();
     fixture.table().0.lock().unwrap().write(&key, Some(item));
 }
 
@@ -155,7 +155,7 @@ fn a_long_history_that_is_written_all_the_time_keeps_no_pass_from_going_on() {
         (first..first + 100).any(|number| {
             let (now, mut trail) = (number * 1_000, Trail::new(3));
             trail.note(&ItemKey::new("h", "v600_A"), fixture.schema());
-            let (key, item) = trail.take(now, fixture.schema()).unwrap();
+            let (key, item) = trail.take(now, fixture.settings()).unwrap();
             fixture.table().0.lock().unwrap().write(&key, Some(item));
             run(&fixture, limits, true, now).pass_time.is_some()
         })

@@ -275,7 +275,7 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
             for key in [ItemKey::new("V", "NODE"), ItemKey::new("d", "v002_Audit")] {
                 trail.note(&key, &schema);
             }
-            assert_eq!(trail.take(EXAMPLE_SECONDS, &schema), Some((key, item.clone())));
+            assert_eq!(trail.take(EXAMPLE_SECONDS, &settings), Some((key, item.clone())));
             continue;
         }
         if key == schema.epoch_key() {

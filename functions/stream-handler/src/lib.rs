@@ -185,11 +185,11 @@ impl Handler {
     /// Leaves its trail, if that is due. Nothing depends on it, so it is tried once, and an error is only logged.
     async fn leave_trail(&self) {
         let Some(presence) = &self.presence else { return };
-        let schema = &self.fanout.settings.schema;
-        let due = presence.trail.lock().unwrap_or_else(PoisonError::into_inner).take(seconds_now(), schema);
+        let settings = &self.fanout.settings;
+        let due = presence.trail.lock().unwrap_or_else(PoisonError::into_inner).take(seconds_now(), settings);
         let Some((key, item)) = due else { return };
         let table = self.table.until(Deadline::after(ANNOUNCED_WITHIN));
-        let client = Client::new(&table, &NoRetries, schema);
+        let client = Client::new(&table, &NoRetries, &settings.schema);
         let task = Task::Write(Action::Put { key, item, condition: Condition::Always });
         if let Err(error) = client.carry_out(&task).await.outcome {
             warn!(%error, "failed to leave a trail for the auditor");

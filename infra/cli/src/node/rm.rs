@@ -2,17 +2,23 @@
 
 use api_writer::Source;
 use clap::{Args, ValueEnum};
-use sapwood_engine::write::{Children, Command, Outcome};
+use sapwood_core::model::Latest;
+use sapwood_engine::query::{Bounds, Fields, ListOptions, Order, ReadError, Reader};
+use sapwood_engine::write::{Children, Command, Outcome, Refusal, WriteError};
 use sapwood_http::contract;
+use sapwood_table::{Client, DynamoTable};
+use serde_json::json;
 
-use super::write::Writing;
-use super::{NodeError, Target};
+use super::write::{Looked, Writing};
+use super::{NodeError, Opened, Target};
 use crate::ask::agrees;
+use crate::connect::Patient;
 use crate::exit::Exit;
 use crate::printable::shown;
+use crate::say::{count, say};
 
 /// Delete a node, or put it into the trash. What becomes of its children, --children says; its revisions stay unless
-/// --revisions is given.
+/// --revisions is given. With it, revisions without a node are deleted, too.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood rm d --table sapwood --endpoint http://127.0.0.1:8000
@@ -22,7 +28,8 @@ use crate::printable::shown;
 
 With --children restrict, and without --revisions, the node is deleted at once. Otherwise it is marked, even if it has no children, and the
 stream handler carries the deletion out: the operation, which is printed, is one of the HTTP API's. --revisions holds even where
-RevisionsMutable keeps the API from it. It asks before it deletes, and without a terminal it needs --yes.
+RevisionsMutable keeps the API from it, and where there are revisions but no node. It asks before it deletes, and without a terminal it needs
+--yes. docs/erase.md says what else keeps data of a person.
 
 --trash holds even where Trash keeps the API from it; the stream handler must know the trash. sapwood trash restores it.
 
@@ -37,7 +44,8 @@ pub(crate) struct Arguments {
     /// What becomes of the children.
     #[arg(long, value_name = "HOW", default_value = "restrict")]
     children: ChildrenName,
-    /// Delete the node's revisions as well, and with --children delete those of all that is below.
+    /// Delete the node's revisions as well, and with --children delete those of all that is below. If the node is gone,
+    /// delete the revisions that it has left.
     #[arg(long)]
     revisions: bool,
     /// Don't ask.
@@ -101,10 +109,58 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
         operation: Source::system().operation(),
     };
     let (writing, json) = (&arguments.writing, arguments.target.json);
-    let outcome = writing.write(&client, &opened, &command).await?;
+    let outcome = match writing.write(&client, &opened, &command).await {
+        Err(WriteError::Refused(Refusal::NotFound)) if arguments.revisions && writing.if_match.is_none() => {
+            return Ok(Exit::Unfinished.unless(delete_revisions(writing, &client, &opened, json).await?));
+        }
+        outcome => outcome?,
+    };
     let is_done = match &outcome {
         Outcome::Deleting { .. } => writing.follow(&client, &opened, &outcome, json, "deleted").await?,
         _ => writing.finish(&client, &opened, &command, &outcome, json).await?,
     };
     Ok(Exit::Unfinished.unless(is_done))
+}
+
+/// Deletes the revisions of an id without a node. Returns true if their copies have gone as well, or if no wait is
+/// wanted.
+async fn delete_revisions(
+    writing: &Writing,
+    client: &Client<'_, DynamoTable, Patient>,
+    opened: &Opened,
+    json: bool,
+) -> Result<bool, NodeError> {
+    let (reader, node) = (Reader::new(client, &opened.settings), &opened.node);
+    let (bounds, fields) = (Bounds::items(Bounds::ITEMS_MAX), Fields::only([])?);
+    let mut options = ListOptions { strong: true, fields, bounds, ..ListOptions::default() };
+    let mut deleted = 0;
+    loop {
+        let page = reader.revisions(node, Order::Ascending, &options).await?;
+        for revision in page.items {
+            let topic = Latest { node: node.clone(), topic: revision.topic };
+            let command = Command::DeleteRevision { topic, version: revision.version };
+            match writing.write(client, opened, &command).await {
+                Ok(_) => deleted += 1,
+                // Another client was faster.
+                Err(WriteError::Refused(Refusal::NotFound)) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        options.after = page.next;
+        if options.after.is_none() {
+            break;
+        }
+    }
+    let id = node.id.as_str();
+    match json {
+        true => say!("{}", json!({"node": id, "status": "done", "revisions": deleted})),
+        false => {
+            say!("{} of {} {} deleted", count(deleted, "revision"), shown(id), if deleted == 1 { "is" } else { "are" })
+        }
+    }
+    let copies = async || match reader.latest_of_all(node, "", &options).await {
+        Err(ReadError::Absent { .. }) => Ok(Looked::Done),
+        page => Ok(if page?.items.is_empty() { Looked::Done } else { Looked::NotYet }),
+    };
+    writing.until(copies).await
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use sapwood_core::keys::{ItemKey, NodeRef, Schema, SortKey};
-use sapwood_core::model::{AttributeValue, Item, Latest, is_truncated, row_parent};
+use sapwood_core::model::{AttributeValue, BaseNode, Item, Latest, PUT_BACK, is_truncated, row_parent, text_of};
 use sapwood_json::Attributes;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -60,6 +60,8 @@ struct Seen {
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    segment: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     version: Option<usize>,
     attributes: Attributes,
     /// True if the row had no room for the attributes.
@@ -77,11 +79,13 @@ impl Watched<'_> {
             SortKey::Ancestor { depth, id } if !self.revisions && depth <= self.depth_max => {
                 Of::Node { id: id.to_string(), depth }
             }
+            SortKey::Node if !self.revisions => Of::Node { id: self.node.id.to_string(), depth: 0 },
             SortKey::Latest { topic } if self.revisions => Of::Topic { id: self.node.id.to_string(), topic },
             _ => return None,
         };
-        let seen = |item: &Item| self.seen(item);
-        let (before, after) = (old.map(seen), new.map(seen));
+        // A record that a repair has put back counts as not there.
+        let seen = |item: &&Item| !item.contains_key(PUT_BACK);
+        let [before, after] = [old, new].map(|item| item.filter(seen).map(|item| self.seen(item)));
         let kind = match (&before, &after) {
             (None, None) => return None,
             (None, Some(_)) => Kind::Came,
@@ -95,11 +99,13 @@ impl Watched<'_> {
     fn seen(&self, item: &Item) -> Seen {
         let truncated = is_truncated(item);
         if self.revisions {
-            let version = latest_version(item);
-            return Seen { parent: None, version, attributes: Attributes::of_revision(item, self.schema), truncated };
+            let (version, attributes) = (latest_version(item), Attributes::of_revision(item, self.schema));
+            return Seen { parent: None, segment: None, version, attributes, truncated };
         }
         let attributes = Attributes::of_node(item, self.schema);
-        Seen { parent: row_parent(item).map(|id| id.to_string()), version: None, attributes, truncated }
+        let parent = row_parent(item).or_else(|| BaseNode::parent_in(item, self.node, self.schema));
+        let segment = text_of(item, &self.schema.names().segment).map(str::to_owned);
+        Seen { parent: parent.map(|id| id.to_string()), segment, version: None, attributes, truncated }
     }
 }
 
@@ -170,9 +176,11 @@ impl Change {
         }))
     }
 
-    /// The attributes that differ, each with what it was and what it is.
+    /// The attributes that differ, the segment first, each with what it was and what it is.
     fn attributes(&self) -> Vec<(&str, Option<String>, Option<String>)> {
-        let items = [&self.before, &self.after].map(|seen| seen.as_ref().map(|seen| &seen.attributes.0));
+        let both = [&self.before, &self.after].map(Option::as_ref);
+        let [was, is] = both.map(|seen| Some(Value::from(seen?.segment.as_deref()?).to_string()));
+        let items = both.map(|seen| seen.map(|seen| &seen.attributes.0));
         let [before, after] = items;
         let names: BTreeSet<&String> = items.into_iter().flatten().flat_map(|item| item.keys()).collect();
         let value = |item: Option<&Item>, name: &String| {
@@ -182,7 +190,7 @@ impl Change {
             Some(json.strip_prefix("{\"\":")?.strip_suffix('}')?.to_owned())
         };
         let values = names.into_iter().map(|name| (name.as_str(), value(before, name), value(after, name)));
-        values.filter(|(_, before, after)| before != after).collect()
+        std::iter::once(("segment", was, is)).chain(values).filter(|(_, before, after)| before != after).collect()
     }
 }
 
@@ -219,9 +227,26 @@ mod tests {
     }
 
     #[test]
+    fn the_node_itself_is_watched_at_the_depth_0() {
+        let record = |parent: Option<&str>, name: &str, touched: usize| {
+            let parent = parent.map(|parent| ("parent".to_owned(), value(parent)));
+            let own = [("segment".to_owned(), value(name)), ("_touched".to_owned(), number(touched))];
+            own.into_iter().chain(parent).collect::<Item>()
+        };
+        let (old, new) = (record(Some("D"), "a", 1), record(None, "b", 2));
+        let said = line("NODE", Some(&old), Some(&new), false).unwrap();
+        assert_eq!(said, "changed  V  0 below (was under D)  segment: \"a\" → \"b\"");
+        assert_eq!(line("NODE", Some(&new), None, false).unwrap(), "went     V  0 below  segment=\"b\"");
+        // What the handler writes into it, and what repairs put there for a moment, is nobody's news.
+        assert_eq!(line("NODE", Some(&old), Some(&record(Some("D"), "a", 2)), false), None);
+        assert_eq!(line("NODE", None, Some(&Item::from([(PUT_BACK.to_owned(), value("1"))])), false), None);
+        assert_eq!(line("NODE", Some(&old), Some(&new), true), None);
+    }
+
+    #[test]
     fn what_is_not_asked_for_or_changes_nothing_is_not_said() {
         let row = row("d", &[]);
-        for sk in ["NODE", "NODE#0003#i", "PATH#d#i", "LINEAGE", "v0_Audit", "v001_Audit", "CHILD#n1#i"] {
+        for sk in ["NODE#0003#i", "PATH#d#i", "LINEAGE", "v0_Audit", "v001_Audit", "CHILD#n1#i"] {
             assert_eq!(line(sk, None, Some(&row), false), None, "{sk}");
         }
         assert_eq!(line("NODE#0001#i", Some(&row), Some(&row), false), None);

@@ -38,6 +38,18 @@ pub(crate) enum WatchError {
          --third-reader reads all the same"
     )]
     Readers(String),
+    /// The position is one of another stream.
+    #[error(
+        "--after is a position in {0}, and the table's stream is another one now. Its rows may have changed in between: begin without \
+         --after, and read them (docs/watching.md)"
+    )]
+    OtherStream(String),
+    /// The stream has no longer what comes after the position.
+    #[error(
+        "the stream keeps its records for 24 hours, and has no longer all that comes after the last position. Begin without --after, and read \
+         the rows again (docs/watching.md)"
+    )]
+    TooOld,
     /// The stream can't be read.
     #[error("the stream can't be read: {0}")]
     Stream(#[from] StreamRefusal),
@@ -50,7 +62,7 @@ impl Failure for WatchError {
     fn exit(&self) -> Exit {
         match self {
             Self::Key(_) => Exit::Usage,
-            Self::Crowded { .. } => Exit::Wrong,
+            Self::Crowded { .. } | Self::OtherStream(_) | Self::TooOld => Exit::Wrong,
             _ => Exit::Failed,
         }
     }

@@ -1,4 +1,4 @@
-//! A table's stream from now on.
+//! A table's stream from now on, or from a position.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
@@ -6,7 +6,9 @@ use std::time::Duration;
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::types::Record;
 use futures::{StreamExt, stream};
+use serde::{Deserialize, Serialize};
 
+use super::error::WatchError;
 use crate::clock;
 use crate::stream::{Failed, From, StreamRefusal, iterator, patiently, shards};
 
@@ -17,14 +19,49 @@ const PAUSE: Duration = Duration::from_millis(250);
 /// Rounds after which shards are listed again. A shard takes no new records after some four hours, and DescribeStream
 /// ten calls a second of all who read the stream.
 const ROUNDS_OF_A_LIST: u32 = 20;
+/// How long a stream keeps its records, in seconds ([AWS: streams][aws]).
+///
+/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Streams.html
+const KEPT_SECONDS: i64 = 24 * 60 * 60;
+/// How far the clocks of this machine and of AWS may differ. A record that is printed twice is better than none.
+const CLOCKS_DIFFER_SECONDS: i64 = 60;
+
+/// How far a stream is read.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename = "position")]
+pub(super) struct Position {
+    /// The stream's ARN.
+    pub(super) stream: String,
+    /// When the first of the watches that go on from one another began, in seconds since 1970.
+    began: i64,
+    /// When the stream was read to here, in seconds since 1970.
+    pub(super) at: i64,
+    /// The sequence number of the last record that was read of each shard.
+    after: BTreeMap<String, String>,
+    /// Shards without a record since `began`.
+    unread: BTreeSet<String>,
+    /// Shards that are read to their ends.
+    over: BTreeSet<String>,
+}
 
 /// A shard that is read.
 #[derive(Debug)]
 struct Place {
     from: From,
     iterator: Option<String>,
-    /// True for a shard that is read from its beginning because its place was lost.
+    /// True for a shard that is read from its beginning, and has come to no record since the watch began.
     is_again: bool,
+}
+
+impl Place {
+    fn new(from: From) -> Self {
+        Self { from, iterator: None, is_again: false }
+    }
+
+    /// A shard whose place isn't known. It is read from its beginning, and what is older than the watch is left out.
+    fn again() -> Self {
+        Self { is_again: true, ..Self::new(From::Oldest) }
+    }
 }
 
 /// A stream that is followed.
@@ -33,31 +70,22 @@ pub(super) struct Follower<'a> {
     arn: &'a str,
     /// In seconds since 1970.
     began: i64,
+    /// When all shards were last read, in seconds since 1970.
+    at: i64,
     places: BTreeMap<String, Place>,
     over: BTreeSet<String>,
     rounds: u32,
     has_ended: bool,
-    /// True once records have passed that nobody has read.
-    pub(super) has_missed: bool,
 }
 
 impl<'a> Follower<'a> {
     /// Begins at the end of all shards that there are.
     pub(super) async fn begin(client: &'a Client, arn: &'a str) -> Result<Self, StreamRefusal> {
-        let began = i64::try_from(clock::seconds()).unwrap_or(i64::MAX);
-        let mut follower = Self {
-            client,
-            arn,
-            began,
-            places: BTreeMap::new(),
-            over: BTreeSet::new(),
-            rounds: 0,
-            has_ended: false,
-            has_missed: false,
-        };
-        for shard in shards(client, arn).await?.into_iter().filter_map(|shard| shard.shard_id) {
-            follower.places.insert(shard, Place { from: From::Now, iterator: None, is_again: false });
-        }
+        let now = seconds();
+        let shards = shards(client, arn).await?.into_iter().filter_map(|shard| shard.shard_id);
+        let places = shards.map(|shard| (shard, Place::new(From::Now))).collect();
+        let over = BTreeSet::new();
+        let mut follower = Self { client, arn, began: now, at: now, places, over, rounds: 0, has_ended: false };
         let iterators = stream::iter(&follower.places)
             .map(async |(shard, place)| (shard.clone(), iterator(client, arn, shard, &place.from).await));
         let iterators: Vec<_> = iterators.buffer_unordered(SHARDS_IN_FLIGHT_MAX).collect().await;
@@ -73,8 +101,39 @@ impl<'a> Follower<'a> {
         Ok(follower)
     }
 
+    /// Goes on from a position of this stream.
+    pub(super) async fn resume(client: &'a Client, arn: &'a str, position: Position) -> Result<Self, WatchError> {
+        let Position { began, at, after, unread, over, .. } = position;
+        let after = after.into_iter().map(|(shard, number)| (shard, Place::new(From::After(number))));
+        let places: BTreeMap<_, _> = after.chain(unread.into_iter().map(|shard| (shard, Place::again()))).collect();
+        // A shard goes when its last record is 24 hours old.
+        let there = shards(client, arn).await?;
+        if !places.keys().all(|place| there.iter().any(|shard| shard.shard_id() == Some(place))) {
+            return Err(WatchError::TooOld);
+        }
+        Ok(Self { client, arn, began, at, places, over, rounds: 0, has_ended: true })
+    }
+
+    /// How far the stream is read. A shard that isn't named has come since, and is read from its beginning.
+    pub(super) fn position(&self) -> Position {
+        let (mut after, mut unread) = (BTreeMap::new(), BTreeSet::new());
+        for (shard, place) in &self.places {
+            match &place.from {
+                From::After(number) if !place.is_again => drop(after.insert(shard.clone(), number.clone())),
+                From::Oldest if !place.is_again => {}
+                _ => drop(unread.insert(shard.clone())),
+            }
+        }
+        let (stream, over) = (self.arn.to_owned(), self.over.clone());
+        Position { stream, began: self.began, at: self.at, after, unread, over }
+    }
+
     /// Reads each shard once, and returns what was written since. The records of an item come in their order.
-    pub(super) async fn round(&mut self) -> Result<Vec<Record>, StreamRefusal> {
+    pub(super) async fn round(&mut self) -> Result<Vec<Record>, WatchError> {
+        let now = seconds();
+        if now - self.at >= KEPT_SECONDS {
+            return Err(WatchError::TooOld);
+        }
         self.rounds += 1;
         if self.has_ended || self.rounds.is_multiple_of(ROUNDS_OF_A_LIST) {
             self.has_ended = false;
@@ -104,28 +163,24 @@ impl<'a> Follower<'a> {
                     if let Some(last) = records.iter().rev().find_map(number) {
                         place.from = From::After(last);
                     }
-                    let (is_again, began) = (place.is_again, self.began);
-                    found.extend(records.into_iter().filter(|record| !is_again || time(record) >= began));
+                    let is_new = |record: &Record| time(record) >= self.began - CLOCKS_DIFFER_SECONDS;
+                    let is_again = place.is_again;
+                    place.is_again &= !records.iter().any(is_new);
+                    found.extend(records.into_iter().filter(|record| !is_again || is_new(record)));
                     place.iterator = next;
                     if place.iterator.is_none() {
                         self.end(&shard);
                     }
                 }
                 // An iterator is good for 15 minutes, which are over if the machine slept.
-                Err(Failed::Expired) => match place.from {
-                    From::After(_) => place.iterator = None,
-                    From::Now | From::Oldest => {
-                        *place = Place { from: From::Oldest, iterator: None, is_again: true };
-                    }
-                },
-                Err(Failed::Trimmed) => {
-                    self.has_missed = true;
-                    *place = Place { from: From::Oldest, iterator: None, is_again: true };
-                }
+                Err(Failed::Expired) if matches!(place.from, From::Now) => *place = Place::again(),
+                Err(Failed::Expired) => place.iterator = None,
+                Err(Failed::Trimmed) => return Err(WatchError::TooOld),
                 Err(Failed::Gone) => self.end(&shard),
-                Err(failed) => return Err(failed.into()),
+                Err(failed) => return Err(StreamRefusal::from(failed).into()),
             }
         }
+        self.at = now;
         if found.is_empty() {
             tokio::time::sleep(PAUSE).await;
         }
@@ -147,12 +202,16 @@ impl<'a> Follower<'a> {
             let waits = shard.parent_shard_id().is_some_and(|parent| self.places.contains_key(parent));
             let Some(shard) = shard.shard_id else { continue };
             if !waits && !self.over.contains(&shard) {
-                let new = Place { from: From::Oldest, iterator: None, is_again: false };
-                self.places.entry(shard).or_insert(new);
+                self.places.entry(shard).or_insert(Place::new(From::Oldest));
             }
         }
         Ok(())
     }
+}
+
+/// This moment, in seconds since 1970.
+pub(super) fn seconds() -> i64 {
+    i64::try_from(clock::seconds()).unwrap_or(i64::MAX)
 }
 
 /// When a change was made, in seconds since 1970.

@@ -18,7 +18,7 @@ use serde_json::Value;
 
 use self::change::{Change, Watched};
 use self::error::WatchError;
-use self::follow::{Follower, time};
+use self::follow::{Follower, Position, seconds, time};
 use crate::arguments::node;
 use crate::connect::Connection;
 use crate::printable::shown_json;
@@ -32,15 +32,22 @@ use crate::stream::client;
 const READERS_MAX: usize = 2;
 const READERS_MAX_GLOBAL: usize = 1;
 
-/// Print what comes, changes and goes below a node. It begins now, and follows the rows.
+/// The longest time between two positions, in seconds. A stream goes on where nothing changes below the node.
+const POSITION_EVERY_SECONDS: i64 = 60;
+
+/// Print changes of a node and of the rows below it. It begins now, or where a position says.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood watch V --table sapwood --endpoint http://127.0.0.1:8000
   sapwood watch V --table sapwood --profile prod --depth 1 --json
+  sapwood watch V --table sapwood --profile prod --json --after \"$(grep '^{\"kind\":\"position\"' changes.jsonl | tail -n 1)\"
   sapwood watch turbine-7 --table sapwood --profile prod --revisions
 
+Each line is a row: a node's id, and its depth below the node that is watched, which itself has the depth 0. A node has gone when its last row has. \
+With --json there are lines of the kind `position` as well: --after goes on from one, for 24 hours.
+
 It reads the table's stream beside the handler, until it is stopped. A shard has room for two readers, on a global table for one: where the handler \
-and another function read it, the command refuses to be the third. It ends with 1 if it refuses, with 2 for wrong arguments, and with 4 if the \
+and another function read it, the command refuses to be the third. It ends with 1 if it refuses, or if the position is too old, with 2 for wrong arguments, and with 4 if the \
 stream can't be read. docs/watching.md says how a function of yours watches.")]
 pub(crate) struct Arguments {
     /// The node's id.
@@ -56,6 +63,9 @@ pub(crate) struct Arguments {
     /// Watch the node's own topics instead: their newest revisions.
     #[arg(long, conflicts_with = "depth")]
     revisions: bool,
+    /// Go on from this position: the last line of the kind `position` that an earlier run has printed with --json.
+    #[arg(long, value_name = "POSITION", value_parser = position)]
+    after: Option<Position>,
     /// Read the stream even if it has as many readers as it has room for, or if nobody says how many it has.
     #[arg(long)]
     third_reader: bool,
@@ -67,23 +77,34 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
+fn position(text: &str) -> Result<Position, String> {
+    serde_json::from_str(text).map_err(|error| format!("it is no position that `watch --json` has printed: {error}"))
+}
+
 pub(crate) async fn run(arguments: Arguments) -> Result<(), WatchError> {
-    let Arguments { id, connection, tenant, depth, revisions, third_reader, services_endpoint, json } = arguments;
+    let Arguments { id, connection, tenant, depth, revisions, after, third_reader, services_endpoint, json } =
+        arguments;
     let (_, settings) = connection.open().await?;
     let schema = &settings.schema;
     let node = node(&id, tenant.as_ref(), schema)?;
     let config = connection.config_of(connection.endpoint()).await?;
     let (arn, is_global) = stream(&config, &connection.table).await?;
+    if let Some(other) = after.as_ref().filter(|position| position.stream != arn) {
+        return Err(WatchError::OtherStream(other.stream.clone()));
+    }
     // An endpoint of DynamoDB alone has no functions.
     let services = connection.config_of_services(&config, services_endpoint.as_deref());
     if let Some(services) = services.filter(|_| !third_reader) {
         check_readers(&services, &arn, is_global).await?;
     }
     let client = client(&config);
-    let mut follower = Follower::begin(&client, &arn).await?;
+    let mut follower = match after {
+        Some(position) => Follower::resume(&client, &arn, position).await?,
+        None => Follower::begin(&client, &arn).await?,
+    };
     eprintln!("watching, as one more reader of {arn}");
     let watched = Watched { node: &node, schema, depth_max: depth, revisions };
-    let mut has_missed = false;
+    let mut next_position = 0;
     loop {
         for record in follower.round().await? {
             let at = time(&record);
@@ -91,13 +112,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), WatchError> {
             let at = DateTime::from_secs(at).fmt(DateTimeFormat::DateTime).unwrap_or_default();
             if json {
                 say!("{}", shown_json(serde_json::to_string(&Line { time: &at, change: &change })?));
+                next_position = 0;
             } else {
                 say!("{at}  {}", change.line());
             }
         }
-        if follower.has_missed && !has_missed {
-            has_missed = true;
-            eprintln!("records were over 24 hours old before they were read, and are missing");
+        if json && seconds() >= next_position {
+            say!("{}", shown_json(serde_json::to_string(&follower.position())?));
+            next_position = seconds() + POSITION_EVERY_SECONDS;
         }
     }
 }

@@ -9,6 +9,7 @@ mod cost;
 mod damage;
 mod dev;
 mod doctor;
+mod erase;
 mod explorer;
 mod file_manager;
 mod formats;

@@ -19,7 +19,7 @@ fn waiting(http: &str, seconds: &str) -> Command {
     command
 }
 
-fn settled(http: &str, seconds: &str, code: i32) -> String {
+pub(crate) fn settled(http: &str, seconds: &str, code: i32) -> String {
     let output: Output = waiting(http, seconds).output().unwrap();
     assert_eq!(output.status.code(), Some(code), "{}", words(&output));
     words(&output)

@@ -9,13 +9,16 @@ use std::collections::BTreeSet;
 
 use super::Subject;
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{AttributeValue, Item, text, with_key};
+use crate::model::{AttributeValue, Item, Settings, text, with_key};
 
 /// The number of trails in a table. Handlers that share one overwrite each other's: a trail is a sample.
 pub const TRAILS: u8 = 32;
 
 /// How often a handler leaves its trail, in seconds: as often as the auditor runs.
 const EVERY_SECONDS: u64 = 300;
+
+/// How long a trail is kept, in seconds: it has ids, and an auditor looks at it within a run or two.
+const KEPT_SECONDS: u64 = 24 * 60 * 60;
 
 /// Most bytes of a trail's keys, so that the item takes one write unit. A single key may be longer.
 const BYTES_MAX: usize = 850;
@@ -56,16 +59,16 @@ impl Trail {
     /// seconds since 1970.
     ///
     /// ```
-    /// # use sapwood_core::{audit::Trail, keys::{ItemKey, Schema}};
-    /// let (mut trail, schema) = (Trail::new(7), Schema::default());
-    /// trail.note(&ItemKey::new("D", "NODE"), &schema);
-    /// assert!(trail.take(1_795_251_900, &schema).is_some());
-    /// trail.note(&ItemKey::new("V", "NODE"), &schema);
-    /// assert!(trail.take(1_795_252_199, &schema).is_none(), "not five minutes later");
-    /// assert!(trail.take(1_795_252_200, &schema).is_some());
+    /// # use sapwood_core::{audit::Trail, keys::ItemKey, model::Settings};
+    /// let (mut trail, settings) = (Trail::new(7), Settings::default());
+    /// trail.note(&ItemKey::new("D", "NODE"), &settings.schema);
+    /// assert!(trail.take(1_795_251_900, &settings).is_some());
+    /// trail.note(&ItemKey::new("V", "NODE"), &settings.schema);
+    /// assert!(trail.take(1_795_252_199, &settings).is_none(), "not five minutes later");
+    /// assert!(trail.take(1_795_252_200, &settings).is_some());
     /// ```
     #[must_use]
-    pub fn take(&mut self, now: u64, schema: &Schema) -> Option<(ItemKey, Item)> {
+    pub fn take(&mut self, now: u64, settings: &Settings) -> Option<(ItemKey, Item)> {
         if self.keys.is_empty() || now.saturating_sub(self.left_at) < EVERY_SECONDS {
             return None;
         }
@@ -74,10 +77,12 @@ impl Trail {
         let key_value = |key: ItemKey| {
             AttributeValue::M([("pk".to_owned(), text(&key.pk)), ("sk".to_owned(), text(&key.sk))].into())
         };
-        let key = schema.trail_key(number);
-        let mut item = with_key(&key, schema);
+        let key = settings.schema.trail_key(number);
+        let mut item = with_key(&key, &settings.schema);
         item.insert(Self::AT.to_owned(), AttributeValue::N(now.to_string()));
         item.insert(Self::KEYS.to_owned(), AttributeValue::L(keys.into_iter().map(key_value).collect()));
+        let expires = AttributeValue::N((now + KEPT_SECONDS).to_string());
+        item.insert(settings.expires().to_owned(), expires);
         Some((key, item))
     }
 
@@ -113,16 +118,17 @@ mod tests {
 
     #[test]
     fn a_trail_names_what_was_handled_first_and_takes_one_write_unit() {
-        let (mut trail, schema) = (Trail::new(33), Schema::default());
+        let (mut trail, settings) = (Trail::new(33), Settings::default());
+        let schema = settings.schema.clone();
         for key in ["LINEAGE", "CASCADE", "NODE#0001#x", "v0_Audit"] {
             trail.note(&ItemKey::new("a", key), &schema);
         }
-        assert_eq!(trail.take(EVERY_SECONDS, &schema), None, "these aren't base records");
+        assert_eq!(trail.take(EVERY_SECONDS, &settings), None, "these aren't base records");
         trail.note(&ItemKey::new("a", "v001_Audit"), &schema);
         for number in 0..1_000 {
             trail.note(&ItemKey::new(format!("node-{number:020}"), "NODE"), &schema);
         }
-        let (_, item) = trail.take(EVERY_SECONDS, &schema).unwrap();
+        let (_, item) = trail.take(EVERY_SECONDS, &settings).unwrap();
         assert_eq!(item.get("SK"), Some(&text("TRAIL#01")));
         assert!(crate::model::item_bytes(&item) <= 1_024);
         let (at, subjects) = Trail::read(&item, &schema).unwrap();
@@ -134,10 +140,11 @@ mod tests {
 
     #[test]
     fn a_key_that_is_long_has_a_trail_all_the_same() {
-        let (mut trail, schema) = (Trail::default(), Schema::default());
+        let (mut trail, settings) = (Trail::default(), Settings::default());
+        let schema = settings.schema.clone();
         trail.note(&ItemKey::new("a".repeat(1_000), "NODE"), &schema);
         trail.note(&ItemKey::new("b", "NODE"), &schema);
-        let (_, item) = trail.take(EVERY_SECONDS, &schema).unwrap();
+        let (_, item) = trail.take(EVERY_SECONDS, &settings).unwrap();
         assert_eq!(Trail::read(&item, &schema).unwrap().1.len(), 1);
     }
 }

@@ -118,7 +118,7 @@ fn totals_are_right_once_all_nodes_were_written_for_their_epoch() {
     let garbled = Item::from([("epoch".to_owned(), AttributeValue::Bool(true))]);
     for (item, copy) in [(None, item(2)), (Some(item(1)), item(2)), (Some(garbled), item(2))] {
         let lost = SeenEpoch::of(item.as_ref(), Some(&copy));
-        said(&|seen| seen.epoch = Read::Known(lost.clone()), Fail, "sapwood repair");
+        said(&|seen| seen.epoch = Read::Known(lost), Fail, "sapwood repair");
     }
     said(&|seen| seen.epoch = Read::Known(Some(Err(NewerFormat { format: 9 }))), Fail, "format 9");
     said(&|seen| seen.epoch = Read::Unknown("not allowed".to_owned()), Unknown, "not allowed");

@@ -42,6 +42,6 @@ export function panel(changes, tree) {
   hear('shown', draw);
   draw();
   return el('div', { class: 'panel' }, el('section', { class: 'card' }, title,
-    el('p', { class: 'question' }, 'A node has a row under each node above it. So the rows below this one are the feed of all that is below it: one that is put says that a node came, one that changes that it changed, and one that goes that it went. The same in a shell:'), command),
+    el('p', { class: 'question' }, 'A node has a row under each node above it. So the rows below this one are the feed of all that is below it: one that is put says that a node came, one that changes that it changed. A node has gone when its last row has. The same in a shell:'), command),
   note, list);
 }
