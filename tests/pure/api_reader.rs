@@ -391,7 +391,7 @@ async fn every_call_answers_as_the_contract_says() {
     };
     let with_totals = |node: &Value, count: u32, children: u32, price: &Value| {
         let mut node = node.clone();
-        node["totals"] = json!({ "count": count, "children": children, "sums": { "price": price } });
+        node["totals"] = json!({ "count": count, "children": children, "sums": { "price": price }, "left_out": 0 });
         node
     };
     // By name; the one without comes last.
@@ -443,8 +443,8 @@ async fn every_call_answers_as_the_contract_says() {
                 "above": above(2, "D"),
             }),
         ),
-        ("/nodes/D/totals", 2, json!({ "count": 3, "children": 1, "sums": { "price": 1.5 } })),
-        ("/nodes/ITEM~231/totals?consistent=true", 2, json!({ "count": 0, "children": 0, "sums": { "price": 0 } })),
+        ("/nodes/D/totals", 2, json!({ "count": 3, "children": 1, "sums": { "price": 1.5 }, "left_out": 0 })),
+        ("/nodes/ITEM~231/totals?consistent=true", 2, json!({ "count": 0, "children": 0, "sums": { "price": 0 }, "left_out": 0 })),
         ("/nodes/D/children?totals=true&fields=name", 3, json!({ "items": [with_totals(&order, 2, 2, &json!(1.5))] })),
         (
             "/nodes/ORDER~231/children?order=asc&totals=true",
@@ -786,7 +786,7 @@ async fn a_page_with_totals_has_a_hundred_items_and_goes_on() {
     for (n, item) in found[1..].iter().enumerate() {
         let one = get(&fixture, &format!("/nodes/n{n:03}/totals")).await.body;
         assert_eq!((item["id"].as_str(), &item["totals"]), (Some(&*format!("n{n:03}")), &one));
-        assert_eq!(one, json!({ "count": 1, "children": 1, "sums": { "price": n } }));
+        assert_eq!(one, json!({ "count": 1, "children": 1, "sums": { "price": n }, "left_out": 0 }));
     }
 }
 
@@ -808,7 +808,7 @@ async fn totals_are_those_of_the_present_epoch_and_never_less_than_nothing() {
         lane(&mut fixture, &format!("TOTALS#000{epoch}#03"), "2", "-0.3");
         let (_, body) = send_raw(&fixture, fixture.settings(), None, "/nodes/D/totals", &[]).await;
         let body: Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!(body, json!({ "count": 0, "children": 0, "sums": { "price": -0.2 } }), "{read}");
+        assert_eq!(body, json!({ "count": 0, "children": 0, "sums": { "price": -0.2 }, "left_out": 0 }), "{read}");
     }
 }
 

@@ -14,7 +14,8 @@ use crate::say::say;
   sapwood totals d --table sapwood --endpoint http://127.0.0.1:8000
   sapwood totals d --table sapwood --profile prod --json
 
-A line has the number of nodes below it (`count`), that of its children (`children`), or an attribute's sum. They follow the rows, a moment later. It
+A line has the number of nodes below it (`count`), that of its children (`children`), or an attribute's sum. \
+Where nodes have something that can't be added up, a line has their number. They follow the rows, a moment later. It
 ends with 0, with 1 if there is no such node, with 2 if the table keeps no totals, and with 4 if the table can't be read.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
@@ -33,6 +34,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
     say!("children  {}", found.children);
     for (name, sum) in found.sums {
         say!("sum of {}  {sum}", shown(&name));
+    }
+    if found.left_out > 0 {
+        say!("left out of the sums  {}", found.left_out);
     }
     Ok(())
 }

@@ -73,7 +73,7 @@ async fn folders_have_totals_beside_them() {
     let begun = Instant::now();
     let totals = |count: u32, children: u32, size: u32| {
         let sums = json!({"size": size, "square_feet": 0});
-        json!({"count": count, "children": children, "sums": sums})
+        json!({"count": count, "children": children, "sums": sums, "left_out": 0})
     };
     let expected = [totals(2, 2, 200), totals(11, 3, 700)];
     loop {

@@ -31,6 +31,7 @@ mod settled;
 mod shell;
 mod stack;
 mod throttled;
+mod totals;
 mod transfer;
 mod under;
 mod watch;

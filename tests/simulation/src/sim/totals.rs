@@ -204,14 +204,14 @@ impl Judge {
     }
 }
 
-/// Returns what is wrong with the totals of a table at rest.
+/// Returns what is wrong with the totals of a table at rest that adds up sizes.
 #[must_use]
 pub fn wrong_totals(contents: &Contents) -> Vec<String> {
-    wrong_places(contents).into_iter().map(|(_, what)| what).collect()
+    wrong_places(contents, &ATTRIBUTES[..1]).into_iter().map(|(_, what)| what).collect()
 }
 
-/// The same, with the partitions that have it.
-pub(super) fn wrong_places(contents: &Contents) -> Vec<(String, String)> {
+/// The same of a table that adds up these attributes, with the partitions that have it.
+pub(super) fn wrong_places(contents: &Contents, kept: &[&str]) -> Vec<(String, String)> {
     let item = |pk: &str, sk: &str| contents.get(&(pk.to_owned(), sk.to_owned()));
     let epoch = epoch_of(contents);
     let mut wrong = Vec::new();
@@ -226,16 +226,16 @@ pub(super) fn wrong_places(contents: &Contents) -> Vec<(String, String)> {
     for ((pk, _), lineage) in contents.iter().filter(|((_, sk), item)| is_lineage(sk, item)) {
         let (ancestors, record) = (texts(lineage, "ancestors"), item(pk, "NODE"));
         let record = record.filter(|_| !ancestors.is_empty());
-        let wanted = record.map(values).unwrap_or_default();
+        let wanted = record.map(|record| values(record, kept)).unwrap_or_default();
         let Some(counted) = item(pk, "COUNTED").filter(|counted| counted.contains_key("ancestors")) else {
             wrong.push((pk.clone(), format!("{pk} isn't counted")));
             continue;
         };
         let found = match counted.get("values") {
-            Some(AttributeValue::M(map)) => values(&map.clone().into_iter().collect()),
+            Some(AttributeValue::M(map)) => values(&map.clone().into_iter().collect(), kept),
             _ => Sums::new(),
         };
-        let is_marked = counted.contains_key("left_out") == record.is_some_and(is_left_out);
+        let is_marked = counted.contains_key("left_out") == record.is_some_and(|record| is_left_out(record, kept));
         let is_right = texts(counted, "ancestors") == ancestors && found == wanted && is_marked;
         if !is_right || digits(counted, "epoch") != epoch {
             let what = format!("{pk} is counted as {counted:?}, and should be below {ancestors:?} with {wanted:?}");
@@ -252,8 +252,9 @@ pub(super) fn wrong_places(contents: &Contents) -> Vec<(String, String)> {
         *sums.entry("_count".to_owned()).or_default() += ONE;
         *sums.entry("_children".to_owned()).or_default() += if depth == "0001" { ONE } else { 0 };
         let record = item(&format!("{}{id}", tenant_of(pk)), "NODE");
-        *sums.entry("_left_out".to_owned()).or_default() += left_out(record.is_some_and(is_left_out));
-        for (name, value) in record.map(values).unwrap_or_default() {
+        *sums.entry("_left_out".to_owned()).or_default() +=
+            left_out(record.is_some_and(|record| is_left_out(record, kept)));
+        for (name, value) in record.map(|record| values(record, kept)).unwrap_or_default() {
             *sums.entry(format!("_sum_{name}")).or_default() += value;
         }
     }
@@ -333,18 +334,18 @@ fn add_lane(sums: &mut Sums, lane: &Item, times: i128) {
 const ONE: i128 = 1_000_000_000;
 
 /// The numbers of a record that can be added up, rounded to billionths.
-fn values(record: &Item) -> Sums {
+fn values(record: &Item, kept: &[&str]) -> Sums {
     let value = |name: &&str| match record.get(*name) {
         Some(AttributeValue::N(digits)) if is_countable(digits) => Some(rounded(digits)).filter(|value| *value != 0),
         _ => None,
     };
-    ATTRIBUTES.iter().filter_map(|name| Some(((*name).to_owned(), value(name)?))).collect()
+    kept.iter().filter_map(|name| Some(((*name).to_owned(), value(name)?))).collect()
 }
 
 /// True for a record with something that should be added up and can't be.
-fn is_left_out(record: &Item) -> bool {
+fn is_left_out(record: &Item, kept: &[&str]) -> bool {
     let is_one = |value: &AttributeValue| !matches!(value, AttributeValue::N(digits) if is_countable(digits));
-    ATTRIBUTES.iter().any(|name| record.get(*name).is_some_and(is_one))
+    kept.iter().any(|name| record.get(*name).is_some_and(is_one))
 }
 
 fn left_out(is_one: bool) -> i128 {

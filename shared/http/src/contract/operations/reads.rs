@@ -321,7 +321,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         body: None,
         answers: &[Answer::json::<TotalsBody>(200, "The totals.")
             .headers(&[PREFERENCE_APPLIED])
-            .example(|| json!({"count": 1110, "children": 10, "sums": {"size": 5532.5}}))],
+            .example(|| json!({"count": 1110, "children": 10, "sums": {"size": 5532.5}, "left_out": 0}))],
         problems: problems::STATE,
     },
     Operation {

@@ -234,7 +234,8 @@ impl World {
         contents.retain(|(pk, sk), _| !self.owners.contains_key(&ItemKey::new(pk, sk)));
         let uncompared = found.iter().filter(|one| one.kind == Kind::TotalNotCompared);
         let uncompared: BTreeSet<&str> = uncompared.map(|one| one.key.pk.as_str()).collect();
-        let wrong = wrong_places(&contents).into_iter().filter(|(pk, _)| !uncompared.contains(pk.as_str()));
+        let wrong =
+            wrong_places(&contents, &ATTRIBUTES).into_iter().filter(|(pk, _)| !uncompared.contains(pk.as_str()));
         let mut wrong: Vec<String> = wrong.map(|(_, what)| what).collect();
         let said = |sk: &str| contents.get(&("SAPWOOD".to_owned(), sk.to_owned())).map(number_of_stored);
         let (epoch, copy) = (said("EPOCH"), said("EPOCH#COPY"));
