@@ -797,19 +797,23 @@ async fn totals_are_those_of_the_present_epoch_and_never_less_than_nothing() {
         let number = |digits: &str| AttributeValue::N(digits.to_owned());
         fixture.put("D", sk, &[("_count", number(count)), ("_sum_price", number(price))]);
     };
-    for (epoch, read) in [(1_u32, "a new one"), (2, "the item is lost")] {
-        let own = [("format", number(1)), ("epoch", number(epoch as usize))];
-        if epoch == 1 {
-            fixture.put("SAPWOOD", "EPOCH", &own);
-        } else {
-            fixture.delete("SAPWOOD", "EPOCH");
-        }
-        lane(&mut fixture, &format!("TOTALS#000{epoch}#00"), "-7", "0.1");
-        lane(&mut fixture, &format!("TOTALS#000{epoch}#03"), "2", "-0.3");
-        let (_, body) = send_raw(&fixture, fixture.settings(), None, "/nodes/D/totals", &[]).await;
-        let body: Value = serde_json::from_slice(&body).unwrap();
-        assert_eq!(body, json!({ "count": 0, "children": 0, "sums": { "price": -0.2 }, "left_out": 0 }), "{read}");
+    fixture.put("SAPWOOD", "EPOCH", &[("format", number(1)), ("epoch", number(1))]);
+    lane(&mut fixture, "TOTALS#0001#00", "-7", "0.1");
+    lane(&mut fixture, "TOTALS#0001#03", "2", "-0.3");
+    // Of earlier and later epochs, and a lane that there isn't.
+    for other in ["TOTALS#0000#00", "TOTALS#0003#00", "TOTALS#0001#07"] {
+        lane(&mut fixture, other, "500", "500");
     }
+    let totals = json!({ "count": 0, "children": 0, "sums": { "price": -0.2 }, "left_out": 0 });
+    assert_eq!(get(&fixture, "/nodes/D/totals").await.body, totals);
+    let page = get(&fixture, "/roots?totals=true").await.body;
+    let root = page["items"].as_array().unwrap().iter().find(|item| item["id"] == "D").unwrap();
+    assert_eq!(root["totals"], totals);
+    // More of them than a page has.
+    for number in 0..120 {
+        lane(&mut fixture, &format!("TOTALS#{:04}#{:02}", 2 + number / 4, number % 4), "500", "500");
+    }
+    assert_eq!(get(&fixture, "/nodes/D/totals").await.body, totals);
 }
 
 #[tokio::test]

@@ -216,7 +216,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         run_settled(self.client, || mend(self.context(rules), difference.clone(), name.clone())).await
     }
 
-    /// Says whether the totals of the nodes above a node hold what it was counted as, so that they are right once it was
+    /// Says whether the totals of the nodes above a node hold what it was counted as, so that they are right once it is
     /// counted anew.
     ///
     /// # Errors

@@ -380,9 +380,9 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         ended_by.map_or(Ok(()), Err)
     }
 
-    /// True if a mend makes nothing worse. The handler adds to totals the difference from what a node was counted as. If
-    /// that was altered, right totals are wrong afterwards: only `sapwood repair`, which counts totals anew, may mend
-    /// it.
+    /// True if a mend makes nothing worse. The handler adds to totals the difference from what a node was counted as.
+    /// If that was altered, right totals are wrong afterwards: only `sapwood repair`, which counts totals anew, may
+    /// mend it.
     async fn may_mend(&self, difference: &Difference) -> Result<bool, TableError> {
         let is_counted = self.auditor.settings.totals.is_some() && difference.kind.is_of_node();
         if !is_counted || !self.auditor.rules.keeps(Rule::CountHolds) {

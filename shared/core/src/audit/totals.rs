@@ -111,8 +111,8 @@ impl Look<'_> {
         })
     }
 
-    /// Compares the totals of the present epoch. What a child that is apart is counted as isn't taken, but what is below
-    /// it.
+    /// Compares the totals of the present epoch. What a child that is apart is counted as isn't taken, but what is
+    /// below it.
     async fn compared(
         &self,
         apart: Option<&NodeRef>,

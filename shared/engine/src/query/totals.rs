@@ -39,8 +39,8 @@ impl Totals {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Returns the totals of a node, in one round trip as a rule. They follow the rows, a moment later. A Query isn't a snapshot
-    /// of several items, so a node that moves meanwhile may be in no total of two, or in both.
+    /// Returns the totals of a node, in one round trip as a rule. They follow the rows, a moment later. A Query isn't a
+    /// snapshot of several items, so a node that moves meanwhile may be in no total of two, or in both.
     ///
     /// # Errors
     /// [`ReadError::SwitchedOff`] if the deployment keeps none, and [`ReadError::Absent`].
