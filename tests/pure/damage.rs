@@ -29,6 +29,13 @@ fn whatever_is_damaged_is_named_and_mended_and_nothing_else() {
     }
 }
 
+#[test]
+fn without_the_rule_a_lineage_has_items_of_the_owner_deleted() {
+    let says_so = |fault: &str| fault.contains("owner was changed");
+    let goes = |seed| run_damage(seed, Some(Rule::RowsById)).is_err_and(|fault| says_so(&fault.what.concat()));
+    assert!((0..2_000).any(goes));
+}
+
 fn schedules(writers: Writers, usual: u64) {
     let (seeds, profile) = (seeds(usual), Profile::new(writers).with_repairs());
     let count = seeds.end - seeds.start;

@@ -249,6 +249,7 @@ fn the_code_knows_no_operation_that_no_role_allows() {
         ("transact_get_items", "GetItem"),
         ("execute_statement", "PartiQLSelect"),
         ("batch_execute_statement", "PartiQLUpdate"),
+        ("batch_execute_statement", "PartiQLDelete"),
         ("describe_table", "DescribeTable"),
         ("delete_table", "DeleteTable"),
     ];
@@ -266,7 +267,7 @@ fn the_code_knows_no_operation_that_no_role_allows() {
     let scanning: Vec<&String> = auditor.difference(&handler).collect();
     assert_eq!(scanning, ["Scan"]);
     let touching: Vec<&String> = handler.difference(&auditor).collect();
-    assert_eq!(touching, ["BatchWriteItem", "PartiQLUpdate"]);
+    assert_eq!(touching, ["BatchWriteItem", "PartiQLDelete", "PartiQLUpdate"]);
     assert!(["ApiReaderRole", "ApiWriterRole"].iter().all(|role| listed(role).is_subset(&handler)));
     assert_eq!(of_commands.len(), 1);
     let policy = include_str!("../../docs/policies/repair.json");
