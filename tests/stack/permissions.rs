@@ -274,7 +274,8 @@ fn the_code_knows_no_operation_that_no_role_allows() {
     assert!(["DescribeTable", "Scan"].iter().all(|action| policy.contains(&format!("\"dynamodb:{action}\""))));
     // Each call of the SDK is one of those: none has a name that isn't in the list.
     let sent = sdk.matches(".send()").count();
-    let known: usize = operations.iter().map(|(method, _)| sdk.matches(&format!(".{method}()")).count()).sum();
+    let methods: BTreeSet<&str> = operations.iter().map(|(method, _)| *method).collect();
+    let known: usize = methods.iter().map(|method| sdk.matches(&format!(".{method}()")).count()).sum();
     assert_eq!(sent, known, "a call in shared/table/src/dynamodb that this test doesn't know");
 }
 
