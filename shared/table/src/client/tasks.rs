@@ -85,8 +85,8 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         self.retry_policy.has_time_for(WritesKind::Touches)
     }
 
-    /// Touches items, or deletes rows, several at a time, each on its own conditions. They share requests. What came of the tasks is in their order. Those that there is no time for are left, so that a cursor
-    /// can remember the others.
+    /// Touches items, or deletes rows, several at a time, each on its own conditions. They share requests. What came of
+    /// the tasks is in their order. Those that there is no time for are left, so that a cursor can remember the others.
     pub async fn touch_all(&self, tasks: &[Task]) -> Vec<CarriedOut> {
         let requests = requests_of(tasks).into_iter().map(|positions| async move {
             let asked: Vec<&Task> = positions.iter().map(|position| &tasks[*position]).collect();
