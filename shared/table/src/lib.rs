@@ -83,7 +83,7 @@ pub trait Table: Send + Sync {
 
     /// BatchExecuteStatement of at most [`BATCH_UPDATES_MAX`] actions on distinct items, each on its own condition:
     /// those of [`Task::shared`](sapwood_core::plan::Task::shared). Returns what came of each, in the same order: false
-    /// where the condition doesn't hold. Where there is no item, an update makes none, and a deletion may count as done.
+    /// where the condition doesn't hold. Where there is no item, an update makes none, and a deletion counts as done.
     fn change_together(
         &self,
         actions: &[Action],

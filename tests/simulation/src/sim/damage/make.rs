@@ -438,8 +438,8 @@ impl World {
         }
     }
 
-    /// True if an item only has the key of a row, a copy or a lineage: without the attribute that makes it one it is the
-    /// table owner's. Where a lineage names a row there, or a topic has revisions, the row or the copy is missing.
+    /// True if an item only has the key of a row, a copy or a lineage: without the attribute that makes it one it is
+    /// the table owner's. Where a lineage names a row there, or a topic has revisions, the row or the copy is missing.
     pub(super) fn only_looks_like_ours(&self, pk: &str, sk: &str, item: &crate::oracle::Item) -> bool {
         match self.class_of(pk, sk, item) {
             Class::Foreign => is_row(sk),
