@@ -444,7 +444,11 @@ async fn every_call_answers_as_the_contract_says() {
             }),
         ),
         ("/nodes/D/totals", 2, json!({ "count": 3, "children": 1, "sums": { "price": 1.5 }, "left_out": 0 })),
-        ("/nodes/ITEM~231/totals?consistent=true", 2, json!({ "count": 0, "children": 0, "sums": { "price": 0 }, "left_out": 0 })),
+        (
+            "/nodes/ITEM~231/totals?consistent=true",
+            2,
+            json!({ "count": 0, "children": 0, "sums": { "price": 0 }, "left_out": 0 }),
+        ),
         ("/nodes/D/children?totals=true&fields=name", 3, json!({ "items": [with_totals(&order, 2, 2, &json!(1.5))] })),
         (
             "/nodes/ORDER~231/children?order=asc&totals=true",

@@ -58,6 +58,13 @@ fn an_auditor_that_has_every_node_counted_makes_totals_wrong() {
     assert!(run_totals_auditor(seed, None).is_ok(), "{seed}");
 }
 
+#[test]
+fn without_the_rule_a_lineage_has_items_of_the_owner_deleted() {
+    let says_so = |fault: &str| fault.contains("owner was changed");
+    let goes = |seed| run_damage(seed, Some(Rule::RowsById)).is_err_and(|fault| says_so(&fault.what.concat()));
+    assert!((0..2_000).any(goes));
+}
+
 fn schedules(writers: Writers, usual: u64) {
     let (seeds, profile) = (seeds(usual), Profile::new(writers).with_repairs());
     let count = seeds.end - seeds.start;

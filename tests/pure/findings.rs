@@ -1,8 +1,13 @@
 //! What `verify` says of one item that only somebody else than Sapwood can have written so.
 
-use sapwood_core::audit::{Kind, Subject};
-use sapwood_core::model::{AttributeValue, ITEM_BYTES_MAX, item_bytes, text};
-use sapwood_tests::fixture::Fixture;
+use sapwood_core::audit::{Difference, Kind, Mended, Subject};
+use sapwood_core::fanout::{PlaceInput, place};
+use sapwood_core::model::{AttributeValue, ITEM_BYTES_MAX, Settings, Stored, UniqueNames, item_bytes, text};
+use sapwood_core::plan::{Rule, Rules};
+use sapwood_engine::audit::Audit;
+use sapwood_table::Client;
+use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
+use sapwood_tests::oracle::Oracle;
 
 use super::kinds::{findings, look, node};
 
@@ -75,4 +80,73 @@ fn a_record_without_room_for_a_touch_is_named_before_a_node_above_moves() {
         let named = findings(&fixture, node("c"));
         assert_eq!(named.contains(&Kind::NoRoomForTouch), is_named, "{free}: {named:?}");
     }
+}
+
+#[test]
+fn an_item_with_a_lineages_key_and_no_format_is_its_owners() {
+    let mut fixture = planted();
+    fixture.put("mine", "LINEAGE", &[("ancestors", text("of their own"))]);
+    assert_eq!(findings(&fixture, node("mine")), [Kind::ReservedKey]);
+    // A node that came and went before the handler saw it.
+    fixture.put_node("mine", None, &[]);
+    fixture.delete_node("mine");
+    let records = fixture.take_records();
+    fixture.deliver(&records);
+    assert!(fixture.get("mine", "LINEAGE").is_some());
+    let (node, settings) = (node("mine"), Settings::default());
+    let input = PlaceInput {
+        node: &node,
+        base: None,
+        stored: &Stored::Foreign,
+        parent: None,
+        is_predicted: false,
+        standing: None,
+        only_touched: false,
+        mark_went: None,
+        now: 0,
+        new_life: "",
+    };
+    let stays = |rules| place(&input, &settings, rules).is_empty();
+    assert!(stays(Rules::default()) && !stays(Rules::without(Rule::OwnLineage)));
+}
+
+#[test]
+fn an_item_at_the_key_of_a_claim_is_its_owners() {
+    let settings = Settings { names: UniqueNames::Exact, ..Settings::default() };
+    let mut fixture = Fixture::new(settings, Oracle::default());
+    fixture.put_node("a", None, &[]);
+    fixture.put_node("b", Some("a"), &[]);
+    fixture.settle();
+    assert_eq!(findings(&fixture, node("b")), [Kind::NameUnclaimed]);
+    let theirs = [("theirs", text("x"))];
+    fixture.put("a", "NAME#b", &theirs);
+    assert_eq!(findings(&fixture, node("b")), [Kind::ReservedKey]);
+    // Whoever finds no claim, and comes to this item, says that the name can't be claimed.
+    let settings = fixture.settings();
+    let client = Client::new(fixture.table(), &NoRetries, &settings.schema);
+    let unclaimed = Difference::unseen(Kind::NameUnclaimed, settings.schema.node_key(&node("b")), node("b"));
+    let mended = at_once(Audit::new(&client, settings).mend(unclaimed, "1".to_owned(), Rules::default())).unwrap();
+    assert_eq!(mended, Mended::Left);
+    assert_eq!(fixture.get("a", "NAME#b").unwrap()["theirs"], text("x"));
+}
+
+#[test]
+fn what_is_in_the_place_of_the_mark_of_a_copy_and_is_none_is_named() {
+    let mut fixture = planted();
+    fixture.update("b", "NODE", "_copying", Some(text("yes")));
+    fixture.settle();
+    assert_eq!(findings(&fixture, node("b")), [Kind::MarkUnreadable]);
+}
+
+#[test]
+fn a_node_that_another_client_took_out_of_the_trash_is_named_if_the_event_was_lost() {
+    let mut fixture = planted();
+    fixture.update("b", "NODE", "_trashed", Some(text("yes")));
+    let _ = fixture.take_records();
+    assert_eq!(findings(&fixture, node("b")), [Kind::TrashLeft]);
+    // Any event of the node mends it.
+    fixture.update("b", "NODE", "_redriven", Some(text("1")));
+    fixture.settle();
+    assert_eq!(findings(&fixture, node("b")), []);
+    assert!(!fixture.get("b", "NODE").unwrap().contains_key("_trashed"));
 }

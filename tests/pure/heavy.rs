@@ -89,12 +89,9 @@ impl Table for Counted<'_> {
         self.table.update(key, update, condition).await
     }
 
-    async fn update_existing(
-        &self,
-        updates: &[(ItemKey, Update)],
-    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+    async fn change_together(&self, actions: &[Action]) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
         self.wrote();
-        self.table.update_existing(updates).await
+        self.table.change_together(actions).await
     }
 
     async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
@@ -174,8 +171,9 @@ struct Touches {
 
 impl Observer for &Touches {
     async fn before(&self, request: &Request<'_>) {
-        if let Request::BatchUpdate(updates) = request {
-            let less = |left: usize| Some(left.saturating_sub(updates.len()));
+        if let Request::Together(actions) = request {
+            let touches = actions.iter().filter(|action| matches!(action, Action::Update { .. })).count();
+            let less = |left: usize| Some(left.saturating_sub(touches));
             self.left.fetch_update(Ordering::SeqCst, Ordering::SeqCst, less).unwrap();
         }
     }

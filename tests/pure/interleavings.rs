@@ -44,7 +44,7 @@ impl Observer for Intruder {
     async fn before(&self, request: &Request<'_>) {
         match request {
             Request::Update(key) => self.intrude(true, [(*key).clone()].into_iter()),
-            Request::BatchUpdate(updates) => self.intrude(true, updates.iter().map(|(key, _)| key.clone())),
+            Request::Together(actions) => self.intrude(true, actions.iter().map(|action| action.key().clone())),
             Request::Transact(actions) => {
                 let updated = actions.iter().filter(|action| matches!(action, Action::Update { .. }));
                 self.intrude(true, updated.map(|action| action.key().clone()));

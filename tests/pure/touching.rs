@@ -28,7 +28,7 @@ impl Time {
 impl Observer for &Time {
     async fn before(&self, request: &Request<'_>) {
         let touches = match request {
-            Request::BatchUpdate(updates) => updates.len(),
+            Request::Together(actions) => actions.len(),
             Request::Update(_) => 1,
             _ => 0,
         };

@@ -91,6 +91,7 @@ on_every_engine! {
         an_update_that_is_refused_leaves_the_others_alone
         updates_that_share_a_request_cost_as_much_as_by_themselves
         each_update_makes_a_record_of_its_own
+        deletions_that_share_a_request_are_done_only_where_their_conditions_hold
         numbers_are_added_to_exactly_and_where_there_is_none_from_zero
         what_is_no_number_is_not_added_to
     }

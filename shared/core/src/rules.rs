@@ -25,6 +25,10 @@ pub enum Rule {
     KeepStaleRows,
     /// Nothing is deleted because a lineage names it but rows of its node.
     OwnRows,
+    /// A row is deleted only while its `_id` says that it shows its node.
+    RowsById,
+    /// An item in the place of a lineage is deleted only if it has a format.
+    OwnLineage,
     /// Where a lineage has no room for old and new rows together, the old ones are deleted first.
     RoomForIntent,
     /// Rows are put before others are deleted.

@@ -58,7 +58,7 @@ impl<'p, P> Running<'p, P> {
         loop {
             self.facts = match self.plan.next(std::mem::take(&mut self.facts))? {
                 Step::Need(need) => Facts::Read(read(client, need, errors).await?),
-                Step::Do(tasks) if shares && tasks.iter().all(|task| task.update_of_existing().is_some()) => {
+                Step::Do(tasks) if shares && tasks.iter().all(Task::is_update_of_existing) => {
                     return Ok(Stop::Touch(tasks));
                 }
                 Step::Do(tasks) => {

@@ -59,8 +59,8 @@ pub trait Table: Send + Sync {
         reading: &ReadOptions,
     ) -> impl Future<Output = Result<Reply<Found>, TableError>> + Send;
 
-    /// BatchWriteItem of at most [`BATCH_WRITE_ITEMS_MAX`] writes of distinct keys. Returns the writes that DynamoDB
-    /// left unprocessed.
+    /// BatchWriteItem of at most [`BATCH_WRITE_ITEMS_MAX`] writes of distinct keys, none of which has a condition.
+    /// Returns the writes that DynamoDB left unprocessed.
     fn write_many(&self, writes: &[Write]) -> impl Future<Output = Result<Reply<Vec<Write>>, TableError>> + Send;
 
     /// PutItem. Returns false if the condition doesn't hold.
@@ -81,11 +81,12 @@ pub trait Table: Send + Sync {
         condition: &Condition,
     ) -> impl Future<Output = Result<Reply<bool>, TableError>> + Send;
 
-    /// BatchExecuteStatement of at most [`BATCH_UPDATES_MAX`] updates of distinct items, each on its own condition.
-    /// Returns what came of each, in the same order: false for an item that doesn't exist, which isn't made.
-    fn update_existing(
+    /// BatchExecuteStatement of at most [`BATCH_UPDATES_MAX`] actions on distinct items, each on its own condition:
+    /// those of [`Task::shared`](sapwood_core::plan::Task::shared). Returns what came of each, in the same order: false
+    /// where the condition doesn't hold. Where there is no item, an update makes none, and a deletion counts as done.
+    fn change_together(
         &self,
-        updates: &[(ItemKey, Update)],
+        actions: &[Action],
     ) -> impl Future<Output = Result<Reply<Vec<Result<bool, TableError>>>, TableError>> + Send;
 
     /// TransactWriteItems of at most [`TRANSACTION_ACTIONS_MAX`] actions on distinct items: all of them are carried out

@@ -23,8 +23,8 @@ pub enum Request<'a> {
     Delete(&'a ItemKey),
     /// UpdateItem.
     Update(&'a ItemKey),
-    /// BatchExecuteStatement of updates.
-    BatchUpdate(&'a [(ItemKey, Update)]),
+    /// BatchExecuteStatement.
+    Together(&'a [Action]),
     /// TransactWriteItems.
     Transact(&'a [Action]),
     /// Query, one page.
@@ -43,7 +43,7 @@ impl Request<'_> {
             Self::Put(_) => "PutItem",
             Self::Delete(_) => "DeleteItem",
             Self::Update(_) => "UpdateItem",
-            Self::BatchUpdate(_) => "BatchExecuteStatement",
+            Self::Together(_) => "BatchExecuteStatement",
             Self::Transact(_) => "TransactWriteItems",
             Self::Query(_) => "Query",
             Self::Scan(_) => "Scan",
@@ -132,11 +132,8 @@ impl<T: Table, O: Observer> Table for Intercept<T, O> {
         self.observed(Request::Update(key), Box::pin(self.table.update(key, update, condition))).await
     }
 
-    async fn update_existing(
-        &self,
-        updates: &[(ItemKey, Update)],
-    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
-        self.observed(Request::BatchUpdate(updates), Box::pin(self.table.update_existing(updates))).await
+    async fn change_together(&self, actions: &[Action]) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        self.observed(Request::Together(actions), Box::pin(self.table.change_together(actions))).await
     }
 
     async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {

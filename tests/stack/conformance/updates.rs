@@ -12,8 +12,12 @@ fn keys(count: usize) -> Vec<ItemKey> {
     (0..count).map(|number| key(&format!("p{number:03}"), "NODE")).collect()
 }
 
-fn touches(keys: &[ItemKey]) -> Vec<(ItemKey, Update)> {
-    keys.iter().map(|key| (key.clone(), Update::set("_touched", text("1")))).collect()
+fn update(key: &ItemKey, update: Update) -> Action {
+    Action::Update { key: key.clone(), update, condition: Condition::Exists }
+}
+
+fn touches(keys: &[ItemKey]) -> Vec<Action> {
+    keys.iter().map(|key| update(key, Update::set("_touched", text("1")))).collect()
 }
 
 /// What came of updates: the kind of error of those that failed.
@@ -27,7 +31,7 @@ pub(crate) async fn updates_of_items_that_exist_are_done_and_no_other_item_is_ma
     let there = |number: usize| !number.is_multiple_of(3);
     let before = |number: usize| item(&keys[number], [("other", n(&number.to_string())), ("_touched", text("0"))]);
     put_all(table, (0..keys.len()).filter(|number| there(*number)).map(before)).await;
-    let answers = table.update_existing(&touches(&keys)).await.unwrap().value;
+    let answers = table.change_together(&touches(&keys)).await.unwrap().value;
     let wanted: Vec<Result<bool, ErrorKind>> = (0..keys.len()).map(|number| Ok(there(number))).collect();
     assert_eq!(kinds(&answers), wanted);
     for (number, key) in keys.iter().enumerate() {
@@ -40,7 +44,7 @@ pub(crate) async fn updates_of_items_that_exist_are_done_and_no_other_item_is_ma
     }
     // None of them is there.
     let absent: Vec<ItemKey> = keys.into_iter().step_by(3).collect();
-    let answers = table.update_existing(&touches(&absent)).await.unwrap().value;
+    let answers = table.change_together(&touches(&absent)).await.unwrap().value;
     assert_eq!(kinds(&answers), vec![Ok(false); absent.len()]);
 }
 
@@ -63,8 +67,8 @@ pub(crate) async fn an_update_sets_and_removes_attributes_of_any_name_and_type<S
     for key in &keys {
         put_one(table, &item(key, [("set", n("1")), ("GONE", n("2")), ("gone", n("3")), ("order", n("4"))])).await;
     }
-    let updates: Vec<_> = keys.iter().map(|key| (key.clone(), update.clone())).collect();
-    assert_eq!(kinds(&table.update_existing(&updates).await.unwrap().value), [Ok(true); 3]);
+    let updates: Vec<_> = keys.iter().map(|key| self::update(key, update.clone())).collect();
+    assert_eq!(kinds(&table.change_together(&updates).await.unwrap().value), [Ok(true); 3]);
     for key in &keys {
         let wanted: Item = item(key, [("gone", n("3"))]).into_iter().chain(update.set.clone()).collect();
         assert_eq!(get(table, key).await, Some(wanted));
@@ -77,7 +81,7 @@ pub(crate) async fn updates_that_are_none_too_many_or_name_an_item_twice_are_ref
     put_all(table, [item(&a, []), item(&b, [])]).await;
     let twice = vec![a.clone(), b.clone(), a.clone()];
     for keys in [vec![], keys(BATCH_UPDATES_MAX + 1), twice] {
-        let error = table.update_existing(&touches(&keys)).await.unwrap_err();
+        let error = table.change_together(&touches(&keys)).await.unwrap_err();
         assert_eq!(error.kind, ErrorKind::Refuse, "{error}");
     }
     // DynamoDB Local carries out what stands before the second statement of an item, and then refuses.
@@ -93,8 +97,8 @@ pub(crate) async fn an_update_that_is_refused_leaves_the_others_alone<S: Subject
     let keys = keys(4);
     put_all(table, keys.iter().take(3).map(|key| item(key, []))).await;
     let mut updates = touches(&keys);
-    updates[1].1 = Update::set("large", text("x".repeat(400 * 1_024)));
-    let answers = table.update_existing(&updates).await.unwrap().value;
+    updates[1] = update(&keys[1], Update::set("large", text("x".repeat(400 * 1_024))));
+    let answers = table.change_together(&updates).await.unwrap().value;
     assert_eq!(kinds(&answers), [Ok(true), Err(ErrorKind::Refuse), Ok(true), Ok(false)]);
     assert_eq!(get(table, &keys[1]).await, Some(item(&keys[1], [])));
 }
@@ -105,9 +109,9 @@ pub(crate) async fn updates_that_share_a_request_cost_as_much_as_by_themselves<S
     let large = |key: &ItemKey| item(key, [("x", text("x".repeat(2_500)))]);
     put_all(table, [large(&keys[0]), large(&keys[1]), item(&keys[2], [])]).await;
     let by_itself = table.set(&keys[0], "_touched", &text("0"), &Condition::Exists).await.unwrap();
-    let three = table.update_existing(&touches(&keys[..3])).await.unwrap();
-    let with_one_absent = table.update_existing(&touches(&keys[2..])).await.unwrap();
-    let absent = table.update_existing(&touches(&keys[3..])).await.unwrap();
+    let three = table.change_together(&touches(&keys[..3])).await.unwrap();
+    let with_one_absent = table.change_together(&touches(&keys[2..])).await.unwrap();
+    let absent = table.change_together(&touches(&keys[3..])).await.unwrap();
     let units = [by_itself.write_units, three.write_units, with_one_absent.write_units, absent.write_units];
     // A statement that fails isn't free. Where all fail AWS reports nothing, and one each is counted. DynamoDB Local
     // never reports anything.
@@ -123,7 +127,7 @@ pub(crate) async fn each_update_makes_a_record_of_its_own<S: Subject>(subject: &
     let table = subject.table();
     let keys = keys(3);
     put_all(table, keys[..2].iter().map(|key| item(key, []))).await;
-    table.update_existing(&touches(&keys)).await.unwrap();
+    table.change_together(&touches(&keys)).await.unwrap();
     let changes = subject.changes().await;
     let touched = |key: &ItemKey| item(key, [("_touched", text("1"))]);
     for key in &keys[..2] {
@@ -169,4 +173,19 @@ pub(crate) async fn what_is_no_number_is_not_added_to<S: Subject>(subject: &S) {
     let actions = [Action::Update { key: lane.clone(), update, condition: Condition::Always }];
     assert_eq!(table.transact(&actions).await.unwrap_err().kind, ErrorKind::Refuse);
     assert_eq!(get(table, &lane).await, Some(before));
+}
+
+pub(crate) async fn deletions_that_share_a_request_are_done_only_where_their_conditions_hold<S: Subject>(subject: &S) {
+    let table = subject.table();
+    let keys = keys(4);
+    let of = |id: AttributeValue| [("_id", id)];
+    put_all(table, [item(&keys[0], of(text("x"))), item(&keys[1], of(text("y"))), item(&keys[2], of(n("1")))]).await;
+    let delete = |key: &ItemKey| Action::Delete { key: key.clone(), condition: Condition::is("_id", Some(text("x"))) };
+    let answers = table.change_together(&keys.iter().map(delete).collect::<Vec<_>>()).await.unwrap().value;
+    // Where there is no item PartiQL says that it is done.
+    assert_eq!(kinds(&answers), [Ok(true), Ok(false), Ok(false), Ok(true)]);
+    let left: Vec<bool> = vec![false, true, true, false];
+    for (key, is_left) in keys.iter().zip(left) {
+        assert_eq!(get(table, key).await.is_some(), is_left, "{key:?}");
+    }
 }

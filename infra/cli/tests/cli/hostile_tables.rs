@@ -402,3 +402,19 @@ async fn an_id_does_not_steer_the_terminal() {
     assert!(words.contains("e\\u{1b}[31m\\u{202e}\\u{9b}x"), "{words}");
     assert!(!words.contains(['\u{1b}', '\u{202e}', '\u{9b}']), "{words:?}");
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn what_isnt_ours_to_mend_isnt_waited_for() {
+    // Nobody mends an orphan, nor a circle, but whoever wrote the records.
+    let parents = [("orphan", "nowhere"), ("round", "about"), ("about", "round")];
+    let more = parents.map(|(id, parent)| node(id, Some(parent), id));
+    let running = at_rest(&[], more.into()).await;
+    let said = ends_with(0, &running.url(), &["verify", "--json", "--settle", "600"]);
+    let mut lines = lines(&said);
+    let last = lines.pop().unwrap();
+    let mut kinds: Vec<&str> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();
+    kinds.sort_unstable();
+    assert_eq!(kinds, ["cycle", "cycle", "orphan"], "{last}");
+    // Who waits does so for the settling time, at least.
+    assert!(last["seconds"].as_f64().unwrap() < 300.0, "{last}");
+}

@@ -38,6 +38,8 @@ pub enum Kind {
     DeletionStuck,
     /// A copy of a subtree that no handler goes on with.
     CopyStuck,
+    /// A record that says how its node was put into the trash, though it names a parent.
+    TrashLeft,
     /// A node isn't counted as it should be in the totals of its ancestors.
     CountWrong,
     /// A node that has gone is still counted.
@@ -72,13 +74,13 @@ pub enum Kind {
     NoOrder,
     /// A node with a link that has no row.
     LinkLeftOut,
-    /// An item that isn't ours has a key of a form that rows have. A row may come to take its place.
+    /// An item that isn't ours has a key of a form that rows, lineages or claims have. One may come to take its place.
     ReservedKey,
     /// A record that is so large that its rows carry no copies.
     NoRoomForCopies,
     /// A record that is so large that the node can't be touched: its rows won't follow a node above it that moves.
     NoRoomForTouch,
-    /// A value in the place of a deletion's mark that is none.
+    /// A value in the place of the mark of a deletion or of a copy that is none.
     MarkUnreadable,
     /// A value in the place of how a node was put into the trash that isn't the API's.
     TrashUnreadable,
@@ -112,7 +114,7 @@ pub enum Kind {
 
 impl Kind {
     /// All kinds.
-    pub const ALL: [Self; 47] = [
+    pub const ALL: [Self; 48] = [
         Self::LineageMissing,
         Self::LineageWrong,
         Self::LineageRows,
@@ -126,6 +128,7 @@ impl Kind {
         Self::CursorStuck,
         Self::DeletionStuck,
         Self::CopyStuck,
+        Self::TrashLeft,
         Self::CountWrong,
         Self::CountSurplus,
         Self::CountAhead,
@@ -168,33 +171,6 @@ impl Kind {
         self > Self::RecordPutBack
     }
 
-    /// True for what doesn't go away by itself, so that one look is enough: what one item alone shows, whose owner has
-    /// to change it, and names, which nothing follows with a lag.
-    pub(super) fn is_of_one_item(self) -> bool {
-        matches!(
-            self,
-            Self::Unreadable
-                | Self::NoOrder
-                | Self::LinkLeftOut
-                | Self::ReservedKey
-                | Self::NoRoomForCopies
-                | Self::NoRoomForTouch
-                | Self::MarkUnreadable
-                | Self::TrashUnreadable
-                | Self::TrashUnlisted
-                | Self::NameClash
-                | Self::NameUnclaimed
-                | Self::NameLeft
-                | Self::TotalsEmpty
-                | Self::RecountLeft
-                | Self::TotalLeftOut
-                | Self::TotalNotCompared
-                | Self::ForeignRows
-                | Self::NewerFormat
-                | Self::NotCompared
-        )
-    }
-
     /// True for a finding that a repair mends all the same: nothing is wrong, and nobody has to decide anything. The
     /// claims of names, and totals, are right without it.
     #[must_use]
@@ -232,7 +208,9 @@ impl Kind {
     /// True for what the handler mends once the node's record is written again.
     #[must_use]
     pub fn is_redriven(self) -> bool {
-        self.names_rows() || matches!(self, Self::RowMissing | Self::RowWrong | Self::CopyStuck | Self::CountWrong)
+        let is_other =
+            [Self::RowMissing, Self::RowWrong, Self::CopyStuck, Self::TrashLeft, Self::CountWrong].contains(&self);
+        self.names_rows() || is_other
     }
 
     /// True for a node that doesn't stand where it belongs: whatever is placed below it now is placed again.
@@ -270,6 +248,7 @@ impl Kind {
             Self::CursorStuck => "cursor-stuck",
             Self::DeletionStuck => "deletion-stuck",
             Self::CopyStuck => "copy-stuck",
+            Self::TrashLeft => "trash-left",
             Self::CountWrong => "count-wrong",
             Self::CountSurplus => "count-surplus",
             Self::CountAhead => "count-ahead",
@@ -359,7 +338,7 @@ impl Difference {
             Kind::EpochWrong => Subject::Remembered { key, node },
             Kind::NameLeft => Subject::Claim { key, node },
             _ if key.sk == CASCADE => Subject::Cursor(node),
-            Kind::ReservedKey => Subject::Foreign { key, node },
+            Kind::ReservedKey if key.sk != LINEAGE => Subject::Foreign { key, node },
             kind if kind.is_of_copy() => Subject::History(node),
             Kind::NewerFormat if key.sk != LINEAGE => Subject::Remembered { key, node },
             Kind::NotCompared if key.sk != LINEAGE => Subject::Row { key, node },

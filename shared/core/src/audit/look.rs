@@ -175,6 +175,10 @@ impl<'a> Look<'a> {
         if claimant.as_ref() == Some(node) {
             return Ok(None);
         }
+        if item.is_some() && claimant.is_none() {
+            // What the item holds is its owner's.
+            return Ok(Some(Difference::of(Kind::ReservedKey, key, node, &Evidence::new())));
+        }
         let other = match &claimant {
             Some(claimant) => self.item(&self.schema().node_key(claimant))?,
             None => None,
@@ -231,7 +235,10 @@ impl<'a> Look<'a> {
                     found.extend(self.judge_row(key, node)?.map(|one| (one, Some(node.clone()))));
                 }
                 Subject::Foreign { key, node } => {
-                    let is_there = self.item(key)?.is_some_and(|item| shown_by(item, key, self.schema()).is_none());
+                    let is_owners = |item: &Item| {
+                        shown_by(item, key, self.schema()).is_none() && NameClaim::node_in(item).is_none()
+                    };
+                    let is_there = self.item(key)?.is_some_and(is_owners);
                     // What the item holds is its owner's.
                     let one = || Difference::of(Kind::ReservedKey, key.clone(), node, &Evidence::new());
                     found.extend(is_there.then(|| (one(), None)));
@@ -342,7 +349,11 @@ impl<'a> Look<'a> {
         let facets = self.facets(node)?;
         let (node_key, lineage_key) = (schema.node_key(node), schema.lineage_key(node));
         let evidence = Evidence::new().and(facets.base_item).and(facets.stored_item);
-        if facets.base.as_ref().is_some_and(|base| has_unreadable_mark(&base.item)) {
+        if facets
+            .base
+            .as_ref()
+            .is_some_and(|base| has_unreadable_mark(&base.item) || CopyMark::is_unreadable(&base.item))
+        {
             found.push(Difference::of(Kind::MarkUnreadable, node_key.clone(), node, &evidence));
         }
         if facets.stored.check_format().is_err() {
@@ -376,6 +387,8 @@ impl<'a> Look<'a> {
         let plan = self.plan(node, &facets, above.as_ref());
         let Some(base) = &facets.base else {
             if plan.is_empty() {
+                let is_owners = facets.stored == Stored::Foreign;
+                found.extend(is_owners.then(|| Difference::of(Kind::ReservedKey, lineage_key, node, &Evidence::new())));
                 found.extend(self.judge_count(node, None, evidence)?);
             } else {
                 found.push(Difference::of(Kind::LineageSurplus, lineage_key, node, &evidence));
@@ -390,6 +403,10 @@ impl<'a> Look<'a> {
             // The mark moves with each step, so it is stuck where the record stays as it is.
             let evidence = Evidence::new().and(facets.base_item);
             found.push(Difference::of(Kind::CopyStuck, node_key.clone(), node, &evidence));
+        }
+        if base.was_taken_out_of_trash() {
+            let evidence = Evidence::new().and(facets.base_item);
+            found.push(Difference::of(Kind::TrashLeft, node_key.clone(), node, &evidence));
         }
         if let Some(placed) = &plan.placed {
             let rules = Rules::default();

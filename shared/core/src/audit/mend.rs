@@ -166,6 +166,7 @@ impl<'m> Mend<'m> {
             (Kind::CursorUnreadable, _) => self.delete_cursor(item).await,
             // A record that can't be understood counts as not there, and its next event has the handler say so.
             (Kind::LineageSurplus | Kind::CountSurplus, Some(_)) => self.redrive(schema.node_key(node)).await,
+            (Kind::LineageSurplus, None) if stored == Stored::Foreign => Ok(Mended::Gone),
             (Kind::LineageSurplus | Kind::CountSurplus, None) => self.put_back().await,
             (Kind::DeletionStuck, Some(base)) => self.set_off(base, stored.lineage()).await,
             _ => Ok(Mended::Gone),
@@ -204,7 +205,12 @@ impl<'m> Mend<'m> {
         let condition = match claim {
             None => Condition::Absent,
             Some(claim) => {
-                let Some(id) = NameClaim::node_in(claim).filter(|id| *id != node.id) else { return Ok(Mended::Gone) };
+                let id = match NameClaim::node_in(claim) {
+                    // No claim: the table owner's.
+                    None => return Ok(Mended::Left),
+                    Some(id) if id == node.id => return Ok(Mended::Gone),
+                    Some(id) => id,
+                };
                 let other = node.sibling(id);
                 let other_key = schema.node_key(&other);
                 let others = self.io.read(Need::keys([other_key.clone()])).await?;

@@ -142,10 +142,12 @@ impl Redrive<'_> {
             (_, Some(base)) if has_mark(Some(base)) => (Kind::LineageWrong, node_key, Redriven::DeletionSetOff),
             (_, Some(_)) => (Kind::LineageWrong, node_key, Redriven::Redriven),
             // The handler had deleted the lineage, and hadn't come to the totals.
-            (_, None) if matches!(lineage, Stored::Absent | Stored::Tombstone(_)) => match counted_key {
-                Some(key) if is_counted(read.item(&key)?) => (Kind::CountSurplus, key, Redriven::DeletedAgain),
-                _ => return Ok(Some(Redriven::Gone)),
-            },
+            (_, None) if matches!(lineage, Stored::Absent | Stored::Foreign | Stored::Tombstone(_)) => {
+                match counted_key {
+                    Some(key) if is_counted(read.item(&key)?) => (Kind::CountSurplus, key, Redriven::DeletedAgain),
+                    _ => return Ok(Some(Redriven::Gone)),
+                }
+            }
             (_, None) => (Kind::LineageSurplus, lineage_key, Redriven::DeletedAgain),
         };
         let is_mended = self.mend(kind, key, node).await?.is_some();

@@ -79,9 +79,9 @@ impl Suspect {
         Some(self.seen.saturating_sub(self.since?))
     }
 
-    /// True if a strong look has shown it, and no other item has a say.
+    /// True if a strong look has shown what isn't ours to mend. Nothing has to wait for it.
     fn is_plain(&self) -> bool {
-        self.since.is_some() && self.difference.kind.is_of_one_item()
+        self.since.is_some() && self.difference.kind.is_finding()
     }
 
     fn key(&self) -> (ItemKey, Kind) {
@@ -214,11 +214,11 @@ impl Suspects {
     }
 
     /// Learns from a suspect that has gone away, or has changed: others may last as long. What a mend explains didn't
-    /// go by itself, and of a time without a look at most the settling time counts. A difference within one item says
-    /// nothing of the lag: only its owner ends it. Totals seem wrong as long as something below them is.
+    /// go by itself, and of a time without a look at most the settling time counts. A finding says nothing of the lag:
+    /// its owner ends it. Totals seem wrong as long as something below them is.
     fn went(&mut self, suspect: &Suspect, now: Duration) {
         let kind = suspect.difference.kind;
-        if suspect.stage == Stage::Mended || suspect.explained || kind.is_of_one_item() || kind.is_recounted() {
+        if suspect.stage == Stage::Mended || suspect.explained || kind.is_finding() || kind.is_recounted() {
             return;
         }
         let unseen = now.saturating_sub(suspect.seen).min(self.settle);
@@ -418,8 +418,14 @@ mod tests {
     }
 
     #[test]
-    fn what_one_item_says_counts_after_one_look_and_holds_nothing_up() {
-        let finding = |evidence| Difference { kind: Kind::NoOrder, ..difference("a", evidence) };
+    fn a_finding_counts_after_one_look_and_holds_nothing_up() {
+        for kind in Kind::ALL.into_iter().filter(|kind| kind.is_finding()) {
+            a_finding_counts_after_one_look(kind);
+        }
+    }
+
+    fn a_finding_counts_after_one_look(kind: Kind) {
+        let finding = |evidence| Difference { kind, ..difference("a", evidence) };
         let all: BTreeSet<Subject> = [finding(0).subject()].into();
         let mut suspects = Suspects::new(seconds(60));
         suspects.take(vec![finding(1)], seconds(0));

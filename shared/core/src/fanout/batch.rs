@@ -366,7 +366,7 @@ impl Inherited {
             },
             Stored::Absent => Self::default(),
             Stored::Newer(_) => Self { newer: true, ..Self::default() },
-            Stored::Malformed => Self { malformed: true, ..Self::default() },
+            Stored::Foreign | Stored::Malformed => Self { malformed: true, ..Self::default() },
             Stored::Tombstone(_) => Self { tombstone: true, ..Self::default() },
         }
     }

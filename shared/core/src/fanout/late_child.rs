@@ -113,7 +113,7 @@ impl Acting<'_> {
                 self.io.note(Problem { key, reason, unreadable: false });
                 Err(Failure::Again)
             }
-            Stored::Lineage(_) | Stored::Absent | Stored::Malformed => Ok(None),
+            Stored::Lineage(_) | Stored::Absent | Stored::Foreign | Stored::Malformed => Ok(None),
         }
     }
 

@@ -111,7 +111,8 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     let kept_stale_rows = || stale_rows().filter(|_| rules.keeps(Rule::KeepStaleRows));
 
     let Some(base) = base else {
-        if matches!(stored, Stored::Absent | Stored::Tombstone(_)) {
+        let is_owners = *stored == Stored::Foreign && rules.keeps(Rule::OwnLineage);
+        if is_owners || matches!(stored, Stored::Absent | Stored::Tombstone(_)) {
             return PlacePlan::default();
         }
         let deletes: BTreeSet<ItemKey> = standing_keys().chain(kept_stale_rows()).cloned().collect();

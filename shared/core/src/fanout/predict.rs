@@ -50,7 +50,7 @@ impl Climb {
             match Stored::read(lineage, schema) {
                 // A lineage is never climbed past. Its changes are handed down to those that were placed below it.
                 Stored::Lineage(lineage) => break Top::Placed(lineage.placement),
-                Stored::Absent | Stored::Tombstone(_) => {}
+                Stored::Absent | Stored::Foreign | Stored::Tombstone(_) => {}
                 Stored::Malformed => break Top::Unknown,
                 Stored::Newer(_) => break Top::Unread,
             }

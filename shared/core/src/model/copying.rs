@@ -97,6 +97,12 @@ const NODE: &str = "node";
 const HASH_BYTES: usize = 16;
 
 impl CopyMark {
+    /// True if something that is no mark stands in the mark's place.
+    #[must_use]
+    pub fn is_unreadable(item: &Item) -> bool {
+        item.contains_key(COPYING) && Self::read(item).is_none()
+    }
+
     /// The value of [`COPYING`]. What isn't known, or not there yet, is left out.
     ///
     /// ```json

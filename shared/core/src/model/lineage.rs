@@ -80,7 +80,10 @@ pub struct Lineage {
 pub enum Stored {
     /// There is no item.
     Absent,
-    /// An item that no handler has written.
+    /// An item without a format: the table owner's. It counts as not there. A lineage may be written over it, and it is
+    /// never deleted.
+    Foreign,
+    /// An item with a format, and yet as no handler writes one.
     Malformed,
     /// An item of this format, which a newer version of the handler has written.
     Newer(u64),
@@ -97,7 +100,7 @@ impl Stored {
         let Some(item) = item else { return Self::Absent };
         let read = match format::is_known(item) {
             Err(NewerFormat { format }) => return Self::Newer(format),
-            Ok(false) => None,
+            Ok(false) => return Self::Foreign,
             Ok(true) if Tombstone::is_one(item) => Tombstone::read(item).map(Self::Tombstone),
             Ok(true) => Lineage::read(item, schema).map(Self::Lineage),
         };
@@ -111,7 +114,7 @@ impl Stored {
     pub fn check_format(&self) -> Result<(), NewerFormat> {
         match self {
             Self::Newer(format) => Err(NewerFormat { format: *format }),
-            Self::Absent | Self::Malformed | Self::Lineage(_) | Self::Tombstone(_) => Ok(()),
+            Self::Absent | Self::Foreign | Self::Malformed | Self::Lineage(_) | Self::Tombstone(_) => Ok(()),
         }
     }
 
@@ -127,7 +130,7 @@ impl Stored {
         match self {
             Self::Lineage(lineage) => lineage.born.as_deref(),
             Self::Tombstone(tombstone) => tombstone.born.as_deref(),
-            Self::Absent | Self::Malformed | Self::Newer(_) => None,
+            Self::Absent | Self::Foreign | Self::Malformed | Self::Newer(_) => None,
         }
     }
 
@@ -138,7 +141,7 @@ impl Stored {
             Self::Lineage(Lineage { earlier, born, .. }) | Self::Tombstone(Tombstone { earlier, born, .. }) => {
                 (earlier, born)
             }
-            Self::Absent | Self::Malformed | Self::Newer(_) => return Vec::new(),
+            Self::Absent | Self::Foreign | Self::Malformed | Self::Newer(_) => return Vec::new(),
         };
         lives(earlier.iter().chain(last).filter(|life| Some(life.as_str()) != born))
     }
@@ -155,7 +158,7 @@ impl Stored {
     pub fn lineage(&self) -> Option<&Lineage> {
         match self {
             Self::Lineage(lineage) => Some(lineage),
-            Self::Absent | Self::Malformed | Self::Newer(_) | Self::Tombstone(_) => None,
+            Self::Absent | Self::Foreign | Self::Malformed | Self::Newer(_) | Self::Tombstone(_) => None,
         }
     }
 }

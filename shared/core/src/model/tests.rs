@@ -235,7 +235,7 @@ fn what_a_newer_version_has_written_is_told_from_what_nobody_has() {
 }
 
 #[test]
-fn without_the_known_format_an_item_is_malformed() {
+fn without_a_format_an_item_is_its_owners() {
     assert_eq!((FORMAT, FORMAT_MAX), (1, 4));
     let odd = [
         None,
@@ -249,7 +249,7 @@ fn without_the_known_format_an_item_is_malformed() {
     for format in odd {
         for written in [lineage_item(), tombstone_item()] {
             let stored = stored(&with_format(written, format.clone()));
-            assert_eq!(stored, Stored::Malformed, "{format:?}");
+            assert_eq!(stored, Stored::Foreign, "{format:?}");
             assert_eq!(stored.check_format(), Ok(()));
         }
         let read = Cursor::read(&with_format(cursor_item(), format.clone()));

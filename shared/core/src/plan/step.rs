@@ -230,14 +230,25 @@ impl Task {
         }
     }
 
-    /// The item and its update, if the task only updates an item that has to exist. Such tasks can share a request.
+    /// True if the task only updates an item that has to exist. Such tasks can share a request.
     #[must_use]
-    pub fn update_of_existing(&self) -> Option<(&ItemKey, &Update)> {
+    pub fn is_update_of_existing(&self) -> bool {
         match self {
             // PartiQL, in which such requests are written, can't add.
-            Self::Write(Action::Update { key, update, condition: Condition::Exists }) if update.add.is_empty() => {
-                Some((key, update))
+            Self::Write(Action::Update { update, condition: Condition::Exists, .. }) => update.add.is_empty(),
+            Self::Write(_) | Self::Transact(_) | Self::Mark { .. } | Self::Count(_) => false,
+        }
+    }
+
+    /// The task's action, if it can share a request with others: an update of an item that has to exist, or a deletion
+    /// where an attribute has a value. Where no item is, the deletion counts as done.
+    #[must_use]
+    pub fn shared(&self) -> Option<&Action> {
+        match self {
+            Self::Write(action @ Action::Delete { condition: Condition::Is { value: Some(_), .. }, .. }) => {
+                Some(action)
             }
+            Self::Write(action) if self.is_update_of_existing() => Some(action),
             Self::Write(_) | Self::Transact(_) | Self::Mark { .. } | Self::Count(_) => None,
         }
     }

@@ -3,10 +3,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use crate::keys::{ItemKey, Schema};
-use crate::model::{AttributeValue, Decimal, Item, Row, Shown, sent_bytes};
+use super::{Action, Condition};
+use crate::keys::{Id, ItemKey, Schema};
+use crate::model::{AttributeValue, Decimal, Item, ROW_ID, Row, Shown, sent_bytes, text};
 
-/// A write without a condition.
+/// A write of one item, whatever is there; a row is deleted only where one is.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Write {
     /// Puts an item in the place of whatever is there.
@@ -26,6 +27,13 @@ pub enum Write {
     },
     /// Deletes an item if it exists.
     Delete(ItemKey),
+    /// Deletes a row, if it shows this node. Anything else under its key is the table owner's.
+    DeleteRow {
+        /// The row's key.
+        key: ItemKey,
+        /// The node.
+        id: Id,
+    },
 }
 
 impl Write {
@@ -33,7 +41,7 @@ impl Write {
     #[must_use]
     pub fn key(&self) -> &ItemKey {
         match self {
-            Self::Put { key, .. } | Self::Delete(key) => key,
+            Self::Put { key, .. } | Self::Delete(key) | Self::DeleteRow { key, .. } => key,
             Self::PutRow { row, .. } => &row.key,
         }
     }
@@ -44,7 +52,7 @@ impl Write {
         match self {
             Self::Put { item, .. } => Some(item.clone()),
             Self::PutRow { row, shown } => Some(row.item_of(shown, schema)),
-            Self::Delete(_) => None,
+            Self::Delete(_) | Self::DeleteRow { .. } => None,
         }
     }
 
@@ -54,8 +62,15 @@ impl Write {
         match self {
             Self::Put { item, .. } => sent_bytes(item),
             Self::PutRow { row, shown } => row.sent_bytes(shown),
-            Self::Delete(key) => key.bytes(),
+            Self::Delete(key) | Self::DeleteRow { key, .. } => key.bytes(),
         }
+    }
+
+    /// The deletion of a row, with its condition. No BatchWriteItem can have one.
+    #[must_use]
+    pub fn row_deletion(&self) -> Option<Action> {
+        let Self::DeleteRow { key, id } = self else { return None };
+        Some(Action::Delete { key: key.clone(), condition: Condition::is(ROW_ID, Some(text(id.as_str()))) })
     }
 }
 

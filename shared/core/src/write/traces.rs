@@ -21,7 +21,7 @@ const CLOCKS_DIFFER_SECONDS_MAX: u64 = 2 * 15 * 60;
 pub fn deleted_since(since: u64, deleted: Option<&Item>, stored: &Stored, settings: &Settings) -> bool {
     let since = since.saturating_sub(CLOCKS_DIFFER_SECONDS_MAX);
     let is_of_stream = match stored {
-        Stored::Absent => false,
+        Stored::Absent | Stored::Foreign => false,
         Stored::Tombstone(tombstone) => tombstone.deleted >= since,
         Stored::Lineage(_) | Stored::Malformed | Stored::Newer(_) => true,
     };

@@ -224,7 +224,7 @@ fn passed(stored: &Stored, above: &NodeRef, below: &NodeRef, own: &Placement) ->
         // A row without a lineage is left of a deleted node.
         Stored::Absent | Stored::Tombstone(_) => return Passed::NotOurs,
         // It can't be told.
-        Stored::Newer(_) | Stored::Malformed => return Passed::Behind,
+        Stored::Newer(_) | Stored::Malformed | Stored::Foreign => return Passed::Behind,
     };
     if lineage.deleting.is_some() {
         return Passed::NotOurs;

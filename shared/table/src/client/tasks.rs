@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::atomic::Ordering;
 
-use sapwood_core::keys::ItemKey;
 use sapwood_core::plan::{Task, TaskOutcome, WritesKind};
-use sapwood_core::request::{Action, Condition, ErrorKind, TableError, Transacted, Update};
+use sapwood_core::request::{Action, Condition, ErrorKind, TableError, Transacted};
 
 use super::{Client, RetryPolicy, no_time};
 use crate::{BATCH_UPDATES_MAX, Reply, Table};
@@ -86,15 +85,14 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         self.retry_policy.has_time_for(WritesKind::Touches)
     }
 
-    /// Touches items, several at a time, each on its own conditions. Updates of items that have to exist share
-    /// requests. What came of the tasks is in their order. Those that there is no time for are left, so that a cursor
-    /// can remember the others.
+    /// Touches items, or deletes rows, several at a time, each on its own conditions. They share requests. What came of
+    /// the tasks is in their order. Those that there is no time for are left, so that a cursor can remember the others.
     pub async fn touch_all(&self, tasks: &[Task]) -> Vec<CarriedOut> {
         let requests = requests_of(tasks).into_iter().map(|positions| async move {
             let asked: Vec<&Task> = positions.iter().map(|position| &tasks[*position]).collect();
             let done = match asked.as_slice() {
                 [task] => vec![self.carry_out_while(task, || self.may_touch()).await],
-                several => self.update_existing(several).await,
+                several => self.change_together(several).await,
             };
             positions.into_iter().zip(done).collect::<Vec<_>>()
         });
@@ -103,25 +101,21 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         done.into_iter().map(|(_, carried_out)| carried_out).collect()
     }
 
-    /// Carries out updates that share a request. Those that DynamoDB leaves undone are tried again, without the others.
-    async fn update_existing(&self, tasks: &[&Task]) -> Vec<CarriedOut> {
-        let updates: Vec<(ItemKey, Update)> = tasks
-            .iter()
-            .filter_map(|task| task.update_of_existing())
-            .map(|(key, update)| (key.clone(), update.clone()))
-            .collect();
+    /// Carries out tasks that share a request. Those that DynamoDB leaves undone are tried again, without the others.
+    async fn change_together(&self, tasks: &[&Task]) -> Vec<CarriedOut> {
+        let actions: Vec<&Action> = tasks.iter().filter_map(|task| task.shared()).collect();
         let no_answer = || TableError::unanswered("no answer for a statement");
         let mut done: Vec<CarriedOut> =
-            updates.iter().map(|_| CarriedOut { outcome: Err(no_answer()), unanswered: false }).collect();
-        let mut left: Vec<usize> = (0..updates.len()).collect();
+            actions.iter().map(|_| CarriedOut { outcome: Err(no_answer()), unanswered: false }).collect();
+        let mut left: Vec<usize> = (0..actions.len()).collect();
         let mut attempt = 0;
         loop {
             if !self.may_touch() {
                 left.iter().for_each(|position| done[*position].outcome = Err(no_time()));
                 break;
             }
-            let some: Vec<(ItemKey, Update)> = left.iter().map(|position| updates[*position].clone()).collect();
-            let answers = match self.count(attempt, Box::pin(self.table.update_existing(&some)).await) {
+            let some: Vec<Action> = left.iter().map(|position| actions[*position].clone()).collect();
+            let answers = match self.count(attempt, Box::pin(self.table.change_together(&some)).await) {
                 Ok(answers) => self.count_conflicts(answers),
                 Err(error) => vec![Err(error); left.len()],
             };
@@ -140,8 +134,8 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
             }
             attempt += 1;
         }
-        // One impossible statement has DynamoDB refuse all of a request, and a role may allow UpdateItem and not
-        // PartiQL. So each goes alone.
+        // One impossible statement has DynamoDB refuse all of a request, and a role may allow UpdateItem and
+        // DeleteItem and not PartiQL. So each goes alone.
         for (task, one) in tasks.iter().zip(&mut done) {
             if matches!(&one.outcome, Err(error) if error.kind != ErrorKind::Retry) {
                 let alone = self.carry_out_while(task, || self.may_touch()).await;
@@ -179,8 +173,8 @@ fn outcome_of(held: bool) -> TaskOutcome {
 fn requests_of(tasks: &[Task]) -> Vec<Vec<usize>> {
     let (mut requests, mut shared, mut keys) = (Vec::new(), Vec::new(), BTreeSet::new());
     for (position, task) in tasks.iter().enumerate() {
-        match task.update_of_existing() {
-            Some((key, _)) if keys.insert(key) => shared.push(position),
+        match task.shared() {
+            Some(action) if keys.insert(action.key()) => shared.push(position),
             _ => requests.push(vec![position]),
         }
         if shared.len() == BATCH_UPDATES_MAX {
@@ -204,8 +198,9 @@ fn puts_what_is_absent(task: &Task) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use sapwood_core::keys::ItemKey;
     use sapwood_core::model::text;
-    use sapwood_core::request::Condition;
+    use sapwood_core::request::{Condition, Update};
 
     use super::*;
 
@@ -215,7 +210,7 @@ mod tests {
     }
 
     #[test]
-    fn updates_of_items_that_have_to_exist_share_requests_and_nothing_else_does() {
+    fn updates_of_items_that_have_to_exist_and_deletions_of_rows_share_requests_and_nothing_else_does() {
         let exists = |pk: &str| update(pk, Condition::Exists);
         let deletion = Action::Delete { key: ItemKey::new("d", "NODE"), condition: Condition::Exists };
         let tasks = [
@@ -226,8 +221,12 @@ mod tests {
             Task::Transact(vec![deletion]),
             exists("a"),
             exists("d"),
+            Task::Write(Action::Delete {
+                key: ItemKey::new("e", "NODE#0001#x"),
+                condition: Condition::is("_id", Some(text("x"))),
+            }),
         ];
-        assert_eq!(requests_of(&tasks), [vec![1], vec![3], vec![4], vec![5], vec![0, 2, 6]]);
+        assert_eq!(requests_of(&tasks), [vec![1], vec![3], vec![4], vec![5], vec![0, 2, 6, 7]]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Writes without conditions, in batches.
+//! Writes of many items, in batches.
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -6,7 +6,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sapwood_core::keys::ItemKey;
-use sapwood_core::plan::{Writes, WritesKind};
+use sapwood_core::plan::{Task, Writes, WritesKind};
 use sapwood_core::request::{ErrorKind, TableError, Write};
 
 use super::{Client, RetryPolicy, no_time};
@@ -39,7 +39,7 @@ impl BatchBytes {
     }
 }
 
-/// What came of writes without conditions. The other writes were carried out.
+/// What came of writes. The other writes were carried out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
     /// The keys of the writes that failed, and why.
@@ -50,10 +50,13 @@ pub struct Written {
 }
 
 impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
-    /// Puts and deletes any number of items without conditions, in their order. Rows are written only while there is
-    /// time for them.
+    /// Puts any number of items, in their order, or deletes rows. Rows are written only while there is time for them.
     pub async fn write_many(&self, writes: Writes) -> Written {
         let Writes { writes, kind } = writes;
+        let deletions = writes.iter().map(|write| write.row_deletion().map(Task::Write)).collect::<Option<Vec<_>>>();
+        if let Some(deletions) = deletions {
+            return self.delete_rows(&writes, &deletions).await;
+        }
         let mut position = 0;
         let chunks = chunks_of(&writes, self.batch_bytes.now()).into_iter().map(|(chunk, bytes)| {
             let kind = match kind {
@@ -68,6 +71,16 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         for Written { failed, unanswered } in self.all(chunks).await {
             all.failed.extend(failed);
             all.unanswered.extend(unanswered);
+        }
+        all
+    }
+
+    async fn delete_rows(&self, writes: &[Write], deletions: &[Task]) -> Written {
+        let mut all = Written::default();
+        for (write, done) in writes.iter().zip(self.touch_all(deletions).await) {
+            all.unanswered.extend(done.unanswered.then(|| write.key().clone()));
+            // Where a condition doesn't hold there is no row of the node, and nothing to delete.
+            all.failed.extend(done.outcome.err().map(|error| (write.key().clone(), error)));
         }
         all
     }

@@ -204,7 +204,7 @@ impl DynamoTable {
                     let copies = copies.map(|(name, value)| (name.as_str(), value));
                     put_object(&mut body, br#"{"PutRequest":{"Item":"#, own.chain(copies))?;
                 }
-                Write::Delete(key) => {
+                Write::Delete(key) | Write::DeleteRow { key, .. } => {
                     put_object(&mut body, br#"{"DeleteRequest":{"Key":"#, &with_key(key, &self.schema))?;
                 }
             }
@@ -311,18 +311,30 @@ fn units(capacity: Option<&ConsumedCapacity>) -> f64 {
 }
 
 impl DynamoTable {
-    /// The statement that updates an item if it exists: PartiQL's UPDATE makes none.
-    fn statement(&self, key: &ItemKey, update: &Update) -> Result<BatchStatementRequest, TableError> {
+    /// The statement that updates an item if it exists: PartiQL's UPDATE makes none. Or the one that deletes an item
+    /// where an attribute has a value.
+    fn statement(&self, action: &Action) -> Result<BatchStatementRequest, TableError> {
         let names = self.schema.names();
-        let set = update.set.keys().map(|name| format!(" SET {} = ?", quoted(name)));
-        let remove = update.remove.iter().map(|name| format!(" REMOVE {}", quoted(name)));
         let [table, pk, sk] = [&self.name, &names.partition_key, &names.sort_key].map(|name| quoted(name));
-        let changes: String = set.chain(remove).collect();
-        let values = update.set.values().cloned().map(sdk_value);
-        let keys = [&key.pk, &key.sk].map(|text| SdkValue::S(text.clone()));
+        let (verb, set, also) = match action {
+            Action::Update { update, .. } => {
+                let set = update.set.keys().map(|name| format!(" SET {} = ?", quoted(name)));
+                let remove = update.remove.iter().map(|name| format!(" REMOVE {}", quoted(name)));
+                (format!("UPDATE {table}{}", set.chain(remove).collect::<String>()), Some(&update.set), None)
+            }
+            Action::Delete { condition: Condition::Is { name, value: Some(value) }, .. } => {
+                (format!("DELETE FROM {table}"), None, Some((format!(" AND {} = ?", quoted(name)), value)))
+            }
+            Action::Put { .. } | Action::Delete { .. } | Action::Check { .. } => {
+                return Err(give_up("no statement can do this"));
+            }
+        };
+        let (and, value) = also.unzip();
+        let set = set.into_iter().flat_map(Item::values).cloned().map(sdk_value);
+        let keys = [&action.key().pk, &action.key().sk].map(|text| SdkValue::S(text.clone()));
         BatchStatementRequest::builder()
-            .statement(format!("UPDATE {table}{changes} WHERE {pk} = ? AND {sk} = ?"))
-            .set_parameters(Some(values.chain(keys).collect()))
+            .statement(format!("{verb} WHERE {pk} = ? AND {sk} = ?{}", and.unwrap_or_default()))
+            .set_parameters(Some(set.chain(keys).chain(value.cloned().map(sdk_value)).collect()))
             .build()
             .map_err(|_| give_up("a request can't be built"))
     }
@@ -397,6 +409,9 @@ impl Table for DynamoTable {
     }
 
     async fn write_many(&self, writes: &[Write]) -> Result<Reply<Vec<Write>>, TableError> {
+        if writes.iter().any(|write| write.row_deletion().is_some()) {
+            return Err(give_up("a BatchWriteItem can't have a condition"));
+        }
         let body = Bytes::from(self.batch_body(writes).map_err(|_| give_up("a request can't be built"))?);
         let request = self.client.batch_write_item().request_items(&self.name, Vec::new()).customize();
         let request = request.mutate_request(move |request| {
@@ -457,11 +472,8 @@ impl Table for DynamoTable {
         self.send_if(request.send(), |output| output.consumed_capacity()).await
     }
 
-    async fn update_existing(
-        &self,
-        updates: &[(ItemKey, Update)],
-    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
-        let statements = updates.iter().map(|(key, update)| self.statement(key, update)).collect::<Result<_, _>>()?;
+    async fn change_together(&self, actions: &[Action]) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        let statements = actions.iter().map(|action| self.statement(action)).collect::<Result<_, _>>()?;
         let request = self
             .client
             .batch_execute_statement()
@@ -470,7 +482,7 @@ impl Table for DynamoTable {
         let output = self.send(Kind::Write, request.send()).await?;
         let mut answers: Vec<Result<bool, TableError>> =
             output.responses().iter().map(|response| response.error().map_or(Ok(true), statement_error)).collect();
-        answers.resize_with(updates.len(), || Err(TableError::unanswered("no answer for a statement")));
+        answers.resize_with(actions.len(), || Err(TableError::unanswered("no answer for a statement")));
         // What statements take that fail is in the sum, but DynamoDB reports none where all of them fail. The least is
         // counted then.
         let failed = answers.iter().filter(|answer| matches!(answer, Ok(false))).count();

@@ -58,11 +58,8 @@ impl<A: Admission> Table for Admitting<'_, A> {
         self.0.update(key, update, condition).await
     }
 
-    async fn update_existing(
-        &self,
-        updates: &[(ItemKey, Update)],
-    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
-        self.0.update_existing(updates).await
+    async fn change_together(&self, actions: &[Action]) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        self.0.change_together(actions).await
     }
 
     async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {

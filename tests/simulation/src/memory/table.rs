@@ -142,6 +142,9 @@ impl Table for MemoryTable {
         if writes.is_empty() || writes.len() > BATCH_WRITE_ITEMS_MAX || !are_distinct(writes.iter().map(Write::key)) {
             return Err(refused("number of writes"));
         }
+        if writes.iter().any(|write| write.row_deletion().is_some()) {
+            return Err(refused("a condition"));
+        }
         // If one write is impossible, none is carried out.
         let mut changes = Vec::new();
         for write in writes {
@@ -176,17 +179,22 @@ impl Table for MemoryTable {
         })
     }
 
-    async fn update_existing(
-        &self,
-        updates: &[(ItemKey, Update)],
-    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
-        if updates.is_empty() || updates.len() > BATCH_UPDATES_MAX || !are_distinct(updates.iter().map(|(key, _)| key))
-        {
+    async fn change_together(&self, actions: &[Action]) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        if actions.is_empty() || actions.len() > BATCH_UPDATES_MAX || !are_distinct(actions.iter().map(Action::key)) {
             return Err(refused("number of statements"));
         }
         let mut answers = Vec::new();
-        for (key, update) in updates {
-            answers.push(self.update(key, update, &Condition::Exists).await.map(|reply| reply.value));
+        for action in actions {
+            let answer = match action {
+                Action::Update { key, update, condition } => self.update(key, update, condition).await,
+                // PartiQL answers so where no item is.
+                Action::Delete { key, condition } => {
+                    let is_there = self.0.lock().unwrap().get(key).is_some();
+                    if is_there { self.delete(key, condition).await } else { reply(true) }
+                }
+                _ => return Err(refused("another statement")),
+            };
+            answers.push(answer.map(|reply| reply.value));
         }
         reply(answers)
     }

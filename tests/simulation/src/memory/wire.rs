@@ -77,12 +77,15 @@ impl Wire {
         self.check_request([sent_bytes(set) + condition_bytes(condition)].into_iter())
     }
 
-    /// Checks updates that share a request.
+    /// Checks actions that share a request.
     ///
     /// # Errors
     /// What a 413 is to a client.
-    pub fn check_updates(self, updates: &[(ItemKey, Update)]) -> Result<(), TableError> {
-        self.check_request(updates.iter().map(|(_, update)| sent_bytes(&update.set)))
+    pub fn check_together(self, actions: &[Action]) -> Result<(), TableError> {
+        self.check_request(actions.iter().map(|action| match action {
+            Action::Update { update, .. } => sent_bytes(&update.set),
+            action => condition_bytes(action.condition()),
+        }))
     }
 
     fn check_request(self, sizes: impl Iterator<Item = usize>) -> Result<(), TableError> {
@@ -144,12 +147,9 @@ impl Table for Wired<'_> {
         self.0.update(key, update, condition).await
     }
 
-    async fn update_existing(
-        &self,
-        updates: &[(ItemKey, Update)],
-    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
-        self.1.check_updates(updates)?;
-        self.0.update_existing(updates).await
+    async fn change_together(&self, actions: &[Action]) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        self.1.check_together(actions)?;
+        self.0.change_together(actions).await
     }
 
     async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {

@@ -107,7 +107,7 @@ impl Audited {
                 continue;
             }
             self.world.settle()?;
-            let wrong = self.world.differences();
+            let wrong: Vec<String> = self.world.differences().into_iter().chain(self.world.owners_changed()).collect();
             if wrong.is_empty() {
                 return Ok(());
             }

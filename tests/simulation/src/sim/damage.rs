@@ -15,7 +15,7 @@ use rand::{RngExt, SeedableRng};
 use sapwood_core::audit::{Difference, Kind, Mended, due};
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Names, Schema};
-use sapwood_core::model::{AttributeValue, Item, Settings, text, with_key};
+use sapwood_core::model::{AttributeValue, Item, Settings, UniqueNames, text, with_key};
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_engine::audit::Audit;
 use sapwood_engine::fanout::{self, Fanout};
@@ -90,11 +90,22 @@ pub enum Damage {
     RecordGarbled,
     /// A record that counts as put back by a repair: a node's, or one of its own.
     RecordPutBack,
+    /// A lineage names, as a row that there is or was, an item of the table's owner: with such a row's key, and another
+    /// `_id` or none.
+    RowOfOwner,
+    /// An item of the table's owner has the sort key of a lineage, where no node is.
+    LineageOfOwner,
+    /// An item of the table's owner has the key of the claim of a node's name.
+    ClaimOfOwner,
+    /// A record says how its node was put into the trash, and names a parent.
+    TrashLeft,
+    /// What stands in the place of the mark of a copy is none.
+    CopyMarkGarbled,
 }
 
 impl Damage {
     /// All kinds of damage.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 30] = [
         Self::RowLost,
         Self::RowChanged,
         Self::RowInvented,
@@ -120,6 +131,11 @@ impl Damage {
         Self::CursorNewer,
         Self::RecordGarbled,
         Self::RecordPutBack,
+        Self::RowOfOwner,
+        Self::LineageOfOwner,
+        Self::ClaimOfOwner,
+        Self::TrashLeft,
+        Self::CopyMarkGarbled,
     ];
 
     /// The kinds of difference by which the damage is named.
@@ -147,9 +163,13 @@ impl Damage {
             Self::CursorBlocked => &[Kind::CursorStuck],
             Self::CursorGarbled => &[Kind::CursorStuck, Kind::CursorUnreadable, Kind::ReservedKey],
             Self::RecordGarbled => {
-                &[Kind::MarkUnreadable, Kind::TrashUnreadable, Kind::LineageRows, Kind::LineageWrong]
+                &[Kind::MarkUnreadable, Kind::TrashUnreadable, Kind::TrashLeft, Kind::LineageRows, Kind::LineageWrong]
             }
             Self::RecordPutBack => &[Kind::RecordPutBack],
+            Self::RowOfOwner => &[Kind::LineageRows, Kind::LineageWrong],
+            Self::LineageOfOwner | Self::ClaimOfOwner => &[Kind::ReservedKey],
+            Self::TrashLeft => &[Kind::TrashLeft],
+            Self::CopyMarkGarbled => &[Kind::MarkUnreadable],
         }
     }
 
@@ -160,7 +180,20 @@ impl Damage {
 
     /// True if the base records aren't the same afterwards.
     fn is_of_records(self) -> bool {
-        matches!(self, Self::RecordLost | Self::MarkLeft | Self::RecordGarbled | Self::RecordPutBack)
+        matches!(
+            self,
+            Self::RecordLost
+                | Self::MarkLeft
+                | Self::RecordGarbled
+                | Self::RecordPutBack
+                | Self::TrashLeft
+                | Self::CopyMarkGarbled
+        )
+    }
+
+    /// True if the oracle sees nothing of it, and it is to be named all the same.
+    fn is_always_named(self) -> bool {
+        matches!(self, Self::RecordPutBack | Self::LineageOfOwner | Self::ClaimOfOwner | Self::CopyMarkGarbled)
     }
 }
 
@@ -182,7 +215,8 @@ impl World {
     pub(super) fn new(seed: u64, tenants: bool, broken: Option<Rule>) -> Self {
         let rules = broken.map_or_else(Rules::default, Rules::without);
         let schema = Schema::new(Names::default(), tenants).unwrap();
-        let settings = Settings { schema: schema.clone(), ..own::settings() };
+        let names = if seed % 5 == 1 { UniqueNames::Exact } else { UniqueNames::Off };
+        let settings = Settings { schema: schema.clone(), names, ..own::settings() };
         let fanout = Fanout { settings, rules, ..Fanout::default() };
         let (rng, table) = (SmallRng::seed_from_u64(seed), MemoryTable(Arc::default(), schema));
         let (owners, newer) = (BTreeMap::new(), BTreeSet::new());
@@ -196,6 +230,11 @@ impl World {
     /// The oracle of the table. It sees nothing of its owner's items.
     pub(super) fn differences(&self) -> Vec<String> {
         let mut contents = self.contents();
+        let is_left = |((_, sk), item): &(&(String, String), &crate::oracle::Item)| {
+            sk == "NODE" && item.contains_key("_trashed") && item.contains_key("parent")
+        };
+        let left = contents.iter().filter(is_left).map(|((pk, _), _)| format!("{pk} was taken out of the trash"));
+        let left: Vec<String> = left.collect();
         contents.retain(|(pk, sk), item| {
             !self.owners.contains_key(&ItemKey::new(pk, sk)) && !self.only_looks_like_ours(pk, sk, item)
         });
@@ -205,7 +244,18 @@ impl World {
         for (_, tombstone) in tombstones {
             tombstone.entry("born".to_owned()).or_insert_with(|| text("none"));
         }
-        Oracle { tenants: self.schema().has_tenants(), ..own::oracle() }.differences(&contents)
+        let oracle = Oracle { tenants: self.schema().has_tenants(), ..own::oracle() };
+        oracle.differences(&contents).into_iter().chain(left).collect()
+    }
+
+    /// What has become of items of the table's owner that nobody may touch.
+    pub(super) fn owners_changed(&self) -> Option<String> {
+        let contents = self.contents();
+        let mut owners = self.owners.iter();
+        let changed = owners.find(|(key, item)| {
+            contents.get(&(key.pk.clone(), key.sk.clone())) != Some(&(*item).clone().into_iter().collect())
+        });
+        changed.map(|(key, _)| format!("{key:?} of the table's owner was changed"))
     }
 
     /// The partition of a node, of any tenant.
@@ -372,7 +422,7 @@ impl World {
         if let ([(damage, key)], 1) = (&done[..], count) {
             let is_named =
                 |difference: &Difference| difference.key == *key && damage.names().contains(&difference.kind);
-            let is_different = !self.differences().is_empty() || *damage == Damage::RecordPutBack;
+            let is_different = !self.differences().is_empty() || damage.is_always_named();
             if is_different && !found.iter().any(is_named) {
                 return Err(format!("the damage isn't among {found:?}"));
             }
@@ -390,14 +440,9 @@ impl World {
             return Err(format!("left after {ROUNDS_MAX} rounds: {left:?}"));
         }
         let after = self.contents();
-        let mut wrong = self.differences();
+        let mut wrong: Vec<String> = self.differences().into_iter().chain(self.owners_changed()).collect();
         if !done.iter().any(|(damage, _)| damage.is_of_records()) && self.records(&before) != self.records(&after) {
             wrong.push("a base record was changed".to_owned());
-        }
-        for (key, item) in &self.owners {
-            if after.get(&(key.pk.clone(), key.sk.clone())) != Some(&item.clone().into_iter().collect()) {
-                wrong.push(format!("{key:?} of the table's owner was changed"));
-            }
         }
         if wrong.is_empty() { Ok(()) } else { Err(wrong.join("; ")) }
     }

@@ -118,7 +118,7 @@ impl Round<'_> {
                 let of_any = is_any.then(|| tombstone.deletion.clone());
                 of_any.or_else(|| tombstone.deletion_of_late_child(under.as_ref()?, rules))
             }
-            Stored::Tombstone(_) | Stored::Absent => None,
+            Stored::Tombstone(_) | Stored::Absent | Stored::Foreign => None,
             Stored::Lineage(_) | Stored::Malformed | Stored::Newer(_) => return None,
         };
         // The API has seen the parent. One that is there will be placed, and touches its orphans.

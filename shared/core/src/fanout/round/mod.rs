@@ -275,7 +275,7 @@ impl<'r> Round<'r> {
         // A touch takes no node away. If it counted, a node that can't be understood and waits for itself would touch
         // itself for ever.
         let went = base.is_none() && !placing.only_touched;
-        if went && matches!(stored, Stored::Absent | Stored::Tombstone(_)) {
+        if went && matches!(stored, Stored::Absent | Stored::Foreign | Stored::Tombstone(_)) {
             self.end.never_placed.insert(node.clone(), placing.sequence.clone());
         }
         let parent = match parent.filter(|parent| *parent != node) {

@@ -87,7 +87,9 @@ impl Round<'_> {
                         }
                     }
                 }
-                None if step.is_of_rows() && matches!(write, Write::Delete(_)) => rows_deleted += 1,
+                None if step.is_of_rows() && matches!(write, Write::Delete(_) | Write::DeleteRow { .. }) => {
+                    rows_deleted += 1
+                }
                 None if step.is_of_rows() => rows_put += 1,
                 None => {}
             }
@@ -154,7 +156,11 @@ impl Round<'_> {
                     std::mem::take(&mut one.plan.puts).into_iter().filter_map(put).collect()
                 }
                 WriteStep::FirstRows | WriteStep::SecondRows => {
-                    std::mem::take(&mut one.plan.deletes).into_iter().map(Write::Delete).collect()
+                    let by_id = self.context.rules.keeps(Rule::RowsById);
+                    let delete = |key| {
+                        if by_id { Write::DeleteRow { key, id: one.node.id.clone() } } else { Write::Delete(key) }
+                    };
+                    std::mem::take(&mut one.plan.deletes).into_iter().map(delete).collect()
                 }
                 WriteStep::Settle => match std::mem::take(&mut one.plan.settle) {
                     Settle::Keep => Vec::new(),

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rand::RngExt;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{Item, text};
-use sapwood_table::{Action, Condition, ErrorKind, Scanned, TableError, Transacted, Update, Write};
+use sapwood_table::{Action, ErrorKind, Scanned, TableError, Transacted, Write};
 
 use super::{Answer, Ask, Call, Calls, Unseen, injected};
 use crate::memory::{Memory, default_key};
@@ -62,23 +62,23 @@ impl Calls {
                     }
                 }
             }
-            Ask::UpdateExisting(updates) => {
-                let keys: BTreeSet<&ItemKey> = updates.iter().map(|(key, _)| key).collect();
-                assert_eq!(keys.len(), updates.len(), "DynamoDB refuses a request that names an item twice");
+            Ask::Together(actions) => {
+                let keys: BTreeSet<&ItemKey> = actions.iter().map(Action::key).collect();
+                assert_eq!(keys.len(), actions.len(), "DynamoDB refuses a request that names an item twice");
                 let whole = self.rng.random_bool(0.5);
                 loop {
-                    if *done == updates.len() {
+                    if *done == actions.len() {
                         return Some(Answer::Updated(std::mem::take(updated)));
                     }
-                    let update = &updates[*done];
-                    let rest = || Ask::UpdateExisting(updates[*done..].to_vec());
-                    match self.one_write(*invocation, rest, |calls| calls.update_existing(update)) {
+                    let action = &actions[*done];
+                    let rest = || Ask::Together(actions[*done..].to_vec());
+                    match self.one_write(*invocation, rest, |calls| calls.of_together(action)) {
                         Ok(Some(answer)) => updated.push(answer),
                         Ok(None) => updated.push(Err(injected())),
                         Err(answer) => return Some(answer),
                     }
                     *done += 1;
-                    if !whole && *done < updates.len() {
+                    if !whole && *done < actions.len() {
                         return None;
                     }
                 }
@@ -154,15 +154,19 @@ impl Calls {
         self.memory.write(write.key(), item.clone());
     }
 
-    pub(super) fn update_existing(&mut self, (key, update): &(ItemKey, Update)) -> Result<bool, TableError> {
-        self.conditional(&Ask::Update(key.clone(), update.clone(), Condition::Exists))
+    pub(super) fn of_together(&mut self, action: &Action) -> Result<bool, TableError> {
+        match action.clone() {
+            Action::Update { key, update, condition } => self.conditional(&Ask::Update(key, update, condition)),
+            Action::Delete { key, condition } => self.conditional(&Ask::Delete(key, condition)),
+            Action::Put { .. } | Action::Check { .. } => unreachable!("no statement"),
+        }
     }
 
     pub(super) fn conditional(&mut self, ask: &Ask) -> Result<bool, TableError> {
         let (key, condition) = match ask {
             Ask::Put(item, condition) => (default_key(item).unwrap(), condition),
             Ask::Delete(key, condition) | Ask::Update(key, _, condition) => (key.clone(), condition),
-            Ask::Get(_) | Ask::Write(_) | Ask::UpdateExisting(_) | Ask::Query(_) | Ask::Scan(_) | Ask::Transact(_) => {
+            Ask::Get(_) | Ask::Write(_) | Ask::Together(_) | Ask::Query(_) | Ask::Scan(_) | Ask::Transact(_) => {
                 unreachable!("not conditional")
             }
         };
@@ -207,10 +211,10 @@ impl Calls {
                     }
                 }
             }
-            Ask::UpdateExisting(updates) => {
-                for update in &updates[call.done..] {
+            Ask::Together(actions) => {
+                for action in &actions[call.done..] {
                     if self.rng.random_bool(0.5) {
-                        _ = self.update_existing(update);
+                        _ = self.of_together(action);
                     }
                 }
             }

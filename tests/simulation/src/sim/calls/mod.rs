@@ -31,7 +31,7 @@ pub(super) enum Ask {
     Put(Item, Condition),
     Delete(ItemKey, Condition),
     Update(ItemKey, Update, Condition),
-    UpdateExisting(Vec<(ItemKey, Update)>),
+    Together(Vec<Action>),
     Transact(Vec<Action>),
     Query(Query),
     Scan(Scan),
@@ -51,7 +51,7 @@ impl Ask {
             Self::Write(writes) => Footprint::of_writes(writes.iter().map(|(write, _)| write.key())),
             Self::Put(item, _) => Footprint::of_writes(&default_key(item)),
             Self::Delete(key, _) | Self::Update(key, ..) => Footprint::of_writes([key]),
-            Self::UpdateExisting(updates) => Footprint::of_writes(updates.iter().map(|(key, _)| key)),
+            Self::Together(actions) => Footprint::of_writes(actions.iter().map(Action::key)),
             Self::Transact(actions) => Footprint::of_actions(actions),
         }
     }
@@ -309,7 +309,7 @@ impl Calls {
         let (_, asked, ask) = self.limbo.remove(position);
         self.noting(asked, |calls| match ask {
             Ask::Write(writes) => writes.iter().for_each(|write| calls.apply(write)),
-            Ask::UpdateExisting(updates) => updates.iter().for_each(|update| _ = calls.update_existing(update)),
+            Ask::Together(actions) => actions.iter().for_each(|action| _ = calls.of_together(action)),
             Ask::Transact(actions) => _ = calls.transact(&actions),
             ask => _ = calls.conditional(&ask),
         });

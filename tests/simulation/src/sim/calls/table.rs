@@ -143,12 +143,9 @@ impl Table for SimTable {
         self.ask_held(Ask::Update(key.clone(), update.clone(), condition.clone())).await
     }
 
-    async fn update_existing(
-        &self,
-        updates: &[(ItemKey, Update)],
-    ) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
-        self.check(|wire| wire.check_updates(updates))?;
-        match self.ask(Ask::UpdateExisting(updates.to_vec())).await {
+    async fn change_together(&self, actions: &[Action]) -> Result<Reply<Vec<Result<bool, TableError>>>, TableError> {
+        self.check(|wire| wire.check_together(actions))?;
+        match self.ask(Ask::Together(actions.to_vec())).await {
             Answer::Updated(answers) => reply(answers),
             Answer::Failed(error) => Err(error),
             _ => unreachable!("another answer"),

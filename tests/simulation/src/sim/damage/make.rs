@@ -252,7 +252,69 @@ impl World {
                 self.plant(&key, Some(item));
                 Some(key)
             }
+            Damage::RowOfOwner => {
+                let (lineage, mut item) = one_of(self, &|sk| sk == "LINEAGE")?;
+                let key = beside(&lineage, "mine", &format!("NODE#0001#{}", id_of(&lineage.pk)));
+                self.plant_owners_at(&key)?;
+                if self.rng.random_bool(0.5) {
+                    let named = with_key(&key, &schema).into_iter().collect();
+                    item.insert("stale_rows".into(), AttributeValue::L(vec![AttributeValue::M(named)]));
+                } else {
+                    item.insert("ancestors".into(), AttributeValue::L(vec![text("mine")]));
+                }
+                self.plant(&lineage, Some(item));
+                Some(lineage)
+            }
+            Damage::LineageOfOwner => {
+                let key = ItemKey::new(self.partition("mine"), "LINEAGE");
+                self.plant_owners_at(&key)
+            }
+            Damage::ClaimOfOwner => {
+                let (record, item) = one_of(self, &|sk| sk == "NODE")?;
+                let has_none = ["_trashed", "_deleting", "_put_back"].iter().any(|name| item.contains_key(*name));
+                if !self.fanout.settings.names.is_on() || has_none {
+                    return None;
+                }
+                let name = match item.get("segment") {
+                    Some(AttributeValue::S(segment)) => segment.as_str(),
+                    _ => id_of(&record.pk),
+                };
+                let key = match item.get("parent") {
+                    Some(AttributeValue::S(parent)) => beside(&record, parent, &format!("NAME#{name}")),
+                    _ => beside(&record, "ROOTS", &format!("ROOTNAME#{name}")),
+                };
+                self.plant_owners_at(&key)
+            }
+            Damage::TrashLeft | Damage::CopyMarkGarbled => {
+                let (key, mut item) = one_of(self, &|sk| sk == "NODE")?;
+                let name = if damage == Damage::TrashLeft { "_trashed" } else { "_copying" };
+                let is_other = ["_trashed", "_deleting", "_put_back"].iter().any(|name| item.contains_key(*name));
+                if is_other || damage == Damage::TrashLeft && !item.contains_key("parent") {
+                    return None;
+                }
+                let at = [("at".to_owned(), text("2026-02-03T04:05:06.789Z"))];
+                let value = if self.rng.random_bool(0.5) { self.junk() } else { AttributeValue::M(at.into()) };
+                item.insert(name.into(), value);
+                self.plant(&key, Some(item));
+                Some(key)
+            }
         }
+    }
+
+    /// Plants an item of the table's owner, if there is none. Returns its key.
+    fn plant_owners_at(&mut self, key: &ItemKey) -> Option<ItemKey> {
+        if self.table.0.lock().unwrap().get(key).is_some() {
+            return None;
+        }
+        let mut item = with_key(key, &self.schema());
+        item.insert("theirs".into(), self.junk());
+        if self.rng.random_bool(0.5) {
+            item.insert("_id".into(), if self.rng.random_bool(0.5) { text("64af00") } else { number("7") });
+            item.insert("format".into(), text("theirs"));
+        }
+        self.plant(key, Some(item.clone()));
+        self.owners.insert(key.clone(), item);
+        Some(key.clone())
     }
 
     /// Plants items of the table's owner under keys that look like ours, in places that no lineage names.
@@ -370,6 +432,7 @@ impl World {
             "COUNTED" => Class::Own,
             _ if sk.starts_with("TOTALS#") => Class::Own,
             "CASCADE" => Class::Cursor,
+            _ if is_claim(sk) && item.contains_key("_node") => Class::Own,
             _ if sk.starts_with("v0_") => Class::Copy,
             _ if digits.is_some_and(is_version) => Class::Revision,
             _ if is_row(sk) && item.get("_id") == Some(&text(shown)) => Class::Row,
@@ -377,12 +440,19 @@ impl World {
         }
     }
 
-    /// True if an item only has the key of a row or a copy: without the attribute that makes it one it is the table
-    /// owner's. Where a lineage names a row there, or a topic has revisions, the row or the copy is missing.
+    /// True if an item only has the key of a row, a copy or a lineage: without the attribute that makes it one it is
+    /// the table owner's. Where a lineage names a row there, or a topic has revisions, the row or the copy is missing.
     pub(super) fn only_looks_like_ours(&self, pk: &str, sk: &str, item: &crate::oracle::Item) -> bool {
         match self.class_of(pk, sk, item) {
             Class::Foreign => is_row(sk),
             Class::Copy => !item.contains_key("_version"),
+            // Without a node such a lineage is the table owner's as well.
+            Class::Lineage => {
+                let is_format = |digits: &String| digits.parse().is_ok_and(|format: u64| format > 0);
+                let has_format = matches!(item.get("format"), Some(AttributeValue::N(digits)) if is_format(digits));
+                !has_format && self.table.0.lock().unwrap().get(&ItemKey::new(pk, "NODE")).is_none()
+            }
+            Class::Own => is_claim(sk),
             _ => false,
         }
     }
@@ -411,6 +481,16 @@ const LINEAGE: [&str; 15] = [
     "_expires",
     "format",
 ];
+
+fn is_claim(sk: &str) -> bool {
+    sk.starts_with("NAME#") || sk.starts_with("ROOTNAME#")
+}
+
+/// A key in the partition of another node of the same tenant.
+fn beside(key: &ItemKey, id: &str, sk: &str) -> ItemKey {
+    let pk = if key.pk.starts_with("TENANT#") { format!("{}#{id}", tenant_of(&key.pk)) } else { id.to_owned() };
+    ItemKey::new(pk, sk)
+}
 
 fn is_row(sk: &str) -> bool {
     let prefixes = ["NODE#", "PATH#", "ROOT#", "ORPHAN#", "CHILD#", "ORDERED#", "LINK#", "TRASH#"];
