@@ -282,6 +282,15 @@ pub(super) fn empty_totals(contents: &Contents) -> Vec<String> {
     empty.map(|(pk, _)| format!("{pk} has gone, and has totals that are nothing")).collect()
 }
 
+/// True for a node below itself.
+pub(super) fn is_in_cycle(pk: &str, contents: &Contents) -> bool {
+    let parent = |pk: &String| match contents.get(&(pk.clone(), "NODE".to_owned()))?.get("parent") {
+        Some(AttributeValue::S(parent)) => Some(format!("{}{parent}", tenant_of(pk))),
+        _ => None,
+    };
+    std::iter::successors(parent(&pk.to_owned()), parent).take(contents.len()).any(|above| above == pk)
+}
+
 /// What the totals of each partition are.
 pub(super) fn totals_of(contents: &Contents) -> BTreeMap<String, Sums> {
     let (epoch, mut totals) = (epoch_of(contents), BTreeMap::<String, Sums>::new());

@@ -295,7 +295,7 @@ impl World {
             if !found.iter().any(is_mended) {
                 break;
             }
-            self.repair_totals(found)?;
+            self.repair_totals(found.into_iter().filter(is_mended).collect())?;
             self.settle()?;
             found = self.verify()?;
         }
@@ -305,8 +305,8 @@ impl World {
         let mut wrong = self.wrong(&found);
         wrong.extend(self.differences());
         let after = self.contents();
-        let is_base =
-            |(_, sk): &(String, String)| sk != "COUNTED" && !sk.starts_with("TOTALS#") && !sk.starts_with("EPOCH");
+        let others = ["COUNTED", "TOTALS#", "EPOCH", "NAME#", "ROOTNAME#"];
+        let is_base = |(_, sk): &(String, String)| !others.iter().any(|other| sk.starts_with(other));
         let [before, now] = [&before, &after].map(|contents| {
             let mut records = self.records(contents);
             records.retain(|key, _| is_base(key));

@@ -289,7 +289,9 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
     what.extend(world.names.iter().filter(|_| profile.repairs_max > 0).flat_map(names::Judge::mended));
     what.extend(world.judge.at_rest(&contents, profile.outages_max > 0));
     let wrong_totals = world.totals.iter().flat_map(|_| totals::wrong_places(&contents, &totals::ATTRIBUTES));
-    what.extend(wrong_totals.map(|(_, what)| what));
+    // In a cycle they can't be compared, and nobody mends them before it ends.
+    let is_judged = |pk: &str| !world.has_damaged_totals || !totals::is_in_cycle(pk, &contents);
+    what.extend(wrong_totals.filter(|(pk, _)| is_judged(pk)).map(|(_, what)| what));
     let is_tidied = world.totals.is_some() && profile.repairs_max > 0;
     what.extend(is_tidied.then(|| totals::empty_totals(&contents)).into_iter().flatten());
     what.extend(calls.history.faults());
