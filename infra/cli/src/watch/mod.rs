@@ -40,7 +40,6 @@ const POSITION_EVERY_SECONDS: i64 = 60;
 #[command(after_help = "Examples:
   sapwood watch V --table sapwood --endpoint http://127.0.0.1:8000
   sapwood watch V --table sapwood --profile prod --depth 1 --json
-  sapwood watch V --table sapwood --profile prod --json --after \"$(grep '^{\"kind\":\"position\"' changes.jsonl | tail -n 1)\"
   sapwood watch turbine-7 --table sapwood --profile prod --revisions
 
 Each line is a row: a node's id, and its depth below the node that is watched, which itself has the depth 0. A node has gone when its last row has. \
