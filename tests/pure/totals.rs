@@ -969,6 +969,20 @@ fn whoever_begins_an_epoch_knows_its_own_write_and_goes_over_no_others() {
 }
 
 #[test]
+fn a_number_that_somebody_has_altered_since_is_not_the_epoch_that_was_begun() {
+    // A backfill was stopped, and somebody has put back the number alone. Nodes that are counted in 1 would stay so.
+    let world = small(Rules::default());
+    begun(&world, 2, "mine");
+    let mut altered = world.get("SAPWOOD", "EPOCH").unwrap();
+    altered.insert("epoch".to_owned(), number(1));
+    world.write("SAPWOOD", "EPOCH", Some(altered));
+    let settings = &world.fanout.settings;
+    let client = Client::new(&world.table, &NoRetries, &settings.schema);
+    let begin = || at_once(Audit::new(&client, settings).begin_epoch(&[], "mine", Rules::default())).unwrap();
+    assert_eq!((begin(), begin()), (Ok(Epoch(3)), Ok(Epoch(3))));
+}
+
+#[test]
 fn whoever_ends_an_epoch_ends_no_other() {
     let ended = |rules: Rules| {
         let world = small(rules);
