@@ -225,3 +225,21 @@ async fn a_backfill_that_another_one_has_overtaken_begins_once_more() {
     assert_eq!(verdict(&running), "ok");
     running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_of_a_wrong_epoch_has_all_compared_that_was_counted_in_it() {
+    let running = grown().await;
+    let directory = tempfile::tempdir().unwrap();
+    begin_anew(&running, &directory);
+    running.settle().await;
+    delete_all(&running.client, TABLE, vec![("SAPWOOD".to_owned(), "EPOCH".to_owned())]).await;
+    put(&running.client, TABLE, node("late", Some("n0"), "late")).await;
+    running.settle().await;
+    let report = directory.path().join("report");
+    let report = report.to_str().unwrap();
+    ends_with(1, &running.url(), &[&["verify", "--report", report][..], &SETTLED].concat());
+    ends_with(0, &running.url(), &[&["repair", "--yes", "--report", report][..], &SETTLED].concat());
+    running.settle().await;
+    assert_eq!(wrong_totals(&running.contents().await), Vec::<String>::new());
+    running.stop().await;
+}
