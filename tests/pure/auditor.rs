@@ -7,11 +7,12 @@ use std::time::Duration;
 
 use sapwood_core::audit::{Kind, State, Trail};
 use sapwood_core::keys::ItemKey;
-use sapwood_core::model::{AttributeValue, Copied, Settings, number, text};
+use sapwood_core::model::{AttributeValue, Copied, Settings, Totals, number, text};
 use sapwood_engine::announce::announce;
 use sapwood_engine::auditor::{Auditor, Clock, Limits, Pace, Report};
 use sapwood_table::Client;
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
+use sapwood_tests::oracle::Oracle;
 
 const LIMITS: Limits = Limits {
     read_units_max: 1e9,
@@ -173,6 +174,32 @@ fn a_difference_counts_only_after_the_settling_time() {
         (0..6).map(|number| run(&fixture, limits, true, 1_000 + number * 300).confirmed.len()).collect();
     // The first run suspects, the second looks strongly, and ten minutes later it counts.
     assert_eq!(confirmed, [0, 0, 0, 1, 0, 0]);
+}
+
+#[test]
+fn a_wrong_total_counts_although_something_else_is_mended_in_every_run() {
+    let settings = Settings { totals: Some(Totals::of([])), ..Settings::default() };
+    let mut fixture = Fixture::new(settings, Oracle::default());
+    for (id, parent) in [("D", None), ("E", None), ("x", Some("D"))] {
+        fixture.put_node(id, parent, &[]);
+    }
+    (0..40).for_each(|child| fixture.put_node(&format!("c{child}"), Some("E"), &[]));
+    fixture.settle();
+    let client = Client::new(fixture.table(), &NoRetries, fixture.schema());
+    assert!(at_once(announce(&client, fixture.settings(), "0.1.0")).unwrap());
+    fixture.put("D", "TOTALS#0000#00", &[("_count", number(7))]);
+    let limits = Limits { settle: Duration::from_secs(600), pass_every: Duration::from_secs(86_400), ..LIMITS };
+    let mut confirmed = Vec::new();
+    for child in 0..40 {
+        let now = 1_000 + child as u64 * 300;
+        fixture.delete("E", &format!("NODE#0001#c{child}"));
+        fixture.table().0.lock().unwrap().stream.clear();
+        leave_trail(&mut fixture, 3, now - 10, &[format!("c{child}")]);
+        confirmed.extend(run(&fixture, limits, true, now).confirmed.into_iter().map(|one| one.kind));
+        handled(&mut fixture);
+    }
+    assert!(confirmed.iter().filter(|kind| **kind == Kind::RowMissing).count() > 30, "{confirmed:?}");
+    assert_eq!(confirmed.iter().filter(|kind| **kind == Kind::TotalWrong).count(), 1, "{confirmed:?}");
 }
 
 #[test]

@@ -229,6 +229,12 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         self.look_again(pace, now).await?;
         self.mend(now).await?;
         for suspect in self.state.suspects.take_restless(now) {
+            // It was the same all the time, and only waited for others.
+            if suspect.difference.kind.is_left_to_repair() && self.state.suspects.counts(&suspect) {
+                let of_repair = self.confirmed(vec![suspect]);
+                self.leave(of_repair);
+                continue;
+            }
             self.state.give_up(&suspect.difference);
             self.report.restless.push(suspect.difference);
         }

@@ -115,8 +115,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
         } else {
             in_vain.extend(mend(&client, &settings, others, json).await?);
         }
-        if is_epoch_mended && reported.is_none() {
-            // Only now can be told what is counted wrong.
+        if is_epoch_mended {
+            // Only now can be told what is counted wrong, and no report has it.
             found = compared.all(whose).await?;
             let wrong = report::faults(&found.settled).len();
             if wrong > arguments.max_differences {

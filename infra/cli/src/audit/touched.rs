@@ -31,7 +31,7 @@ impl Touched {
         let keys: Vec<ItemKey> = due.iter().map(|one| schema.lineage_key(&one.node)).collect();
         let is_counted =
             |one: &Difference| matches!(one.kind, Kind::CountWrong | Kind::CountSurplus | Kind::CountAhead);
-        let counted = due.iter().filter(|one| is_counted(one)).map(|one| schema.counted_key(&one.node));
+        let counted = due.iter().filter(|one| one.kind.is_of_node()).map(|one| schema.counted_key(&one.node));
         let all: Vec<ItemKey> = keys.iter().cloned().chain(counted).collect();
         let lineages = client.get_all(&all, &ReadOptions { strong: true, attributes: None }).await?;
         for (difference, key) in due.iter().zip(&keys) {
@@ -44,13 +44,14 @@ impl Touched {
                 self.subjects.extend(named.flat_map(|key| subjects_of(key, schema)));
             }
             let kind = difference.kind;
-            if is_counted(difference) || kind.is_recounted() {
+            let counted = lineages.get(&schema.counted_key(node)).and_then(|item| Counted::read(item).ok().flatten());
+            let share = counted.and_then(|counted| counted.share).unwrap_or_default();
+            let stands = stored.lineage().map(|lineage| lineage.placement.ancestors.as_slice()).unwrap_or_default();
+            let is_elsewhere = kind.is_of_node() && settings.totals.is_some() && share.ancestors() != stands;
+            if is_counted(difference) || kind.is_recounted() || is_elsewhere {
                 // What such a node is counted as next is added to the totals of its ancestors, which can be those of a
-                // copy that lacks a part of a transaction. If its totals lack something, theirs can lack the same.
-                let counted =
-                    lineages.get(&schema.counted_key(node)).and_then(|item| Counted::read(item).ok().flatten());
-                let share = counted.and_then(|counted| counted.share).unwrap_or_default();
-                let stands = stored.lineage().map(|lineage| lineage.placement.ancestors.as_slice()).unwrap_or_default();
+                // copy that lacks a part of a transaction. If its totals lack something, theirs can lack the same. A
+                // write of the node for another reason has it counted as well.
                 let above = stands.iter().chain(share.ancestors());
                 self.subjects.extend(above.map(|id| Subject::Totals(node.sibling(id.clone()))));
             }

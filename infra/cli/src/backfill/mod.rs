@@ -165,10 +165,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     }
     let audit = Audit::new(&client, &settings);
     if plan.is_empty() {
-        if let Some((epoch, name)) = backlog.begun()? {
-            end_epoch(&audit, epoch, &name).await?;
+        let is_over = match backlog.begun()? {
+            Some((epoch, name)) => audit.end_epoch(Epoch(epoch), &name, Rules::default()).await?,
+            None => true,
+        };
+        if is_over {
+            return ended(Counts::default(), client.usage().read_units, whose, backlog, &arguments);
         }
-        return ended(Counts::default(), client.usage().read_units, whose, backlog, &arguments);
+        // Another epoch was begun since, in which nothing of this is counted.
     }
     if !arguments.yes {
         let question = if others.is_empty() { "Backfill?" } else { "Backfill with other settings than the handler's?" };

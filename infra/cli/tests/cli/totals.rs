@@ -191,3 +191,71 @@ async fn a_wrong_total_that_is_written_all_the_time_is_never_called_right() {
     ends_with(0, &running.url(), &[&["verify"][..], &SETTLED].concat());
     running.stop().await;
 }
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_backfill_that_another_one_has_overtaken_begins_once_more() {
+    let running = grown().await;
+    let directory = tempfile::tempdir().unwrap();
+    let work = directory.path().join("work");
+    let arguments = ["backfill", "--totals", "--yes", "--work", work.to_str().unwrap(), "--parameter", KEPT];
+    let client = running.client.clone();
+    let overtaker = tokio::spawn(async move {
+        loop {
+            let key = client.get_item().table_name(TABLE).key("PK", s("SAPWOOD")).key("SK", s("EPOCH"));
+            let found = key.consistent_read(true).send().await.unwrap().item;
+            if let Some(mut item) = found.filter(|item| item.contains_key("unfinished")) {
+                item.insert("unfinished".to_owned(), s("another"));
+                item.insert("epoch".to_owned(), number("7"));
+                let mut copy = item.clone();
+                copy.remove("unfinished");
+                copy.insert("SK".to_owned(), s("EPOCH#COPY"));
+                put_all(&client, TABLE, vec![item, copy]).await;
+                return;
+            }
+        }
+    });
+    let rated = [&arguments[..], &["--rate", "20"]].concat();
+    let first = sapwood(&running.url(), &rated);
+    overtaker.await.unwrap();
+    assert_eq!(first.status.code(), Some(4), "{}", words(&first));
+    assert!(words(&first).contains("the same command begins them once more"), "{}", words(&first));
+    ends_with(0, &running.url(), &arguments);
+    running.settle().await;
+    assert_eq!(wrong_totals(&running.contents().await), Vec::<String>::new());
+    assert_eq!(verdict(&running), "ok");
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_report_of_a_wrong_epoch_has_all_compared_that_was_counted_in_it() {
+    let running = grown().await;
+    let directory = tempfile::tempdir().unwrap();
+    begin_anew(&running, &directory);
+    running.settle().await;
+    delete_all(&running.client, TABLE, vec![("SAPWOOD".to_owned(), "EPOCH".to_owned())]).await;
+    put(&running.client, TABLE, node("late", Some("n0"), "late")).await;
+    running.settle().await;
+    let report = directory.path().join("report");
+    let report = report.to_str().unwrap();
+    ends_with(1, &running.url(), &[&["verify", "--report", report][..], &SETTLED].concat());
+    ends_with(0, &running.url(), &[&["repair", "--yes", "--report", report][..], &SETTLED].concat());
+    running.settle().await;
+    assert_eq!(wrong_totals(&running.contents().await), Vec::<String>::new());
+    running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_node_that_is_mended_for_a_row_and_was_counted_elsewhere_leaves_no_total_wrong() {
+    let running = grown().await;
+    // Somebody has taken the root from what a node is counted as. The root's total is right until it is counted again.
+    let counted = item(&running, "n5", "COUNTED").await;
+    let parent = counted["ancestors"].as_l().unwrap()[0].clone();
+    set(&running, "n5", "COUNTED", "ancestors", AttributeValue::L(vec![parent])).await;
+    delete_all(&running.client, TABLE, vec![("n0".to_owned(), "NODE#0002#n5".to_owned())]).await;
+    let found = ends_with(1, &running.url(), &[&["verify"][..], &SETTLED].concat());
+    assert!(found.contains("row-missing") && !found.contains("total-wrong"), "{found}");
+    ends_with(0, &running.url(), &[&["repair", "--yes"][..], &SETTLED].concat());
+    running.settle().await;
+    assert_eq!(wrong_totals(&running.contents().await), Vec::<String>::new());
+    running.stop().await;
+}

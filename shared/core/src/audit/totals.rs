@@ -33,10 +33,10 @@ pub fn look_at_totals(
         let key = settings.schema.totals_key(&node, epoch.0, 0);
         let of = |kind, evidence: &Evidence| vec![Difference::of(kind, key.clone(), &node, evidence)];
         Ok(match compared {
-            Compared::By { surplus, unlike: None } if surplus.is_nothing() => Vec::new(),
-            Compared::By { surplus, unlike } => {
+            Compared::By { surplus, unlike: None, .. } if surplus.is_nothing() => Vec::new(),
+            Compared::By { surplus, unlike, written } => {
                 let surplus = Evidence::new().part(&format!("{surplus:?}"));
-                of(Kind::TotalWrong, &Evidence::joined([Some(&surplus), unlike.as_ref()]))
+                of(Kind::TotalWrong, &Evidence::joined([Some(&surplus), unlike.as_ref(), written.as_ref()]))
             }
             Compared::NotNow(evidence) => of(Kind::TotalUnsettled, &evidence),
             Compared::Never => of(Kind::TotalNotCompared, &Evidence::new()),
@@ -68,7 +68,8 @@ pub fn count_holds(settings: &Settings, node: NodeRef, page_items_max: usize, ch
             let apart = (position == 0).then_some(&node);
             let wanted = apart.map(|_| share.of(id)).unwrap_or_default();
             match (Look { node: &above, ..own }).compared(apart).await? {
-                Ok((now, Compared::By { surplus, unlike: None })) if now == epoch && surplus == wanted => {}
+                Ok((now, Compared::By { surplus, unlike: None, written: None }))
+                    if now == epoch && surplus == wanted => {}
                 _ => return Ok(false),
             }
         }
@@ -83,6 +84,8 @@ enum Compared {
         surplus: Amounts,
         /// The lanes, if one of them has something that can't be added to. That is wrong, whatever it counts as.
         unlike: Option<Evidence>,
+        /// The lanes, if they were written while the children were read. Then the surplus may be of that.
+        written: Option<Evidence>,
     },
     /// A child isn't counted as a child of this node: it is on its way, or wrong itself.
     NotNow(Evidence),
@@ -141,7 +144,9 @@ impl Look<'_> {
         let own = self.lanes(std::slice::from_ref(self.node), epoch).await?;
         let mut surplus = Amounts::in_lanes(own.values());
         let is_plain = own.values().all(Amounts::can_be_added_to);
-        let unlike = own.values().fold(Evidence::new(), |evidence, lane| evidence.and(Some(lane)));
+        let all_of = |lanes: &BTreeMap<ItemKey, Item>| {
+            lanes.values().fold(Evidence::new(), |evidence, lane| evidence.and(Some(lane)))
+        };
         let (mut after, mut number) = (None, 0);
         loop {
             let page = self.io.page(self.rows(1, self.page_items_max, after)).await?;
@@ -157,16 +162,22 @@ impl Look<'_> {
                 let item = items.item(&schema.counted_key(child))?;
                 match counted(item, epoch).filter(|share| share.ancestors().first() == Some(&self.node.id)) {
                     Some(share) => surplus.subtract(&share.of(&self.node.id)),
-                    None => return Ok(Compared::NotNow(Evidence::new().and(item))),
+                    // Where children come all the time, another one is on its way at each look.
+                    None => return Ok(Compared::NotNow(Evidence::new().part(child.id.as_str()).and(item))),
                 }
             }
             for lane in self.lanes(&children, epoch).await?.values() {
                 surplus.subtract(&Amounts { children: Default::default(), ..Amounts::in_lane(lane) });
             }
             after = page.next;
-            if after.is_none() {
-                return Ok(Compared::By { surplus, unlike: (!is_plain).then_some(unlike) });
+            if after.is_some() {
+                continue;
             }
+            // Only strong looks are compared with one another.
+            let node = std::slice::from_ref(self.node);
+            let again = if self.strong { self.lanes(node, epoch).await? } else { own.clone() };
+            let written = (again != own).then(|| all_of(&again));
+            return Ok(Compared::By { surplus, unlike: (!is_plain).then(|| all_of(&own)), written });
         }
     }
 
