@@ -129,7 +129,7 @@ fn deletes(call: &Call, sort_key: &str) -> bool {
     let asked = call.body.to_string();
     WRITES.contains(&&*call.operation)
         && asked.contains(sort_key)
-        && (asked.contains("DeleteRequest") || call.operation == "DeleteItem")
+        && (asked.contains("DELETE FROM") || asked.contains("DeleteRequest") || call.operation == "DeleteItem")
 }
 
 impl Drop for Watching {
