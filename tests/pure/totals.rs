@@ -1126,6 +1126,17 @@ fn what_a_newer_version_has_counted_is_left_alone() {
 }
 
 #[test]
+fn totals_above_what_a_newer_version_has_counted_are_not_called_wrong() {
+    let world = small(Rules::default());
+    let mut counted = world.get("n", "COUNTED").unwrap();
+    counted.insert("format".to_owned(), AttributeValue::N("99".to_owned()));
+    world.write("n", "COUNTED", Some(counted));
+    let found = compared(&world);
+    assert!(found.contains(&(Kind::NotCompared, "n".to_owned())), "{found:?}");
+    assert!(found.iter().all(|(kind, _)| kind.is_finding()), "{found:?}");
+}
+
+#[test]
 fn a_node_in_the_trash_is_in_no_total_and_what_is_below_it_is_in_its_own() {
     let world = small(Rules::default());
     let mut trashed = world.get("p", "NODE").unwrap();

@@ -103,10 +103,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
         touched.add(&client, &settings, &due).await?;
         let (totals, others): (Vec<_>, Vec<_>) = due.into_iter().partition(|one| one.kind.is_recounted());
         let is_epoch_mended = others.iter().any(|one| one.kind == Kind::EpochWrong);
+        let (tried, of_recount) = (names(&others), names(&totals));
         // What is counted wrong makes totals seem wrong, and counting it writes them.
         if others.is_empty() {
             let mended = compared.recount(totals.iter().map(|one| one.node.clone()).collect()).await?;
             busy.clear();
+            if mended.values().any(|one| *one == Mended::Recounted) {
+                // Lanes that nobody could add to may have kept nodes from being counted.
+                in_vain.clear();
+            }
             for one in &totals {
                 let mended = mended.get(&one.node).copied().unwrap_or(Mended::Left);
                 tell(one, mended, json);
@@ -132,6 +137,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
         }
         // If nothing has come of it, another round would only write the same once more: no handler takes the records.
         let is_vain = names(&found.settled) == before && in_vain.len() == in_vain_before;
+        if is_vain && !of_recount.is_empty() && !tried.is_empty() {
+            // Totals don't wait for what the handler can't do.
+            let as_found = found.settled.iter().map(|one| (one.key.clone(), one.kind, one.evidence));
+            in_vain.extend(as_found.filter(|(key, kind, _)| tried.contains(&(key.clone(), *kind))));
+            continue;
+        }
         if report::faults(&found.settled).is_empty() || is_vain {
             break;
         }

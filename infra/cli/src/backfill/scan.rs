@@ -6,7 +6,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 use indicatif::ProgressBar;
 use sapwood_core::audit::{Difference, Kind, Position};
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey};
-use sapwood_core::model::{BaseNode, Counted, Item, Settings};
+use sapwood_core::model::{Amounts, BaseNode, Counted, Item, Settings};
 use sapwood_engine::audit::Audit;
 use sapwood_import::backlog::{Backlog, Page};
 use sapwood_table::{Client, DynamoTable, ReadOptions, Scan};
@@ -106,7 +106,8 @@ impl Scanner<'_> {
     /// The epoch of an item that is of one: a part of a total, or what a node is counted as.
     fn epoch(&self, key: &ItemKey, item: &Item) -> Option<u32> {
         match self.settings.schema.parse_sort_key(&key.sk)? {
-            SortKey::Totals { epoch, .. } => Some(epoch),
+            // An item of the owner's may have such a key.
+            SortKey::Totals { epoch, .. } => Amounts::is_lane(item, &self.settings.schema).then_some(epoch),
             SortKey::Counted => Some(Counted::read(item).ok()??.epoch.0),
             _ => None,
         }

@@ -99,7 +99,7 @@ pub enum Kind {
     /// A node with something that can't be added up in an attribute that is.
     TotalLeftOut,
     /// The totals of a node can't be compared with those of its children: it is in a cycle, there are more than 98
-    /// levels below it, or too many children.
+    /// levels below it, or too many children, or a newer version has counted one of them.
     TotalNotCompared,
     /// A lineage that names something as a row to delete that can't be a row of its node.
     ForeignRows,

@@ -89,7 +89,8 @@ enum Compared {
     },
     /// A child isn't counted as a child of this node: it is on its way, or wrong itself.
     NotNow(Evidence),
-    /// They can't be compared so: in a cycle, above the levels that are counted, and above too many children.
+    /// They can't be compared so: in a cycle, above the levels that are counted, above too many children, and above
+    /// one that a newer version has counted.
     Never,
 }
 
@@ -160,6 +161,10 @@ impl Look<'_> {
             let items = self.io.read(self.need(keys)).await?;
             for child in children.iter().filter(|child| Some(*child) != apart) {
                 let item = items.item(&schema.counted_key(child))?;
+                if item.is_some_and(|item| Counted::read(item).is_err()) {
+                    // A newer version has written it, which is said of the child.
+                    return Ok(Compared::Never);
+                }
                 match counted(item, epoch).filter(|share| share.ancestors().first() == Some(&self.node.id)) {
                     Some(share) => surplus.subtract(&share.of(&self.node.id)),
                     // Where children come all the time, another one is on its way at each look.
