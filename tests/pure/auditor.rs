@@ -10,7 +10,7 @@ use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, Copied, Settings, number, text};
 use sapwood_engine::announce::announce;
 use sapwood_engine::auditor::{Auditor, Clock, Limits, Pace, Report};
-use sapwood_table::Client;
+use sapwood_store::Client;
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 
 const LIMITS: Limits = Limits {

@@ -15,7 +15,7 @@ use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, Settings, Stored, number, text};
 use sapwood_engine::fanout::{Fanout, Run};
 use sapwood_engine::query::Reader;
-use sapwood_table::Client;
+use sapwood_store::Client;
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::oracle::Oracle;

@@ -12,7 +12,7 @@ use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, Item, text};
 use sapwood_core::plan::{Facts, Plan, Read, Rule, Rules, Step};
 use sapwood_engine::audit::Audit;
-use sapwood_table::{Client, RetryPolicy, TableError};
+use sapwood_store::{Client, RetryPolicy, TableError};
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::memory::MemoryTable;

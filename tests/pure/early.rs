@@ -7,7 +7,7 @@ use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{Id, ItemKey};
 use sapwood_core::model::{AttributeValue, CopyOf, Item, TOUCHED, text};
 use sapwood_engine::fanout::{Fanout, Report, Run};
-use sapwood_table::{Condition, ErrorKind, Table, TableError, Write};
+use sapwood_store::{Condition, ErrorKind, Table, TableError, Write};
 use sapwood_tests::fixture::{Fixture, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::memory::{MemoryTable, Patient};

@@ -5,7 +5,7 @@ use sapwood_core::fanout::{PlaceInput, place};
 use sapwood_core::model::{AttributeValue, ITEM_BYTES_MAX, Settings, Stored, UniqueNames, item_bytes, text};
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_engine::audit::Audit;
-use sapwood_table::Client;
+use sapwood_store::Client;
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 use sapwood_tests::oracle::Oracle;
 

@@ -15,12 +15,13 @@ use sapwood_core::model::{
     Under, answered_bytes, item_bytes, text,
 };
 use sapwood_core::plan::WritesKind;
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::{Fanout, Limits, Report, Run};
 use sapwood_engine::query::{self, Fields, ListOptions, Mode, Order, ReadError, Reader};
 use sapwood_engine::write::{Command, Patch, Prefetched, Writer};
-use sapwood_table::{
-    ANSWER_BYTES_MAX, Action, Client, Condition, DynamoTable, ErrorKind, Found, Page, Query, ReadOptions, Reply,
-    RetryPolicy, Table, TableError, Transacted, Update, Write,
+use sapwood_store::{
+    ANSWER_BYTES_MAX, Action, Client, Condition, ErrorKind, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Table,
+    TableError, Transacted, Update, Write,
 };
 use sapwood_tests::fixture::{Fixture, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};

@@ -12,7 +12,7 @@ use sapwood_core::model::{
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_engine::fanout::{Fanout, Run};
 use sapwood_engine::write::{Children, Command, Content, Patch, Request as Asked, Stamp, Tiebreak, Writer};
-use sapwood_table::{Action, Client, RetryPolicy};
+use sapwood_store::{Action, Client, RetryPolicy};
 use sapwood_tests::fixture::at_once;
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::memory::{Memory, MemoryTable};

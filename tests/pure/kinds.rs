@@ -6,7 +6,7 @@ use sapwood_core::audit::{Kind, Subject};
 use sapwood_core::keys::{Id, Names, NodeRef, Schema, Tenant};
 use sapwood_core::model::{AttributeValue, Item, Settings, SiblingOrder, text};
 use sapwood_engine::audit::Audit;
-use sapwood_table::Client;
+use sapwood_store::Client;
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 use sapwood_tests::oracle::Oracle;
 

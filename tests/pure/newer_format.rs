@@ -10,7 +10,7 @@ use sapwood_core::model::{
     AttributeValue, DELETING, DeletionMark, DeletionMode, FORMAT_ATTRIBUTE, FORMAT_MAX, Item, text,
 };
 use sapwood_engine::fanout::{Fanout, Report, Run};
-use sapwood_table::RetryPolicy;
+use sapwood_store::RetryPolicy;
 use sapwood_tests::memory::MemoryTable;
 
 struct Never;

@@ -8,7 +8,7 @@ use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, item_bytes, text};
 use sapwood_core::plan::{Rule, Rules, WritesKind};
 use sapwood_engine::fanout::{Fanout, Limits, Report, Run};
-use sapwood_table::{ReadOptions, RetryPolicy, Write};
+use sapwood_store::{ReadOptions, RetryPolicy, Write};
 use sapwood_tests::fixture::at_once;
 use sapwood_tests::memory::{Admission, Admitted, Admitting, MemoryTable};
 use sapwood_tests::oracle::Oracle;

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_engine::subtree::Subtree;
-use sapwood_table::Client;
+use sapwood_store::Client;
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 
 /// The ids below `n0`, and how many requests that took. None comes twice.

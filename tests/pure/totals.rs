@@ -14,7 +14,7 @@ use sapwood_core::model::{AttributeValue, Decimal, Epoch, Item, Settings, Totals
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_engine::audit::Audit;
 use sapwood_engine::fanout::{Fanout, Report, Run};
-use sapwood_table::{Action, Client, NoRetries, Table, TableError, Transacted};
+use sapwood_store::{Action, Client, NoRetries, Table, TableError, Transacted};
 use sapwood_tests::fixture::at_once;
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::memory::MemoryTable;

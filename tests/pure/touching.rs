@@ -9,7 +9,7 @@ use sapwood_core::fanout::Event;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{DELETING, DeletionMark, DeletionMode};
 use sapwood_engine::fanout::{Fanout, Limits, Run};
-use sapwood_table::{Deadline, ErrorKind, RetryPolicy, TableError};
+use sapwood_store::{Deadline, ErrorKind, RetryPolicy, TableError};
 use sapwood_tests::fixture::{Fixture, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 

@@ -14,7 +14,7 @@ use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_engine::write::{
     Command, Content, Idempotency, Outcome, Refusal, Request as Asked, Stamp, Tiebreak, WriteError, Writer,
 };
-use sapwood_table::{
+use sapwood_store::{
     BATCH_WRITE_BYTES_MAX, Client, ErrorKind, NoRetries, Query, ReadOptions, RetryPolicy, Table, TableError, Write,
 };
 use sapwood_tests::fixture::at_once;

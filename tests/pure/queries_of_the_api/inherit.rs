@@ -9,7 +9,7 @@ use sapwood_core::model::{AttributeValue, DELETING, DeletionMark, DeletionMode, 
 use sapwood_engine::query::{
     Above, Bounds, ChainEnd, Granted, Granting, Inherited, InheritedValue, Linking, ListOptions, Mode, ReadError,
 };
-use sapwood_table::Usage;
+use sapwood_store::Usage;
 use sapwood_tests::fixture::Fixture;
 use sapwood_tests::own;
 

@@ -4,7 +4,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 use sapwood_core::model::{AttributeValue, size_estimate, text};
 use sapwood_engine::query::{Bounds, Fields, ListOptions, ReadError, Reader, Tree, Window};
-use sapwood_table::{Client, ErrorKind, TableError};
+use sapwood_store::{Client, ErrorKind, TableError};
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::memory::MemoryTable;

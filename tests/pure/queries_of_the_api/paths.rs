@@ -7,7 +7,7 @@ use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
 use sapwood_core::model::text;
 use sapwood_engine::query::{AtPath, Bounds, ListOptions, ReadError, Reader, Within};
-use sapwood_table::Client;
+use sapwood_store::Client;
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use sapwood_core::keys::Version;
 use sapwood_core::model::{Latest, Settings, text};
 use sapwood_engine::query::{Reader, Status};
-use sapwood_table::Client;
+use sapwood_store::Client;
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::oracle::Oracle;

@@ -3,7 +3,7 @@
 use sapwood_core::keys::{Id, NodeRef, Tenant};
 use sapwood_core::model::{AttributeValue, Settings, text};
 use sapwood_engine::query::{Bounds, Descendant, Fields, ListOptions, Page, ReadError, Reader};
-use sapwood_table::{Client, Usage};
+use sapwood_store::{Client, Usage};
 use sapwood_tests::fixture::{Fixture, NoRetries, at_once};
 use sapwood_tests::memory::MemoryTable;
 use sapwood_tests::oracle::Oracle;

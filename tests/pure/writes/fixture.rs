@@ -12,7 +12,7 @@ use sapwood_engine::write::{
     Command, Content, Outcome, Patch, Preconditions, Refusal, Request, Stamp, Tags, Tiebreak, ValueChange, WriteError,
     Writer,
 };
-use sapwood_table::{Action, Client};
+use sapwood_store::{Action, Client};
 use sapwood_tests::intercept::Intercept;
 use sapwood_tests::memory::{MemoryTable, Patient};
 use sapwood_tests::round_trips::RoundTrips;

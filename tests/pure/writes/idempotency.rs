@@ -3,7 +3,7 @@
 use sapwood_engine::write::{
     Begun, Claim, Command, Idempotency, Outcome, Patch, Refusal, Request, Stamp, WriteError, Writer,
 };
-use sapwood_table::Client;
+use sapwood_store::Client;
 use sapwood_tests::memory::Patient;
 
 use super::fixture::{Fixture, create, n, patch, refusal, run, under};

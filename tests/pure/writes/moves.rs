@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use sapwood_core::model::{DeletionMark, DeletionMode, text};
 use sapwood_core::plan::Rules;
 use sapwood_engine::write::{Limits, Refusal, Request, WriteError, Writer};
-use sapwood_table::{Action, Client};
+use sapwood_store::{Action, Client};
 use sapwood_tests::memory::Patient;
 
 use super::fixture::{Fixture, Took, Written, id, moved, n, patch, run, under};

@@ -4,7 +4,7 @@ use futures::future::join_all;
 use sapwood_core::keys::{ItemKey, Schema, Version};
 use sapwood_core::model::{AttributeValue, ETag, Item, text};
 use sapwood_engine::write::{Command, Precondition, Preconditions, Refusal, Request, Writer};
-use sapwood_table::{Action, Client};
+use sapwood_store::{Action, Client};
 use sapwood_tests::memory::Patient;
 
 use super::fixture::{Fixture, Took, Written, if_absent, if_match, n, run, topic};

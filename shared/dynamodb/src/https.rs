@@ -24,7 +24,7 @@ use aws_smithy_runtime_api::shared::IntoShared;
 const AMAZONS_ROOTS: &[u8] = include_bytes!("amazon-roots.pem");
 
 /// Returns an HTTPS client that trusts Amazon's roots and the system's.
-pub(super) fn https_client() -> SharedHttpClient {
+pub(crate) fn https_client() -> SharedHttpClient {
     let https = || Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc));
     let system = https().build_https();
     let roots = TrustStore::empty().with_pem_certificate(AMAZONS_ROOTS);

@@ -1,8 +1,4 @@
-//! DynamoDB itself. This is the only module of the crate that names DynamoDB's SDK.
-
-mod errors;
-mod expressions;
-mod values;
+//! A table of DynamoDB.
 
 use std::collections::HashMap;
 use std::time::Duration;
@@ -21,12 +17,12 @@ use bytes::Bytes;
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, key_of, with_key};
 
-use self::errors::{Kind, cancelled, failed_conditions, give_up, statement_error, table_error};
-use self::expressions::{Expressions, quoted};
-use self::values::{WRITE_BYTES, from_sdk, put_object, sdk_value, to_sdk};
-use super::connection::Connection;
-use super::https::https_client;
-use super::{
+use crate::connection::Connection;
+use crate::errors::{Kind, cancelled, failed_conditions, give_up, statement_error, table_error};
+use crate::expressions::{Expressions, quoted};
+use crate::https::https_client;
+use crate::values::{WRITE_BYTES, from_sdk, put_object, sdk_value, to_sdk};
+use sapwood_store::{
     ANSWER_BYTES_MAX, Action, Condition, Deadline, ErrorKind, Found, Page, Query, ReadOptions, Reply, Scan, Scannable,
     Scanned, Table, TableError, Transacted, Update, Write,
 };
@@ -62,7 +58,7 @@ fn place(endpoint_url: Option<&str>, region: &str) -> String {
 }
 
 impl DynamoTable {
-    /// Makes a table by its name. The SDK's own retries are off, because [`crate::Client`] retries in the time that it
+    /// Makes a table by its name. The SDK's own retries are off, because [`sapwood_store::Client`] retries in the time that it
     /// has, and counts.
     #[must_use]
     pub fn new(connection: &Connection, name: impl Into<String>, schema: Schema) -> Self {

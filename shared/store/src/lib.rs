@@ -1,20 +1,13 @@
-//! The DynamoDB table that plans run on: the [`Table`] trait, one [`Client`] that retries and counts, and DynamoDB
-//! itself ([`DynamoTable`]). No other crate that the functions are made of names DynamoDB's SDK.
+//! The table that plans run on: the [`Table`] trait, and one [`Client`] that retries and counts. No SDK is named here:
+//! DynamoDB is a table of `sapwood-dynamodb`, and tests have one in memory.
 
 mod client;
-mod connection;
-mod credentials;
 mod deadline;
-mod dynamodb;
-mod https;
 
 use std::future::Future;
 
 pub use client::{BatchBytes, CarriedOut, Client, Items, NoRetries, RetryPolicy, Usage};
-pub use connection::Connection;
-pub use credentials::lacks_credentials;
 pub use deadline::{Deadline, LATE};
-pub use dynamodb::{DynamoTable, place_of};
 pub use sapwood_core::request::{
     Action, Condition, ErrorKind, Page, Query, ReadOptions, Scan, Scanned, TRANSACTION_ACTIONS_MAX, TableError,
     Transacted, Update, Write,

@@ -12,12 +12,12 @@ use crate::credentials::lacks_credentials;
 
 /// What a request does. A refused write is the fault of its item, and a refused read is not.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(crate) enum Kind {
     Read,
     Write,
 }
 
-pub(super) fn give_up(message: &str) -> TableError {
+pub(crate) fn give_up(message: &str) -> TableError {
     TableError::new(ErrorKind::GiveUp, message)
 }
 
@@ -25,7 +25,7 @@ pub(super) fn give_up(message: &str) -> TableError {
 const PAYLOAD_TOO_LARGE: u16 = 413;
 
 /// `place` says where the table should be.
-pub(super) fn table_error<E>(kind: Kind, error: &SdkError<E>, place: &str) -> TableError
+pub(crate) fn table_error<E>(kind: Kind, error: &SdkError<E>, place: &str) -> TableError
 where
     E: ProvideErrorMetadata + Error + 'static,
 {
@@ -85,7 +85,7 @@ fn is_about_connecting(error: &(dyn Error + 'static)) -> bool {
 
 /// Returns the positions of a cancelled transaction's actions whose conditions didn't hold. None didn't if the
 /// transaction was cancelled for another reason. Returns `None` if the error isn't a cancellation.
-pub(super) fn failed_conditions(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<usize>> {
+pub(crate) fn failed_conditions(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<usize>> {
     let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
         return None;
     };
@@ -98,7 +98,7 @@ pub(super) fn failed_conditions(error: &SdkError<TransactWriteItemsError>) -> Op
 const CONFLICT: &str = "TransactionConflict";
 
 /// Returns the error of a transaction that was cancelled for another reason than a condition.
-pub(super) fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<TableError> {
+pub(crate) fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<TableError> {
     let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
         return None;
     };
@@ -115,7 +115,7 @@ pub(super) fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<Tab
 }
 
 /// What the error of a statement in a batch means: false if the item doesn't exist.
-pub(super) fn statement_error(error: &BatchStatementError) -> Result<bool, TableError> {
+pub(crate) fn statement_error(error: &BatchStatementError) -> Result<bool, TableError> {
     let code = error.code().map_or("an error without a code", |code| code.as_str());
     Err(match code {
         "ConditionalCheckFailed" => return Ok(false),

@@ -7,29 +7,29 @@ use sapwood_core::keys::Schema;
 use sapwood_core::model::AttributeValue;
 use sapwood_core::request::{Condition, ReadOptions, Update};
 
-use super::values::sdk_value;
+use crate::values::sdk_value;
 
 /// The expressions of one request, and the names and values that they refer to.
 #[derive(Default)]
-pub(super) struct Expressions {
+pub(crate) struct Expressions {
     names: HashMap<String, String>,
     values: HashMap<String, SdkValue>,
 }
 
 impl Expressions {
-    pub(super) fn name(&mut self, name: &str) -> String {
+    pub(crate) fn name(&mut self, name: &str) -> String {
         let placeholder = format!("#n{}", self.names.len());
         self.names.insert(placeholder.clone(), name.to_owned());
         placeholder
     }
 
-    pub(super) fn value(&mut self, value: SdkValue) -> String {
+    pub(crate) fn value(&mut self, value: SdkValue) -> String {
         let placeholder = format!(":v{}", self.values.len());
         self.values.insert(placeholder.clone(), value);
         placeholder
     }
 
-    pub(super) fn condition(&mut self, condition: &Condition, partition_key: &str) -> Option<String> {
+    pub(crate) fn condition(&mut self, condition: &Condition, partition_key: &str) -> Option<String> {
         Some(match condition {
             Condition::Always => return None,
             Condition::Exists => format!("attribute_exists({})", self.name(partition_key)),
@@ -59,7 +59,7 @@ impl Expressions {
         })
     }
 
-    pub(super) fn update(&mut self, update: &Update) -> Option<String> {
+    pub(crate) fn update(&mut self, update: &Update) -> Option<String> {
         let set = update
             .set
             .iter()
@@ -77,22 +77,22 @@ impl Expressions {
     }
 
     /// The projection always has the key attributes, because callers read an item's key from them.
-    pub(super) fn projection(&mut self, reading: &ReadOptions, schema: &Schema) -> Option<String> {
+    pub(crate) fn projection(&mut self, reading: &ReadOptions, schema: &Schema) -> Option<String> {
         let keys = [&schema.names().partition_key, &schema.names().sort_key];
         let wanted = reading.attributes.as_ref()?.iter().filter(|name| !keys.contains(name));
         Some(keys.into_iter().chain(wanted).map(|name| self.name(name)).collect::<Vec<_>>().join(", "))
     }
 
-    pub(super) fn names(&self) -> Option<HashMap<String, String>> {
+    pub(crate) fn names(&self) -> Option<HashMap<String, String>> {
         (!self.names.is_empty()).then(|| self.names.clone())
     }
 
-    pub(super) fn values(&self) -> Option<HashMap<String, SdkValue>> {
+    pub(crate) fn values(&self) -> Option<HashMap<String, SdkValue>> {
         (!self.values.is_empty()).then(|| self.values.clone())
     }
 }
 
 /// A name in a PartiQL statement.
-pub(super) fn quoted(name: &str) -> String {
+pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -9,10 +9,10 @@ use serde::{Serialize, Serializer};
 
 /// Room for what a write takes in a body besides what `Write::sent_bytes` counts. It is a guess: the body grows if
 /// need be.
-pub(super) const WRITE_BYTES: usize = 320;
+pub(crate) const WRITE_BYTES: usize = 320;
 
 /// Writes attributes as an object, after the text that begins it.
-pub(super) fn put_object<'a>(
+pub(crate) fn put_object<'a>(
     body: &mut Vec<u8>,
     start: &[u8],
     attributes: impl IntoIterator<Item = (impl Serialize, &'a AttributeValue)>,
@@ -51,7 +51,7 @@ impl Serialize for SentMap<'_> {
 }
 
 /// A value as the SDK sends it, with the numbers of [`Sent`].
-pub(super) fn sdk_value(value: AttributeValue) -> SdkValue {
+pub(crate) fn sdk_value(value: AttributeValue) -> SdkValue {
     let number = |digits: String| match shortest(&digits) {
         Cow::Owned(short) => short,
         Cow::Borrowed(_) => digits,
@@ -65,11 +65,11 @@ pub(super) fn sdk_value(value: AttributeValue) -> SdkValue {
     }
 }
 
-pub(super) fn to_sdk(item: &Item) -> HashMap<String, SdkValue> {
+pub(crate) fn to_sdk(item: &Item) -> HashMap<String, SdkValue> {
     item.iter().map(|(name, value)| (name.clone(), sdk_value(value.clone()))).collect()
 }
 
-pub(super) fn from_sdk(item: HashMap<String, SdkValue>) -> Item {
+pub(crate) fn from_sdk(item: HashMap<String, SdkValue>) -> Item {
     item.into_iter().map(|(name, value)| (name, AttributeValue::from(value))).map(sorted).collect()
 }
 
