@@ -172,6 +172,31 @@ fn the_pure_crates_have_no_runtime_sdk_clock_or_randomness_and_await_steps_alone
     }
 }
 
+/// The lines of manifests that say what a crate is built with, and what those of ours are built with that it names.
+fn built_with(directory: &str, sections: &[&str], lines: &mut BTreeSet<String>) {
+    let (workspace, manifest) = (read("Cargo.toml"), read(format!("{directory}/Cargo.toml")));
+    for line in sections.iter().flat_map(|name| section(&manifest, name)).filter(|line| !line.is_empty()) {
+        let path = format!("\n{} = {{ path = \"", line.split(['.', ' ']).next().unwrap());
+        let home = workspace.split_once(&path).and_then(|(_, rest)| rest.split('"').next());
+        if lines.insert(line.to_owned()) {
+            home.into_iter().for_each(|home| built_with(home, &["dependencies"], lines));
+        }
+    }
+}
+
+#[test]
+fn the_proof_is_built_without_an_sdk_an_embedded_engine_or_a_web_server() {
+    let heavy = |directory: &str| -> Vec<String> {
+        let words = ["aws", "axum", "dynoxide", "hyper", "lambda", "rusqlite", "rustls", "sapwood-local", "tower"];
+        let mut lines = BTreeSet::new();
+        built_with(directory, &["dependencies", "dev-dependencies"], &mut lines);
+        assert!(lines.contains("sapwood-store.workspace = true") && lines.contains("sapwood-keys.workspace = true"));
+        lines.into_iter().filter(|line| words.iter().any(|word| line.contains(word))).collect()
+    };
+    assert!(heavy("functions/api-writer").iter().any(|line| line.starts_with("aws-sdk-dynamodb.")));
+    none(heavy("tests/proof"));
+}
+
 #[test]
 fn every_crate_is_a_member_and_inherits_the_workspaces_lints() {
     let members = members();
