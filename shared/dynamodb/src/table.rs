@@ -58,8 +58,8 @@ fn place(endpoint_url: Option<&str>, region: &str) -> String {
 }
 
 impl DynamoTable {
-    /// Makes a table by its name. The SDK's own retries are off, because [`sapwood_store::Client`] retries in the time that it
-    /// has, and counts.
+    /// Makes a table by its name. The SDK's own retries are off, because [`sapwood_store::Client`] retries in the time
+    /// that it has, and counts.
     #[must_use]
     pub fn new(connection: &Connection, name: impl Into<String>, schema: Schema) -> Self {
         let Connection { region, endpoint_url, access_key_id, secret_access_key, session_token } = connection.clone();
