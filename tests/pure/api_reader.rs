@@ -16,7 +16,7 @@ use sapwood_http::contract::{Function, operations};
 use sapwood_http::cursor::CursorKey;
 use sapwood_http::serve::{Options, service};
 use sapwood_json::Attributes;
-use sapwood_table::Usage;
+use sapwood_store::Usage;
 use sapwood_telemetry::lines::Lines;
 use sapwood_tests::fixture::Fixture;
 use sapwood_tests::oracle::Oracle;
@@ -1155,7 +1155,7 @@ async fn at_the_level_debug_each_request_to_the_table_is_a_line_without_keys() {
 #[tokio::test]
 async fn the_audit_says_how_far_it_has_come() {
     use sapwood_engine::auditor::{Auditor, Clock, Limits};
-    use sapwood_table::Client;
+    use sapwood_store::Client;
     use sapwood_tests::fixture::NoRetries;
 
     let mut fixture = Fixture::default();
@@ -1185,7 +1185,7 @@ async fn the_audit_says_how_far_it_has_come() {
 async fn an_audit_that_stands_still_or_cant_be_true_is_told() {
     use sapwood_core::model::number;
     use sapwood_engine::auditor::{Auditor, Clock, Limits};
-    use sapwood_table::Client;
+    use sapwood_store::Client;
     use sapwood_tests::fixture::NoRetries;
 
     let mut fixture = Fixture::default();
@@ -1214,7 +1214,7 @@ async fn an_audit_that_stands_still_or_cant_be_true_is_told() {
 async fn a_tenant_learns_from_the_audit_no_more_than_its_times() {
     use sapwood_core::model::number;
     use sapwood_engine::auditor::{Auditor, Clock, Limits};
-    use sapwood_table::Client;
+    use sapwood_store::Client;
     use sapwood_tests::fixture::NoRetries;
 
     let settings = Settings { schema: Schema::new(Names::default(), true).unwrap(), ..Settings::default() };

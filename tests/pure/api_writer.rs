@@ -16,7 +16,7 @@ use sapwood_http::caller::Caller;
 use sapwood_http::contract::{Function, operations};
 use sapwood_http::serve::{Options, service};
 use sapwood_http::wait::Waits;
-use sapwood_table::Usage;
+use sapwood_store::Usage;
 use sapwood_tests::fixture::Fixture;
 use sapwood_tests::intercept::Intercept;
 use sapwood_tests::oracle::Oracle;

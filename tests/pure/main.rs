@@ -1,42 +1,9 @@
-//! The suites that run on the simulated table alone, or on nothing but text.
+//! The suites without a server or a process that need more than the proof may know: the HTTP functions on the simulated
+//! table, the local stack's filter, and what is read off the files.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 mod api_reader;
 mod api_writer;
-mod auditor;
-mod below;
-mod damage;
 mod documents;
-mod early;
-mod exhaustive;
 mod filter;
-mod findings;
-mod fixtures;
-mod heavy;
-mod history;
-mod hostile_items;
-mod interleavings;
-mod kinds;
 mod layout;
-mod moves;
-mod mutants;
-mod newer_format;
-mod progress;
-mod queries_of_the_api;
-mod seed_composite_keys_pattern;
-mod seed_composite_sort_key_locations;
-mod seed_customer_order_item;
-mod seed_hierarchy_path_and_replication;
-mod seed_sort_keys_version_control;
-mod sequences;
-mod simulation;
-mod subtree;
-mod totals;
-mod touching;
-mod vectors;
-mod wire;
-mod writes;
-
-/// A schedule allocates a lot. It takes two thirds of the time with this allocator.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;

@@ -9,10 +9,11 @@ use aws_sdk_dynamodbstreams::types::{self, AttributeValue as Sdk, OperationType,
 use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::keys::Schema;
 use sapwood_core::model::{AttributeValue, Item, key_of, sort_sets};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
 use sapwood_local::template::Template;
-use sapwood_table::{DynamoTable, Table};
+use sapwood_store::Table;
 
 use crate::dynamodb_local::DynamoDbLocal;
 use crate::memory::MemoryTable;

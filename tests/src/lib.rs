@@ -4,7 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "tests of what runs in real time need a clock")]
 
 pub use sapwood_simulation::{
-    fixture, intercept, memory, oracle, own, planted, round_trips, seeds, shapes, sim, unfinished,
+    fixture, forest, intercept, memory, oracle, own, planted, round_trips, seeds, shapes, sim, unfinished,
 };
 
 pub mod api;
@@ -13,7 +13,6 @@ pub mod conformance;
 pub mod dynamodb_local;
 pub mod engine;
 pub mod faults;
-pub mod forest;
 pub mod https;
 pub mod running;
 pub mod runtime_api;

@@ -8,11 +8,11 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::{Counts, Fanout, Limits, Report};
 use sapwood_local::endpoint::{Endpoint, TableStream};
 use sapwood_local::mapping::{Function, Mapping, Settings};
 use sapwood_local::template::{StartingPosition, Template};
-use sapwood_table::DynamoTable;
 use sapwood_telemetry::metrics::Metrics;
 use serde_json::Value;
 use stream_handler::{Config, Handler, response};

@@ -2,9 +2,9 @@
 
 use std::collections::BTreeMap;
 
+use sapwood_dynamodb::DynamoTable;
 use sapwood_http::caller::Claims;
 use sapwood_local::template::Template;
-use sapwood_table::DynamoTable;
 
 use crate::api::{Answered, Api, Asked};
 use crate::running::{Running, TABLE, TEMPLATE};

@@ -7,6 +7,7 @@ use std::time::Duration;
 use futures::future::join_all;
 use sapwood_core::keys::{Id, NodeRef, Schema, Version};
 use sapwood_core::model::{DeletionMode, Latest, Settings, SiblingOrder, Totals, UniqueNames, text};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::query::{
     Bounds, Fields, Granting, Linking, ListOptions, Mode, Order, Reader, Siblings, Tree, Window, Within,
 };
@@ -14,7 +15,7 @@ use sapwood_engine::write::{
     Children, Command, Content, Idempotency, NewRevision, OnConflict, Outcome, Patch, Refusal, Request, Spot, Stamp,
     Tiebreak, ValueChange, WriteError, Writer,
 };
-use sapwood_table::{Action, Client, Deadline, DynamoTable, Usage};
+use sapwood_store::{Action, Client, Deadline, Usage};
 use sapwood_tests::client::{self, node, put_all};
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::own;

@@ -7,8 +7,8 @@ use std::process::{Command, Stdio};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::Fanout;
-use sapwood_table::DynamoTable;
 use sapwood_tests::client::{item, put_all, s};
 use sapwood_tests::faults::{Call, Fault};
 use sapwood_tests::running::{Running, TABLE, deployed};

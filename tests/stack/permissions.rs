@@ -9,11 +9,12 @@ use std::time::Duration;
 
 use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_core::model::Settings;
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::announce::announce;
 use sapwood_engine::auditor::{Auditor, Clock, Report};
 use sapwood_engine::fanout::Limits;
 use sapwood_local::template::Template;
-use sapwood_table::{Client, Deadline, DynamoTable};
+use sapwood_store::{Client, Deadline};
 use sapwood_tests::api::{Answered, Asked};
 use sapwood_tests::client::{self, s};
 use sapwood_tests::faults::{Call, Fault};
@@ -229,11 +230,11 @@ async fn an_auditor_that_reports_writes_its_own_item_only() {
     assert_eq!(Oracle::default().differences(&running.contents().await).len(), 2);
 }
 
-/// What wasn't met above could only be one of these: the SDK is named in one module (`layout` holds that), and this is
+/// What wasn't met above could only be one of these: the SDK is named in one crate (`layout` holds that), and this is
 /// all that it asks for.
 #[test]
 fn the_code_knows_no_operation_that_no_role_allows() {
-    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/table/src/dynamodb");
+    let module = concat!(env!("CARGO_MANIFEST_DIR"), "/../shared/dynamodb/src");
     let files = std::fs::read_dir(module).unwrap().map(|entry| entry.unwrap().path());
     let sdk: String = files.map(|file| std::fs::read_to_string(file).unwrap()).collect();
     let operations = [
@@ -276,7 +277,7 @@ fn the_code_knows_no_operation_that_no_role_allows() {
     let sent = sdk.matches(".send()").count();
     let methods: BTreeSet<&str> = operations.iter().map(|(method, _)| *method).collect();
     let known: usize = methods.iter().map(|method| sdk.matches(&format!(".{method}()")).count()).sum();
-    assert_eq!(sent, known, "a call in shared/table/src/dynamodb that this test doesn't know");
+    assert_eq!(sent, known, "a call in shared/dynamodb/src that this test doesn't know");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use sapwood_engine::query::Reader;
 use sapwood_http::call;
 use sapwood_http::headers::{etag_header, tag_of};
 use sapwood_http::problem::{Kind, Problem};
-use sapwood_table::{Deadline, Table};
+use sapwood_store::{Deadline, Table};
 use serde::Serialize;
 
 use crate::state::Shared;

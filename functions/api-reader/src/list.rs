@@ -13,7 +13,7 @@ use sapwood_http::headers::etag_text;
 use sapwood_http::parameters::NextPage;
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_json::{Attributes, Numbers};
-use sapwood_table::Table;
+use sapwood_store::Table;
 use serde::Serialize;
 
 use crate::call::{Asked, At, reader};

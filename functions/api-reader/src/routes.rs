@@ -4,7 +4,7 @@ use axum::Router;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use sapwood_http::call;
 use sapwood_http::contract::{Function, ReaderCall};
-use sapwood_table::Table;
+use sapwood_store::Table;
 
 use crate::calls::{
     Ancestors, Audit, Children, Count, Descendants, FanoutOf, Granted, Inherited, LatestOfAll, LatestOfOne, Links,

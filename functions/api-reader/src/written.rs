@@ -9,7 +9,7 @@ use sapwood_http::caller::Right;
 use sapwood_http::headers::Prefer;
 use sapwood_http::problem::Problem;
 use sapwood_http::wait::Pauses;
-use sapwood_table::Table;
+use sapwood_store::Table;
 
 use crate::call::{Asked, At, reader};
 use crate::state::Shared;

@@ -18,7 +18,7 @@ use sapwood_http::caller::{Caller, Right};
 use sapwood_http::headers::{IdempotencyKey, Prefer};
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_http::wait::Pauses;
-use sapwood_table::{Client, Deadline, Table};
+use sapwood_store::{Client, Deadline, Table};
 
 use crate::answer::{Answer, called, located, url_of};
 use crate::idempotency::idempotency;

@@ -4,8 +4,8 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use api_writer::{Config, Shared, Source, State, router};
+use sapwood_dynamodb::{Connection, DynamoTable};
 use sapwood_http::serve;
-use sapwood_table::{Connection, DynamoTable};
 use sapwood_telemetry::log;
 
 #[tokio::main(flavor = "current_thread")]

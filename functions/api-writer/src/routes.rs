@@ -4,7 +4,7 @@ use axum::Router;
 use axum::routing::{MethodFilter, MethodRouter};
 use sapwood_http::call;
 use sapwood_http::contract::{Function, WriterCall};
-use sapwood_table::Table;
+use sapwood_store::Table;
 
 use crate::call::{One, Seeing, handle};
 use crate::calls::{

@@ -6,8 +6,9 @@ mod config;
 use std::time::{Duration, SystemTime};
 
 use sapwood_core::audit::Difference;
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::auditor::{Auditor, Clock, Limits, Pace, Report};
-use sapwood_table::{Client, Deadline, DynamoTable, ErrorKind, RetryPolicy, TableError};
+use sapwood_store::{Client, Deadline, ErrorKind, RetryPolicy, TableError};
 use sapwood_telemetry::metrics::Metric;
 use serde_json::{Value, json};
 use tokio::time::Instant;

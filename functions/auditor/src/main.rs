@@ -6,7 +6,7 @@ use std::time::{Duration, SystemTime};
 
 use auditor::{Config, Handler, answer};
 use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
-use sapwood_table::{Connection, DynamoTable};
+use sapwood_dynamodb::{Connection, DynamoTable};
 use sapwood_telemetry::log::{self, Invocation};
 use serde_json::Value;
 

@@ -4,8 +4,8 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
+use sapwood_dynamodb::{Connection, DynamoTable};
 use sapwood_engine::fanout::Fanout;
-use sapwood_table::{Connection, DynamoTable};
 use sapwood_telemetry::log::{self, Invocation};
 use serde_json::value::RawValue;
 use stream_handler::{Config, Handler};

@@ -7,9 +7,10 @@ use aws_sdk_s3::config::{Credentials, SharedCredentialsProvider};
 use clap::Args;
 use sapwood_core::keys::{KeyError, Names, Schema};
 use sapwood_core::model::{Announcement, NewerFormat, Settings, VariableError};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::announce::announced;
 use sapwood_local::template::{Template, TemplateError};
-use sapwood_table::{Client, DynamoTable, ErrorKind, LATE, RetryPolicy, TableError};
+use sapwood_store::{Client, ErrorKind, LATE, RetryPolicy, TableError};
 
 use crate::TEMPLATE;
 use crate::arguments::{endpoint, template_parameter};
@@ -244,8 +245,8 @@ impl Connection {
     }
 
     /// An endpoint that is named: it gets no real credentials, and the region only if one is named.
-    pub(crate) fn at(&self, url: &str) -> sapwood_table::Connection {
-        let mut endpoint = sapwood_table::Connection::local(url);
+    pub(crate) fn at(&self, url: &str) -> sapwood_dynamodb::Connection {
+        let mut endpoint = sapwood_dynamodb::Connection::local(url);
         if let Some(region) = &self.region {
             endpoint.region.clone_from(region);
         }

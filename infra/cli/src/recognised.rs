@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use sapwood_core::audit::Class;
 use sapwood_core::keys::Names;
-use sapwood_table::DynamoTable;
+use sapwood_dynamodb::DynamoTable;
 
 use crate::connect::Whose;
 

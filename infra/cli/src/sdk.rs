@@ -3,8 +3,8 @@
 use std::error::Error;
 
 pub(crate) use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+use sapwood_dynamodb::lacks_credentials;
 pub(crate) use sapwood_local::sdk_error::causes;
-use sapwood_table::lacks_credentials;
 
 /// What a failed call says, in a few words.
 pub(crate) fn said<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) -> String {

@@ -5,8 +5,9 @@ use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::config::Builder;
 use aws_sdk_dynamodbstreams::config::retry::RetryConfig;
 use aws_sdk_dynamodbstreams::types::{Shard, ShardIteratorType};
+use sapwood_dynamodb::lacks_credentials;
 use sapwood_import::failed_records::NoKey;
-use sapwood_table::{RetryPolicy, lacks_credentials};
+use sapwood_store::RetryPolicy;
 
 use crate::connect::Patient;
 use crate::sdk::{ProvideErrorMetadata, SdkError, said};

@@ -7,8 +7,9 @@ use api_reader::{descendant_body, totals_body};
 use clap::Args;
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, Settings, Stored, rows};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::query::{Descendant, Fields, ListOptions, Reader, Totals, Tree};
-use sapwood_table::{Client, DynamoTable, ReadOptions, TableError};
+use sapwood_store::{Client, ReadOptions, TableError};
 use serde_json::{Value, json};
 
 use crate::arguments::node;

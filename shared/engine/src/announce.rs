@@ -3,7 +3,7 @@
 use sapwood_core::model::{Announcement, NewerFormat, Settings};
 use sapwood_core::plan::Task;
 use sapwood_core::request::Action;
-use sapwood_table::{Client, Condition, ReadOptions, RetryPolicy, Table, TableError};
+use sapwood_store::{Client, Condition, ReadOptions, RetryPolicy, Table, TableError};
 
 /// Writes the announcement, unless the table has it already. Returns true if it was written. That of a newer version
 /// stays.

@@ -16,7 +16,7 @@ use sapwood_core::fanout::{Context, Limits, Run};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Epoch, Item, Settings, key_of};
 use sapwood_core::plan::{Rule, Rules};
-use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Scan, Scannable, Table, TableError};
+use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Scan, Scannable, Table, TableError};
 
 use crate::run::{run, run_settled};
 

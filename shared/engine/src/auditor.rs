@@ -12,7 +12,7 @@ use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{FORMAT, NewerFormat, Settings, Stored};
 use sapwood_core::plan::{Rule, Rules, Task, TaskOutcome};
 use sapwood_core::request::Action;
-use sapwood_table::{Client, Condition, ErrorKind, Query, ReadOptions, RetryPolicy, Scannable, TableError, Usage};
+use sapwood_store::{Client, Condition, ErrorKind, Query, ReadOptions, RetryPolicy, Scannable, TableError, Usage};
 
 use crate::announce::announced;
 use crate::audit::Audit;

@@ -19,7 +19,7 @@
 //!            Done(result)      =>  return result
 //!    ```
 //!
-//! 4. The executor's requests go through `sapwood_table::Client`, which retries, cuts requests to size, and counts.
+//! 4. The executor's requests go through `sapwood_store::Client`, which retries, cuts requests to size, and counts.
 //! 5. A plan that can't go on fails the item that it works for. [`fanout::Report`] names the first record of each such
 //!    item, and Lambda delivers the batch again from the lowest of them.
 //!

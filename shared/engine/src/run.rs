@@ -11,7 +11,7 @@ use sapwood_core::keys::ItemKey;
 use sapwood_core::model::Item;
 use sapwood_core::plan::{Facts, Failure, Need, Plan, Read, Step, Task, Writes};
 use sapwood_core::request::{ErrorKind, TableError};
-use sapwood_table::{BATCH_UPDATES_MAX, CarriedOut, Client, RetryPolicy, Table};
+use sapwood_store::{BATCH_UPDATES_MAX, CarriedOut, Client, RetryPolicy, Table};
 
 /// What the errors of requests mean for a plan.
 pub(crate) trait Errors: Sync {

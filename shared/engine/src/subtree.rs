@@ -23,7 +23,7 @@ use std::collections::{BTreeMap, BTreeSet, HashSet, VecDeque};
 
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey, SortRange};
 use sapwood_core::model::{BaseNode, Item, Placement, Stored, key_of};
-use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
+use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 
 /// Most nodes that are found at a time, and most children of each that are held until the walk comes to them.
 pub const NODES_AT_ONCE_MAX: usize = 64;

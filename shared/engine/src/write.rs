@@ -9,7 +9,7 @@ pub use sapwood_core::write::{
 use sapwood_core::model::Settings;
 use sapwood_core::plan::{Read, Rules, Task};
 use sapwood_core::write::{Context, FirstReads, begin, import_record, write_once};
-use sapwood_table::{ANSWER_BYTES_MAX, Client, Items, ReadOptions, RetryPolicy, Table, TableError};
+use sapwood_store::{ANSWER_BYTES_MAX, Client, Items, ReadOptions, RetryPolicy, Table, TableError};
 use thiserror::Error;
 
 use crate::run::{run, run_to_end, shared};
@@ -115,7 +115,7 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     ///
     /// # Errors
     /// [`TableError`] where the table fails, and no write was left without an answer; of kind
-    /// [`ErrorKind::Refuse`](sapwood_table::ErrorKind::Refuse) where it refuses the record.
+    /// [`ErrorKind::Refuse`](sapwood_store::ErrorKind::Refuse) where it refuses the record.
     pub async fn import(&self, record: ImportedRecord<'_>) -> Result<Imported, TableError> {
         let mut plan = import_record(self.context, record);
         match run_to_end(self.client, &mut plan).await {

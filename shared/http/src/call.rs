@@ -12,7 +12,7 @@ use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{Latest, Settings};
 use sapwood_core::write::Preconditions;
 use sapwood_json::{self as json, FromJson, Numbers};
-use sapwood_table::{Client, Deadline, Table};
+use sapwood_store::{Client, Deadline, Table};
 use serde::Serialize;
 
 use crate::body::read_whole;

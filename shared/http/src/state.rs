@@ -3,7 +3,7 @@
 use std::fmt;
 use std::sync::Arc;
 
-use sapwood_table::Deadline;
+use sapwood_store::Deadline;
 
 /// Makes a table for each request, and holds what is the same for all requests.
 pub struct State<T, S> {

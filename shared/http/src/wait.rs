@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sapwood_core::keys::Tenant;
-use sapwood_table::Deadline;
+use sapwood_store::Deadline;
 
 /// The first pause between two looks, and the longest: the fan-out takes some 100 ms on a quiet table.
 const FIRST_PAUSE: Duration = Duration::from_millis(40);

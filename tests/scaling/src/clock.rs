@@ -9,7 +9,7 @@ use std::task::{Context, Poll, Wake, Waker};
 use sapwood_core::plan::WritesKind;
 use sapwood_simulation::intercept::{Observer, Request};
 use sapwood_simulation::memory::{Admission, Admitted};
-use sapwood_table::{RetryPolicy, Write};
+use sapwood_store::{RetryPolicy, Write};
 
 use crate::table::{Partitions, place_of};
 use crate::work::mixed;
@@ -18,7 +18,7 @@ use crate::work::mixed;
 pub const INVOCATION: u64 = 60;
 
 /// The shares of an invocation in which rows are put while others wait, in which they are put, and in which they are
-/// deleted: those of `sapwood_table::Deadline`, which reads a real clock.
+/// deleted: those of `sapwood_store::Deadline`, which reads a real clock.
 const SHARES: [f64; 3] = [0.3, 0.6, 0.8];
 
 /// The clock.

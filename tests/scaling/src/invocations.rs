@@ -13,7 +13,7 @@ use sapwood_simulation::fixture::Fixture;
 use sapwood_simulation::intercept::{Intercept, Observer, Request};
 use sapwood_simulation::memory::{Admitting, MemoryTable};
 use sapwood_simulation::oracle::Oracle;
-use sapwood_table::{BATCH_WRITE_ITEMS_MAX, NoRetries, Table, TableError, Write};
+use sapwood_store::{BATCH_WRITE_ITEMS_MAX, NoRetries, Table, TableError, Write};
 
 use crate::clock::{Bandwidth, Clock, Invocation, Latency};
 use crate::table::Partitions;

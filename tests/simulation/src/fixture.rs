@@ -11,8 +11,8 @@ use sapwood_core::keys::{ItemKey, Names, Schema};
 use sapwood_core::model::{AttributeValue, Item, Settings, text};
 use sapwood_core::plan::Problem;
 use sapwood_engine::fanout::{Fanout, Limits, Run};
-pub use sapwood_table::NoRetries;
-use sapwood_table::{Condition, Table};
+pub use sapwood_store::NoRetries;
+use sapwood_store::{Condition, Table};
 use tokio::task::coop::unconstrained;
 
 use crate::memory::{MemoryTable, Patient};

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::Item;
-use sapwood_table::{
+use sapwood_store::{
     Action, Condition, Found, Page, Query, ReadOptions, Reply, Scan, Scannable, Scanned, Table, TableError, Transacted,
     Update, Write,
 };

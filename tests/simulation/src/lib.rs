@@ -4,6 +4,7 @@
 #![allow(clippy::disallowed_methods, reason = "a run is told its length and its seed by the environment")]
 
 pub mod fixture;
+pub mod forest;
 pub mod intercept;
 pub mod memory;
 pub mod oracle;

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::keys::{ItemKey, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX, Schema};
 use sapwood_core::model::{ITEM_BYTES_MAX, Item, item_bytes, key_of};
-use sapwood_table::{ErrorKind, Page, Query, TableError};
+use sapwood_store::{ErrorKind, Page, Query, TableError};
 
 use crate::oracle::Contents;
 

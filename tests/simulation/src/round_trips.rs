@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::Mutex;
 
-use sapwood_table::Action;
+use sapwood_store::Action;
 
 use crate::intercept::{Intercept, Observer, Request};
 

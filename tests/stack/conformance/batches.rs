@@ -2,7 +2,7 @@
 
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, text};
-use sapwood_table::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Table, Write};
+use sapwood_store::{BATCH_GET_KEYS_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind, Found, Table, Write};
 use sapwood_tests::conformance::{Kind, Subject};
 
 use super::support::{Requests, get, item, key, n, put, put_all, put_one, query};

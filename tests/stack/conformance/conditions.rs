@@ -1,7 +1,7 @@
 //! Conditional writes: what the rules of the fan-out that name a condition stand on.
 
 use sapwood_core::model::{AttributeValue, Item, text};
-use sapwood_table::{Condition, Table};
+use sapwood_store::{Condition, Table};
 use sapwood_tests::conformance::Subject;
 
 use super::support::{Requests, get, item, key, n, put_all};

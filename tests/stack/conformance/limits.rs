@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use sapwood_core::keys::{ID_BYTES_MAX, ItemKey, PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 use sapwood_core::model::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, text};
-use sapwood_table::{Condition, ErrorKind, Table};
+use sapwood_store::{Condition, ErrorKind, Table};
 use sapwood_tests::conformance::{Kind, Subject};
 
 use super::support::{Requests, get, item, key, n, put, put_one};

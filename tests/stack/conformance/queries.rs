@@ -1,7 +1,7 @@
 //! Ranges of a partition.
 
 use sapwood_core::model::text;
-use sapwood_table::{ErrorKind, Query, Table};
+use sapwood_store::{ErrorKind, Query, Table};
 use sapwood_tests::conformance::{Kind, Subject};
 
 use super::support::{item, key, put_all, put_one, query, sort_keys};

@@ -3,7 +3,7 @@
 use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, Item, text};
-use sapwood_table::{Condition, Table, Write};
+use sapwood_store::{Condition, Table, Write};
 use sapwood_tests::conformance::{Kind, Subject};
 
 use super::support::{Requests, item, key, n, put, put_one};

@@ -2,7 +2,7 @@
 
 use sapwood_core::keys::{ItemKey, SortRange};
 use sapwood_core::model::{AttributeValue, Item, text};
-use sapwood_table::{
+use sapwood_store::{
     BATCH_WRITE_ITEMS_MAX, Condition, Found, Query, ReadOptions, Reply, Table, TableError, Update, Write,
 };
 

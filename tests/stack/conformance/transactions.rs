@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{Item, text};
-use sapwood_table::{
+use sapwood_store::{
     Action, Condition, ErrorKind, Query, ReadOptions, TRANSACTION_ACTIONS_MAX, Table, Transacted, Update,
 };
 use sapwood_tests::conformance::{Kind, Subject};

@@ -3,7 +3,7 @@
 use sapwood_core::fanout::Event;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, Decimal, Item, text};
-use sapwood_table::{Action, BATCH_UPDATES_MAX, Condition, ErrorKind, Table, TableError, Transacted, Update};
+use sapwood_store::{Action, BATCH_UPDATES_MAX, Condition, ErrorKind, Table, TableError, Transacted, Update};
 use sapwood_tests::conformance::{Kind, Subject};
 
 use super::support::{Requests, get, item, key, n, put_all, put_one};

@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use sapwood_core::model::{AttributeValue, text};
-use sapwood_table::{Condition, ErrorKind, Table};
+use sapwood_store::{Condition, ErrorKind, Table};
 use sapwood_tests::conformance::Subject;
 
 use super::support::{Requests, get, item, key, n, put, put_one};

@@ -8,7 +8,7 @@ use sapwood_core::audit::{Kept, Pass};
 use sapwood_http::call::Call;
 use sapwood_http::contract::{AuditBody, PassBody};
 use sapwood_http::problem::Problem;
-use sapwood_table::Table;
+use sapwood_store::Table;
 
 use crate::call::{Asked, At, reader};
 use crate::problem::refused;

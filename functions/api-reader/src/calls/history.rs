@@ -10,7 +10,7 @@ use sapwood_http::contract::{LatestBody, Page, RevisionBody, TOPIC_BYTES_MAX};
 use sapwood_http::cursor::Scope;
 use sapwood_http::problem::Problem;
 use sapwood_json::Attributes;
-use sapwood_table::Table;
+use sapwood_store::Table;
 
 use crate::call::{Asked, At, reader, tagged};
 use crate::list::{List, expands, fields, record_body};

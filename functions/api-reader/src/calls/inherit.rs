@@ -6,7 +6,7 @@ use sapwood_engine::query::{Above, ChainEnd, Granted as Found, Granting, Inherit
 use sapwood_http::call::Call;
 use sapwood_http::contract::{AboveBody, AboveEnds, GrantBody, GrantedBody, InheritedBody, InheritedValueBody};
 use sapwood_http::problem::{Kind, Problem};
-use sapwood_table::Table;
+use sapwood_store::Table;
 
 use crate::call::{Asked, At, reader};
 use crate::problem::refused;

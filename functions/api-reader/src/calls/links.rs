@@ -8,7 +8,7 @@ use sapwood_http::contract::LinkBody;
 use sapwood_http::cursor::Scope;
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_json::Attributes;
-use sapwood_table::Table;
+use sapwood_store::Table;
 
 use crate::call::{Asked, At, reader};
 use crate::list::List;

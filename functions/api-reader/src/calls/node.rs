@@ -13,7 +13,7 @@ use sapwood_http::cursor::Scope;
 use sapwood_http::headers::etag_text;
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_json::Attributes;
-use sapwood_table::Table;
+use sapwood_store::Table;
 
 use super::history::LatestOfAll;
 use crate::call::{Asked, At, demand, reader, tagged};

@@ -7,7 +7,7 @@ use sapwood_http::call::Call;
 use sapwood_http::contract::{OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus};
 use sapwood_http::cursor::Scope;
 use sapwood_http::problem::Problem;
-use sapwood_table::Table;
+use sapwood_store::Table;
 
 use crate::call::{Asked, At, reader};
 use crate::list::List;

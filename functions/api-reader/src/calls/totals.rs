@@ -4,7 +4,7 @@ use axum::response::Response;
 use sapwood_core::keys::NodeRef;
 use sapwood_http::call::Call;
 use sapwood_http::problem::Problem;
-use sapwood_table::Table;
+use sapwood_store::Table;
 
 use crate::call::{Asked, At, reader};
 use crate::list::totals_body;

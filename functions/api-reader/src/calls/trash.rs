@@ -8,7 +8,7 @@ use sapwood_http::contract::TrashBody;
 use sapwood_http::cursor::Scope;
 use sapwood_http::problem::Problem;
 use sapwood_json::Attributes;
-use sapwood_table::Table;
+use sapwood_store::Table;
 
 use super::history::{ORDERS, word};
 use crate::call::{Asked, At, reader};

@@ -10,7 +10,7 @@ use sapwood_http::caller::Right;
 use sapwood_http::contract::{self, BatchBody, BatchOperation, BatchResult, BatchResults, CreateRevision};
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_json::JsonError;
-use sapwood_table::{ErrorKind, Table};
+use sapwood_store::{ErrorKind, Table};
 
 use super::nodes::{content, delete, patch, restore, trash};
 use super::revisions::{attributes, checked};

@@ -11,8 +11,8 @@ use proptest::sample::{Index, select};
 use sapwood_core::fanout::{Event, StreamRecord};
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{AttributeValue, is_touch};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::{Fanout, Report};
-use sapwood_table::DynamoTable;
 use serde_json::{Value, json};
 use stream_handler::{Handler, decode};
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sapwood_core::model::{Copied, Settings};
-use sapwood_table::Connection;
+use sapwood_dynamodb::Connection;
 use stream_handler::{Config, ConfigError};
 
 fn read(variables: &[(&str, &str)]) -> Result<Config, String> {

@@ -4,7 +4,7 @@ use std::io;
 use std::path::PathBuf;
 
 use sapwood_core::keys::{Id, KeyError};
-use sapwood_table::TableError;
+use sapwood_store::TableError;
 
 use crate::ask::NobodyToAsk;
 use crate::connect::ConnectError;

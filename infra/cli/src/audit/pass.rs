@@ -10,9 +10,10 @@ use sapwood_core::audit::{Difference, Mended, Position, Subject, Suspects};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::audit::{Audit, Page};
 use sapwood_engine::subtree::Subtree;
-use sapwood_table::{Client, DynamoTable, TableError, Usage};
+use sapwood_store::{Client, TableError, Usage};
 use serde_json::json;
 
 use super::seen::Seen;

@@ -5,9 +5,10 @@ use std::collections::{BTreeMap, BTreeSet};
 use sapwood_core::audit::{Difference, Kind};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{BaseNode, Copied, DeletionMark, DeletionMode, Item, Settings, Stored, item_bytes, rows};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::subtree::Subtree;
 use sapwood_import::cost;
-use sapwood_table::{Client, DynamoTable, ReadOptions, TableError};
+use sapwood_store::{Client, ReadOptions, TableError};
 use serde_json::{Value, json};
 
 use super::seen::counted;

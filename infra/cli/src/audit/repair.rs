@@ -8,8 +8,9 @@ use sapwood_core::audit::{Difference, Kind, Mended, Subject, due};
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::audit::Audit;
-use sapwood_table::{Client, DynamoTable, ErrorKind};
+use sapwood_store::{Client, ErrorKind};
 use serde_json::json;
 
 use super::pass::Compared;

@@ -5,7 +5,8 @@ use std::collections::BTreeSet;
 use sapwood_core::audit::{Difference, Kind, Subject};
 use sapwood_core::keys::{ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{Counted, Settings, Stored, rows};
-use sapwood_table::{Client, DynamoTable, ReadOptions, TableError};
+use sapwood_dynamodb::DynamoTable;
+use sapwood_store::{Client, ReadOptions, TableError};
 
 use crate::connect::Patient;
 

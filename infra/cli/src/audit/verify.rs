@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
-use sapwood_table::Client;
+use sapwood_store::Client;
 
 use super::pass::{Compared, Found};
 use super::{AuditError, Comparison, difference_file, report};

@@ -2,7 +2,7 @@
 
 use sapwood_core::audit::NotBegun;
 use sapwood_import::work::WorkError;
-use sapwood_table::TableError;
+use sapwood_store::TableError;
 
 use crate::connect::ConnectError;
 use crate::exit::Failure;

@@ -14,11 +14,12 @@ use comfy_table::{CellAlignment, Table};
 use sapwood_core::audit::NotBegun;
 use sapwood_core::model::{Announcement, Epoch, Settings};
 use sapwood_core::plan::Rules;
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::audit::Audit;
 use sapwood_import::backlog::Backlog;
 use sapwood_import::cost;
 use sapwood_import::work::Level;
-use sapwood_table::{Client, DynamoTable};
+use sapwood_store::Client;
 use serde_json::json;
 
 use crate::arguments::Segments;

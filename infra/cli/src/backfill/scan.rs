@@ -7,9 +7,10 @@ use indicatif::ProgressBar;
 use sapwood_core::audit::{Difference, Kind, Position};
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey};
 use sapwood_core::model::{Amounts, BaseNode, Counted, Item, Settings};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::audit::Audit;
 use sapwood_import::backlog::{Backlog, Page};
-use sapwood_table::{Client, DynamoTable, ReadOptions, Scan};
+use sapwood_store::{Client, ReadOptions, Scan};
 
 use super::{BackfillError, Scope};
 use crate::audit::Seen;

@@ -10,9 +10,10 @@ use sapwood_core::audit::{Difference, Kind, Mended, Subject};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::audit::Audit;
 use sapwood_import::backlog::{Backlog, Due, Other};
-use sapwood_table::{Client, DynamoTable, ErrorKind, TableError};
+use sapwood_store::{Client, ErrorKind, TableError};
 
 use super::{BackfillError, Scope};
 use crate::clock::nanoseconds;

@@ -8,12 +8,13 @@ use std::time::{Duration, Instant};
 use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, Schema, SortKey, Tenant, Version};
 use sapwood_core::model::{AttributeValue, Item, item_bytes, key_of, text, with_key};
 use sapwood_core::request::{Condition, Scan};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::Fanout;
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
 use sapwood_local::mapping::{Function, Mapping, Settings};
 use sapwood_local::template::Template;
-use sapwood_table::{DynamoTable, ReadOptions, Reply, Scannable, Table};
+use sapwood_store::{ReadOptions, Reply, Scannable, Table};
 use serde_json::Value;
 use stream_handler::{Config, Handler, response};
 
@@ -199,7 +200,7 @@ impl Stack {
     /// What a write of the client takes, with what the handler does for it.
     async fn taken<T>(
         &self,
-        write: impl Future<Output = Result<Reply<T>, sapwood_table::TableError>>,
+        write: impl Future<Output = Result<Reply<T>, sapwood_store::TableError>>,
     ) -> Result<Taken, CostError> {
         *self.handled.lock().unwrap_or_else(PoisonError::into_inner) = Taken::default();
         let reply = write.await?;

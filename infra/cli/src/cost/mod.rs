@@ -108,7 +108,7 @@ pub(crate) enum CostError {
     Stack(StackError),
     /// The table can't be read or written.
     #[error("a change can't be measured: {0}")]
-    Measure(#[from] sapwood_table::TableError),
+    Measure(#[from] sapwood_store::TableError),
 }
 
 impl<E> From<E> for CostError

@@ -5,8 +5,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use auditor::{Config, Handler};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_local::template::Template;
-use sapwood_table::DynamoTable;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;

@@ -8,8 +8,9 @@ use auditor::Handler;
 use sapwood_core::audit::Difference;
 use sapwood_core::keys::{Id, ItemKey, OrderedList, Schema, SortKey, SortRange, Version};
 use sapwood_core::model::{Amounts, AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_local::mapping::Mapping;
-use sapwood_table::{Condition, DynamoTable, Query, ReadOptions, Table};
+use sapwood_store::{Condition, Query, ReadOptions, Table};
 
 use super::error::DevError;
 

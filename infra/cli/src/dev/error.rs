@@ -71,7 +71,7 @@ pub(crate) enum DevError {
     },
     /// The demo can't read or write the table.
     #[error("the demo can't continue: {0}")]
-    Demo(#[from] sapwood_table::TableError),
+    Demo(#[from] sapwood_store::TableError),
     /// The process can't wait for signals.
     #[error("can't wait for Ctrl-C: {0}")]
     Signal(io::Error),

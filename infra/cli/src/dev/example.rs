@@ -3,7 +3,8 @@
 use clap::ValueEnum;
 use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Tenant, Version};
 use sapwood_core::model::{AttributeValue, Item, number, text, with_key};
-use sapwood_table::{Condition, DynamoTable, Table};
+use sapwood_dynamodb::DynamoTable;
+use sapwood_store::{Condition, Table};
 
 use super::demo::{FOLDERS, PRODUCT, SHOP};
 use super::error::DevError;

@@ -4,11 +4,11 @@ use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
 use sapwood_core::keys::Tenant;
+use sapwood_dynamodb::DynamoTable;
 use sapwood_http::caller::Claims;
 use sapwood_http::serve::{Front, Guard, Options, serve_local};
 use sapwood_local::mapping::Status;
 use sapwood_local::template::Template;
-use sapwood_table::DynamoTable;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;

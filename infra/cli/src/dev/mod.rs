@@ -20,12 +20,12 @@ use std::sync::Arc;
 
 use clap::{ArgGroup, Args};
 use sapwood_core::keys::{Schema, Tenant};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::Fanout;
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine, create_private};
 use sapwood_local::mapping::{Mapping, Settings};
 use sapwood_local::template::Template;
-use sapwood_table::DynamoTable;
 use stream_handler::{Config, Handler};
 
 use crate::TEMPLATE;

@@ -10,7 +10,7 @@ use sapwood_core::plan::Tally;
 use sapwood_engine::auditor::Report as Audited;
 use sapwood_engine::fanout::{Counts, Report};
 use sapwood_local::mapping::{Observation, Observer};
-use sapwood_table::Usage;
+use sapwood_store::Usage;
 use serde::Deserialize;
 use serde_json::{Value, json};
 

@@ -8,7 +8,8 @@ use aws_sdk_lambda::types::EventSourceMappingConfiguration;
 use sapwood_core::audit::{Kept, State};
 use sapwood_core::keys::{Names, Schema};
 use sapwood_core::model::{Announcement, NewerFormat};
-use sapwood_table::{Client, ReadOptions, place_of};
+use sapwood_dynamodb::place_of;
+use sapwood_store::{Client, ReadOptions};
 
 use super::DoctorError;
 use super::seen::{Read, Seen, SeenAlarm, SeenEpoch, SeenFunction, SeenMapping, SeenTable};

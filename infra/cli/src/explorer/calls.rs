@@ -13,7 +13,7 @@ use sapwood_core::keys::{Id, NodeRef, OrderedList, SortRange};
 use sapwood_core::model::{Item, own_id, row_parent};
 use sapwood_http::contract::TotalsBody;
 use sapwood_http::problem::{Kind, Problem};
-use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
+use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 

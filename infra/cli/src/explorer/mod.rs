@@ -23,9 +23,10 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use sapwood_core::keys::{Id, NodeRef, Tenant};
 use sapwood_core::model::{Settings, Totals};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_http::serve::{Gate, Guard, Pages};
-use sapwood_table::{Client, Deadline, DynamoTable, TableError};
+use sapwood_store::{Client, Deadline, TableError};
 use serde_json::{Value, json};
 
 use crate::connect::Patient;

@@ -10,7 +10,7 @@ use sapwood_core::model::{
 use sapwood_engine::audit::Audit;
 use sapwood_http::contract::TotalsBody;
 use sapwood_json::Attributes;
-use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
+use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::Serialize;
 
 use super::state::{State, state};

@@ -4,7 +4,7 @@ use sapwood_core::keys::{DEPTH_MAX, ItemKey, NodeRef, OrderedList, Schema, SortK
 use sapwood_core::model::{Item, Settings, VERSION, key_of};
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_json::Attributes;
-use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Table};
+use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table};
 use serde::{Deserialize, Serialize};
 
 use super::failed;

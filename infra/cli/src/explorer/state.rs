@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema};
 use sapwood_core::model::{BaseNode, COPYING, InTrash, Item, Lineage, Stored, has_mark};
-use sapwood_table::{Client, ReadOptions, RetryPolicy, Table, TableError};
+use sapwood_store::{Client, ReadOptions, RetryPolicy, Table, TableError};
 use serde::Serialize;
 
 /// Where a node is on its way.

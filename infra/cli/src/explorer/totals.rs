@@ -5,7 +5,7 @@ use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_engine::query::totals_of_nodes;
 use sapwood_http::contract::TotalsBody;
-use sapwood_table::{Client, RetryPolicy, Table, TableError};
+use sapwood_store::{Client, RetryPolicy, Table, TableError};
 
 /// Most nodes whose totals one call reads: their lanes are as many keys as one BatchGetItem takes.
 pub(super) const NODES_MAX: usize = 25;

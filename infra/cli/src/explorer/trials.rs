@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Settings, Stored, key_of, rows, text};
-use sapwood_table::{Condition, ReadOptions, RetryPolicy, Table, TableError, Update};
+use sapwood_store::{Condition, ReadOptions, RetryPolicy, Table, TableError, Update};
 use serde::Deserialize;
 
 use crate::clock::now;
@@ -102,7 +102,7 @@ impl Trials {
 /// Deletes a row of a node, or changes it, as somebody may who knows nothing of records. Returns the row's key; `None`
 /// if the node has no row.
 pub(super) async fn damage<T: Table, P: RetryPolicy>(
-    client: &sapwood_table::Client<'_, T, P>,
+    client: &sapwood_store::Client<'_, T, P>,
     settings: &Settings,
     node: &NodeRef,
     deletes: bool,

@@ -9,7 +9,7 @@ use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
 use sapwood_engine::audit::Audit;
 use sapwood_engine::subtree::Subtree;
-use sapwood_table::{Client, RetryPolicy, Scannable, Table, TableError};
+use sapwood_store::{Client, RetryPolicy, Scannable, Table, TableError};
 use serde::Serialize;
 
 use crate::clock::{nanoseconds, now};

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use sapwood_core::keys::KeyError;
 use sapwood_engine::query::ReadError;
 use sapwood_engine::write::{Refusal, WriteError};
-use sapwood_table::TableError;
+use sapwood_store::TableError;
 
 use crate::ask::NobodyToAsk;
 use crate::connect::ConnectError;

@@ -33,7 +33,8 @@ pub(crate) use trash::{Arguments as TrashArguments, run as trash};
 use clap::Args;
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
-use sapwood_table::{Client, DynamoTable};
+use sapwood_dynamodb::DynamoTable;
+use sapwood_store::Client;
 use serde::Serialize;
 
 use crate::arguments::node;

@@ -3,10 +3,11 @@
 use api_writer::Source;
 use clap::{Args, ValueEnum};
 use sapwood_core::model::Latest;
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::query::{Bounds, Fields, ListOptions, Order, ReadError, Reader};
 use sapwood_engine::write::{Children, Command, Outcome, Refusal, WriteError};
 use sapwood_http::contract;
-use sapwood_table::{Client, DynamoTable};
+use sapwood_store::Client;
 use serde_json::json;
 
 use super::write::{Looked, Writing};

@@ -5,10 +5,11 @@ use api_writer::Source;
 use clap::{Arg, ArgAction, Args, Subcommand};
 use sapwood_core::keys::{Id, NodeRef, Tenant, TrashTime};
 use sapwood_core::model::{BaseNode, DeletionMode, ETag, Settings};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::query::{Bounds, Fields, InTrash, ListOptions, Order, Reader};
 use sapwood_engine::write::{Children, Command, OnConflict, Refusal, Tags, WriteError};
 use sapwood_http::contract::TrashBody;
-use sapwood_table::{Client, DynamoTable, ReadOptions};
+use sapwood_store::{Client, ReadOptions};
 
 use super::write::{Placing, Writing};
 use super::{NodeError, Opened, Target, line};

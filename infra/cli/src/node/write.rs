@@ -6,11 +6,12 @@ use api_writer::{Source, body};
 use clap::Args;
 use sapwood_core::keys::{Id, KeyError};
 use sapwood_core::model::{BaseNode, ETag};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::query::{Derived, Progress, Reader, Watch};
 use sapwood_engine::write::{Command, Outcome, Preconditions, Request, Spot, Tags, WriteError, Writer};
 use sapwood_http::contract::{BatchBody, OperationBody};
 use sapwood_http::headers::{etag_text, if_match};
-use sapwood_table::{Client, DynamoTable};
+use sapwood_store::Client;
 use serde_json::json;
 
 use super::{NodeError, Opened, line};

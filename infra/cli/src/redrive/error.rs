@@ -1,7 +1,8 @@
 //! Errors of `sapwood redrive`.
 
+use sapwood_dynamodb::lacks_credentials;
 use sapwood_import::work::WorkError;
-use sapwood_table::{TableError, lacks_credentials};
+use sapwood_store::TableError;
 
 use crate::connect::ConnectError;
 use crate::exit::Failure;

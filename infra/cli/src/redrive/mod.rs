@@ -12,9 +12,10 @@ use indicatif::ProgressBar;
 use sapwood_core::audit::Redriven;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::plan::Rules;
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::audit::Audit;
 use sapwood_import::failed_records::LostKeys;
-use sapwood_table::{Client, DynamoTable, ErrorKind};
+use sapwood_store::{Client, ErrorKind};
 use serde_json::json;
 
 use self::error::RedriveError;

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use sapwood_core::keys::Id;
 use sapwood_import::sources::OpenError;
 use sapwood_import::work::WorkError;
-use sapwood_table::TableError;
+use sapwood_store::TableError;
 
 use crate::connect::ConnectError;
 use crate::exit::{Exit, Failure};

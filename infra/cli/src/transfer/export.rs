@@ -8,10 +8,11 @@ use clap::Args;
 use sapwood_core::audit::Class;
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey, Tenant};
 use sapwood_core::model::{BaseNode, Item, PUT_BACK, Settings, key_of};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::subtree::{Found, Subtree};
 use sapwood_import::{Node, Record, Revision};
 use sapwood_json::Attributes;
-use sapwood_table::{Client, DynamoTable, Page, Query, ReadOptions, Scan, TableError};
+use sapwood_store::{Client, Page, Query, ReadOptions, Scan, TableError};
 use serde_json::json;
 
 use super::TransferError;

@@ -9,10 +9,11 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 use sapwood_core::keys::Tenant;
 use sapwood_core::model::Settings;
+use sapwood_dynamodb::DynamoTable;
 use sapwood_import::sources::{Source, Spooled};
 use sapwood_import::work::{Level, LevelProgress, Work, WorkError};
 use sapwood_import::{CsvOptions, Format, Options, TreebeardOptions, cost};
-use sapwood_table::{Client, DynamoTable, NoRetries};
+use sapwood_store::{Client, NoRetries};
 use serde_json::json;
 
 use super::TransferError;

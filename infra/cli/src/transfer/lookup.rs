@@ -4,9 +4,10 @@ use std::collections::BTreeSet;
 
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{Placement, Settings, Stored};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::write::Above;
 use sapwood_import::work::{Lookup, LookupError};
-use sapwood_table::{Client, DynamoTable, ReadOptions};
+use sapwood_store::{Client, ReadOptions};
 use tokio::runtime::Handle;
 
 use crate::connect::Patient;

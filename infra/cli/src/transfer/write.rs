@@ -11,12 +11,13 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use indicatif::ProgressBar;
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{Settings, Stored};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::write::{
     ABOVE_ATTRIBUTES, Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, Writer as RecordWriter, deletes_revisions,
 };
 use sapwood_import::Record;
 use sapwood_import::work::{Outcomes, Waiting, Work};
-use sapwood_table::{Client, DynamoTable, ErrorKind, ReadOptions, TableError};
+use sapwood_store::{Client, ErrorKind, ReadOptions, TableError};
 
 use super::TransferError;
 use crate::clock::seconds;

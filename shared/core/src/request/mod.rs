@@ -1,4 +1,4 @@
-//! Requests to a DynamoDB table and their answers, as values: what a plan asks for and what `sapwood-table` sends.
+//! Requests to a DynamoDB table and their answers, as values: what a plan asks for and what `sapwood-dynamodb` sends.
 
 mod condition;
 mod error;

@@ -6,7 +6,7 @@ use std::sync::{Mutex, PoisonError};
 use sapwood_core::keys::ItemKey;
 use sapwood_core::plan::{Failure, Plan, PlanReport, Problem, Rule, Rules, Tally};
 use sapwood_core::request::{ErrorKind, TableError};
-use sapwood_table::{Client, RetryPolicy, Table};
+use sapwood_store::{Client, RetryPolicy, Table};
 
 use crate::run::{Errors, drive, drive_all};
 

@@ -14,7 +14,7 @@ pub use sapwood_core::fanout::{Limits, Run};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{CopyOf, Latest, Settings};
 use sapwood_core::plan::{Plan, Problem, Rule, Rules, Script, Tally};
-use sapwood_table::{BatchBytes, Client, RetryPolicy, Table, Usage};
+use sapwood_store::{BatchBytes, Client, RetryPolicy, Table, Usage};
 
 use executor::Executor;
 

@@ -7,7 +7,7 @@ use super::status::Look;
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{BaseNode, Item, Stored};
-use sapwood_table::{ANSWER_BYTES_MAX, ReadOptions, RetryPolicy, Table};
+use sapwood_store::{ANSWER_BYTES_MAX, ReadOptions, RetryPolicy, Table};
 
 /// An ancestor of a node.
 #[derive(Clone, Debug, PartialEq)]

@@ -1,7 +1,7 @@
 //! What the auditor has found.
 
 use sapwood_core::audit::{Kept, State};
-use sapwood_table::{ReadOptions, RetryPolicy, Table};
+use sapwood_store::{ReadOptions, RetryPolicy, Table};
 
 use super::{ReadError, Reader};
 

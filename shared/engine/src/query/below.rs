@@ -11,7 +11,7 @@ use std::hash::{DefaultHasher, Hash, Hasher};
 
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey};
 use sapwood_core::model::{Item, Placement, REVISION, Stored, TOUCHED, WRITE, key_of};
-use sapwood_table::{Query, ReadOptions, RetryPolicy, Table, TableError};
+use sapwood_store::{Query, ReadOptions, RetryPolicy, Table, TableError};
 
 use super::status::Look;
 use super::{ReadError, Reader, Status};

@@ -5,7 +5,7 @@ use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sapwood_core::keys::{Id, NodeRef, Tenant, Version};
 use sapwood_core::model::Latest;
 use sapwood_core::write::{Command, Outcome};
-use sapwood_table::{RetryPolicy, Table};
+use sapwood_store::{RetryPolicy, Table};
 use serde::{Deserialize, Serialize};
 
 use super::{Progress, ReadError, Reader};

@@ -5,7 +5,7 @@ use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SiblingPlace, SortKey, SortRange};
 use sapwood_core::model::{BaseNode, Item, ROW_ATTRIBUTES, is_truncated, own_order, row_parent};
-use sapwood_table::{ErrorKind, Query, ReadOptions, RetryPolicy, Table};
+use sapwood_store::{ErrorKind, Query, ReadOptions, RetryPolicy, Table};
 
 /// A descendant of a node.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use sapwood_core::keys::KeyError;
 use sapwood_core::model::Unreadable;
-use sapwood_table::TableError;
+use sapwood_store::TableError;
 
 /// Why a read fails. A client may be shown the text, except that of [`ReadError::Table`].
 #[derive(Clone, Debug, Error)]

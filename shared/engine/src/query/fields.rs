@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use super::ReadError;
 use sapwood_core::keys::Schema;
 use sapwood_core::model::{Item, is_reserved, text_of};
-use sapwood_table::ReadOptions;
+use sapwood_store::ReadOptions;
 
 /// The most names, so that an expression with all of them stays within DynamoDB's 4 KB.
 const NAMES_MAX: usize = 100;

@@ -7,7 +7,7 @@ use sapwood_core::inherit::{Chain, ChainEnd, Grant, InheritedValue, Mode, grante
 use sapwood_core::inherit::{own_values, read_chain};
 use sapwood_core::keys::{ID_BYTES_MAX, Id, NodeRef, Schema};
 use sapwood_core::model::{Item, is_reserved, json_bytes, size_estimate};
-use sapwood_table::{RetryPolicy, Table};
+use sapwood_store::{RetryPolicy, Table};
 
 use super::{Bounds, Fields, ReadError, Reader};
 use crate::run::run;

@@ -7,7 +7,7 @@ use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, NodeRef, SortKey};
 use sapwood_core::model::{Item, ROW_ATTRIBUTES, is_truncated, own_ancestors};
-use sapwood_table::{RetryPolicy, Table};
+use sapwood_store::{RetryPolicy, Table};
 
 /// A node that links to another.
 #[derive(Clone, Debug, PartialEq)]

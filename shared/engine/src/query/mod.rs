@@ -57,7 +57,7 @@ pub use trash::InTrash;
 pub use tree::Tree;
 
 use sapwood_core::model::Settings;
-use sapwood_table::{Client, RetryPolicy, Table};
+use sapwood_store::{Client, RetryPolicy, Table};
 
 /// Reads nodes, lists and revisions for one request.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use sapwood_core::model::{
     AttributeValue, BaseNode, CREATED_AT, CREATED_BY, ETag, Item, PUT_BACK, Placement, Stored, UPDATED_AT, UPDATED_BY,
     answered_bytes, key_of,
 };
-use sapwood_table::{ANSWER_BYTES_MAX, Query, ReadOptions, RetryPolicy, Table};
+use sapwood_store::{ANSWER_BYTES_MAX, Query, ReadOptions, RetryPolicy, Table};
 
 /// When and for whom the API wrote a base record. All fields are `None` if another client wrote it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

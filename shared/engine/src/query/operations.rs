@@ -2,7 +2,7 @@
 
 use sapwood_core::keys::{SortKey, Tenant};
 use sapwood_core::write::{Operation, read_operation};
-use sapwood_table::{RetryPolicy, Table};
+use sapwood_store::{RetryPolicy, Table};
 
 use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};

@@ -5,7 +5,7 @@ use super::repeated::shown_by;
 use super::{Fields, Filter, ReadError, Reader};
 use sapwood_core::keys::{ItemKey, Schema, SortKey, SortRange};
 use sapwood_core::model::{Item, key_of, size_estimate, text_size};
-use sapwood_table::{ErrorKind, Query, RetryPolicy, Table};
+use sapwood_store::{ErrorKind, Query, RetryPolicy, Table};
 
 /// The bounds of a page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

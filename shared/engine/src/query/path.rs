@@ -5,7 +5,7 @@ use super::page::{Listing, Skipped};
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, SortKey, SortRange};
 use sapwood_core::model::{Item, NameClaim, ROW_ATTRIBUTES, UniqueNames, held_name, is_truncated, row_parent};
-use sapwood_table::{ReadOptions, RetryPolicy, Table};
+use sapwood_store::{ReadOptions, RetryPolicy, Table};
 
 /// A node at a path.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::{Page, Reader};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{Stored, rows};
-use sapwood_table::{ReadOptions, RetryPolicy, Table};
+use sapwood_store::{ReadOptions, RetryPolicy, Table};
 
 /// The node that a row of a list of nodes shows.
 pub(super) fn shown_by(key: &ItemKey, schema: &Schema) -> Option<Id> {

@@ -7,7 +7,7 @@ use super::page::{Listing, Skipped};
 use super::{ListOptions, Page, ReadError, Reader, Stamps};
 use sapwood_core::keys::{ItemKey, KeyError, NodeRef, SortKey, Version};
 use sapwood_core::model::{AttributeValue, Item, Latest, VERSION, is_truncated};
-use sapwood_table::{Query, ReadOptions, RetryPolicy, Table};
+use sapwood_store::{Query, ReadOptions, RetryPolicy, Table};
 
 /// A revision, or the copy of a topic's newest revision.
 #[derive(Clone, Debug, PartialEq)]

@@ -5,7 +5,7 @@ use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, ItemKey, SortKey, Tenant};
 use sapwood_core::model::{Item, ROW_ATTRIBUTES, is_truncated};
-use sapwood_table::{RetryPolicy, Table};
+use sapwood_store::{RetryPolicy, Table};
 
 /// A node without a parent.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use super::page::Listing;
 use super::{Descendant, ListOptions, Order, Page, ReadError, Reader, Root};
 use sapwood_core::keys::{NodeRef, OrderedList, Schema, SiblingPlace, SortRange, Tenant};
 use sapwood_core::model::{ROW_ATTRIBUTES, SiblingOrder};
-use sapwood_table::{RetryPolicy, Table};
+use sapwood_store::{RetryPolicy, Table};
 
 /// The kind of the values that a list in their order covers.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

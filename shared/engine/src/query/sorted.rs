@@ -7,7 +7,7 @@ use super::page::{Listing, PageBuilder, entry_size};
 use super::{Bounds, Descendant, ListOptions, Order, Page, ReadError, Reader, Root, Window};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, SiblingPlace, Tenant};
 use sapwood_core::model::{Item, Settings, SiblingOrder, key_of};
-use sapwood_table::{RetryPolicy, Table};
+use sapwood_store::{RetryPolicy, Table};
 
 /// The most siblings that are sorted: as many as a tree shows at once.
 const SIBLINGS_MAX: usize = 5_000;

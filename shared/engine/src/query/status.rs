@@ -9,7 +9,7 @@ use sapwood_core::keys::{ItemKey, NodeRef, Version};
 use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, Shown, Stored, Wanted, rows};
 use sapwood_core::plan::Rules;
 use sapwood_core::plan::ancestry::read_ancestor_path;
-use sapwood_table::{ReadOptions, RetryPolicy, Table, TableError};
+use sapwood_store::{ReadOptions, RetryPolicy, Table, TableError};
 
 /// What the fan-out has yet to do for a node, or for a topic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

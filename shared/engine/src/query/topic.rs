@@ -10,7 +10,7 @@ use super::revisions::{copied_version, topic_at_fault};
 use super::{ListOptions, Order, Page, ReadError, Reader, Revision};
 use sapwood_core::keys::{ItemKey, SortKey, Version};
 use sapwood_core::model::{Item, Latest, answered_bytes, key_of};
-use sapwood_table::{ANSWER_BYTES_MAX, BATCH_GET_KEYS_MAX, ReadOptions, RetryPolicy, Table};
+use sapwood_store::{ANSWER_BYTES_MAX, BATCH_GET_KEYS_MAX, ReadOptions, RetryPolicy, Table};
 
 /// The fewest and the most numbers that are read at once.
 const NUMBERS_MIN: usize = 10;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Amounts, Decimal, Epoch, FORMAT_ATTRIBUTE, Item, Totals as Kept, key_of};
-use sapwood_table::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
+use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 
 use super::{ReadError, Reader};
 

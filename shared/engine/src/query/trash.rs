@@ -5,7 +5,7 @@ use super::page::Listing;
 use super::{ListOptions, Order, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, SortKey, Tenant, TrashTime};
 use sapwood_core::model::{Item, ROW_ATTRIBUTES, TRASHED, Trashed, is_truncated};
-use sapwood_table::{RetryPolicy, Table};
+use sapwood_store::{RetryPolicy, Table};
 
 /// A node that was put into the trash.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::{Bounds, Descendant, ListOptions, Page, ReadError, Reader, Window};
 use sapwood_core::keys::{Id, NodeRef};
-use sapwood_table::{RetryPolicy, Table};
+use sapwood_store::{RetryPolicy, Table};
 
 /// A nested tree, kept as a flat list, so that nothing recurses however deep it is.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -2,7 +2,7 @@
 
 use sapwood_core::keys::KeyError;
 use sapwood_json::{Fault, JsonError};
-use sapwood_table::{ErrorKind, TableError};
+use sapwood_store::{ErrorKind, TableError};
 
 use super::{Kind, Problem};
 

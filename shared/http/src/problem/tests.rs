@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use axum::body::to_bytes;
 use axum::http::header::ALLOW;
 use sapwood_core::keys::{Id, Tenant};
-use sapwood_table::{ErrorKind, TableError};
+use sapwood_store::{ErrorKind, TableError};
 use serde_json::{Value, json};
 
 use super::*;

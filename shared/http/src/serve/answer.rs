@@ -15,7 +15,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
-use sapwood_table::{Deadline, Usage};
+use sapwood_store::{Deadline, Usage};
 use tokio::time::Instant;
 use tower::ServiceExt;
 

@@ -16,7 +16,7 @@ use base64::engine::general_purpose::STANDARD;
 use lambda_http::Error;
 use lambda_http::aws_lambda_events::apigw::{ApiGatewayV2httpRequest, ApiGatewayV2httpResponse};
 use lambda_http::lambda_runtime::{self, Context, Diagnostic, LambdaEvent, service_fn};
-use sapwood_table::Deadline;
+use sapwood_store::Deadline;
 use sapwood_telemetry::log::{self, Invocation};
 use serde_json::value::RawValue;
 use tokio::time::Instant;

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use axum::http::StatusCode;
-use sapwood_table::Usage;
+use sapwood_store::Usage;
 use sapwood_telemetry::metrics::Metric;
 
 /// Returns the metrics of a request that was answered with this status.

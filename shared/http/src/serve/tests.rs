@@ -17,7 +17,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use sapwood_core::model::Settings;
-use sapwood_table::{Deadline, Usage};
+use sapwood_store::{Deadline, Usage};
 use sapwood_telemetry::lines::Lines;
 use serde_json::{Value, json};
 

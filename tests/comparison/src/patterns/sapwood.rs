@@ -9,10 +9,11 @@ use std::time::{Instant, UNIX_EPOCH};
 
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::model::{DELETING, DeletionMark, DeletionMode};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::{Fanout, Run};
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::mapping::{Function, Mapping, Settings};
-use sapwood_table::{Deadline, DynamoTable};
+use sapwood_store::Deadline;
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::running::{TABLE, deployed};
 use stream_handler::{decode, response};

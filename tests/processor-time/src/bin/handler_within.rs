@@ -6,8 +6,8 @@ use std::time::SystemTime;
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use sapwood_core::fanout::Limits;
+use sapwood_dynamodb::{Connection, DynamoTable};
 use sapwood_engine::fanout::Fanout;
-use sapwood_table::{Connection, DynamoTable};
 use serde_json::value::RawValue;
 use stream_handler::{Config, Handler};
 

@@ -1,6 +1,6 @@
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{Item, key_of};
-use sapwood_table::{
+use sapwood_store::{
     Action, Condition, Found, Page, Query, ReadOptions, Reply, Table, TableError, Transacted, Update, Write,
 };
 

@@ -3,7 +3,7 @@ use std::sync::{Arc, Mutex};
 
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, answered_bytes, item_bytes, key_of, text};
-use sapwood_table::{
+use sapwood_store::{
     ANSWER_BYTES_MAX, Action, BATCH_GET_KEYS_MAX, BATCH_UPDATES_MAX, BATCH_WRITE_ITEMS_MAX, Condition, ErrorKind,
     Found, Page, Query, ReadOptions, Reply, RetryPolicy, Scan, Scannable, Scanned, TRANSACTION_ACTIONS_MAX, Table,
     TableError, Transacted, Update, Write,

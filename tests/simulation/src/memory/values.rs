@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 
 use sapwood_core::model::{Item, sort_sets};
-use sapwood_table::Condition;
+use sapwood_store::Condition;
 use serde_dynamo::AttributeValue;
 
 /// Most lists and maps inside one another.

@@ -1,6 +1,6 @@
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, answered_bytes, item_bytes, sent_bytes};
-use sapwood_table::{
+use sapwood_store::{
     Action, Condition, ErrorKind, Found, Page, Query, ReadOptions, Reply, Table, TableError, Transacted, Update, Write,
 };
 

@@ -12,7 +12,7 @@ use sapwood_core::audit::State;
 use sapwood_core::plan::Rule;
 use sapwood_engine::announce::announce;
 use sapwood_engine::auditor::{Auditor, Clock, Limits, Report};
-use sapwood_table::{Client, ErrorKind, TableError};
+use sapwood_store::{Client, ErrorKind, TableError};
 
 use super::damage::{Damage, World};
 use super::schedule::{Fault, Run};

@@ -19,7 +19,7 @@ use sapwood_core::model::{AttributeValue, Item, Settings, UniqueNames, text, wit
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_engine::audit::Audit;
 use sapwood_engine::fanout::{self, Fanout};
-use sapwood_table::Client;
+use sapwood_store::Client;
 
 use super::repairs::{compared, compared_below};
 use super::schedule::{Fault, Run, passes_filter};

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use sapwood_core::keys::ItemKey;
-use sapwood_table::Action;
+use sapwood_store::Action;
 
 use super::schedule::passes_filter;
 

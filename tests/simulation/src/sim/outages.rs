@@ -10,7 +10,7 @@ use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, Copied, Item, Settings};
 use sapwood_core::plan::Rules;
 use sapwood_engine::audit::Audit;
-use sapwood_table::Client;
+use sapwood_store::Client;
 
 use super::calls::{Shared, SimRetryPolicy, SimTable};
 use super::clock;

@@ -18,7 +18,7 @@ use sapwood_engine::announce::announce;
 use sapwood_engine::audit::Audit;
 use sapwood_engine::auditor::{Auditor, Clock, Limits};
 use sapwood_engine::subtree::Subtree;
-use sapwood_table::{Client, ReadOptions, RetryPolicy, Scannable, Table, TableError};
+use sapwood_store::{Client, ReadOptions, RetryPolicy, Scannable, Table, TableError};
 
 use super::calls::{Calls, Shared, SimRetryPolicy, SimTable};
 

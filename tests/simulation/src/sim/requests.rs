@@ -13,7 +13,7 @@ use sapwood_engine::write::{
     Begun, Children, Command, Content, Idempotency, Imported, ImportedRecord, Limits, NewRevision, OnConflict, Patch,
     Preconditions, Prefetched, Request, Spot, Stamp, Tags, Tiebreak, ValueChange, Writer,
 };
-use sapwood_table::Client;
+use sapwood_store::Client;
 
 use super::calls::{Shared, SimRetryPolicy, SimTable};
 use super::history::{Answer, Asking, BatchAnswer, Before};

@@ -65,7 +65,7 @@ pub fn shown(
         let Some(schedules) = number("SAPWOOD_HUNT") else {
             panic!(
                 "seed {recorded} shows nothing any more. Hunt for another, in 100,000 schedules:\n\
-                 SAPWOOD_HUNT=100000 cargo test -p sapwood-tests --test pure {test} -- --nocapture"
+                 SAPWOOD_HUNT=100000 cargo test -p sapwood-proof {test} -- --nocapture"
             );
         };
         match search(0..schedules, broken) {

@@ -18,7 +18,7 @@ use sapwood_engine::fanout::{self, Fanout};
 use sapwood_engine::write::{
     Children, Command, Content, Idempotency, Outcome, Patch, Request, Stamp, Tiebreak, ValueChange, Writer,
 };
-use sapwood_table::Client;
+use sapwood_store::Client;
 
 use super::schedule::{Fault, Run, passes_filter};
 use crate::fixture::{NoRetries, at_once};

@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use rand::RngExt;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{Item, text};
-use sapwood_table::{Action, ErrorKind, Scanned, TableError, Transacted, Write};
+use sapwood_store::{Action, ErrorKind, Scanned, TableError, Transacted, Write};
 
 use super::{Answer, Ask, Call, Calls, Unseen, injected};
 use crate::memory::{Memory, default_key};

@@ -12,7 +12,7 @@ use rand::RngExt;
 use rand::rngs::SmallRng;
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::Item;
-use sapwood_table::{
+use sapwood_store::{
     Action, Condition, ErrorKind, Found, Page, Query, Scan, Scanned, TableError, Transacted, Update, Write,
 };
 

@@ -9,7 +9,7 @@ use rand::RngExt;
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::Item;
 use sapwood_core::plan::WritesKind;
-use sapwood_table::{
+use sapwood_store::{
     Action, Condition, ErrorKind, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Scan, Scannable, Scanned, Table,
     TableError, Transacted, Update, Write,
 };

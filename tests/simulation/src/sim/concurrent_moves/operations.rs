@@ -12,7 +12,7 @@ use sapwood_engine::write::{
     Children, Command, Content, Idempotency, Limits, Outcome, Patch, Prefetched, Request, Stamp, Tiebreak, ValueChange,
     WriteError, Writer,
 };
-use sapwood_table::Client;
+use sapwood_store::Client;
 
 use super::super::calls::{Shared, SimRetryPolicy, SimTable};
 use super::super::history::Asking;

@@ -10,7 +10,7 @@ use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, Item, Settings, Totals, text, with_key};
 use sapwood_core::plan::Rule;
 use sapwood_engine::audit::Audit;
-use sapwood_table::Client;
+use sapwood_store::Client;
 
 use super::World;
 use crate::fixture::{NoRetries, at_once};
@@ -206,7 +206,7 @@ impl World {
         let table = self.table.clone();
         let client = Client::new(&table, &NoRetries, &settings.schema);
         let audit = Audit::new(&client, &settings);
-        let failed = |error: sapwood_table::TableError| error.to_string();
+        let failed = |error: sapwood_store::TableError| error.to_string();
         let epoch = at_once(audit.begin_epoch(&[], &name, rules)).map_err(failed)?.map_err(|no| format!("{no:?}"))?;
         let items = self.items(|sk| sk == "NODE" || sk.starts_with("TOTALS#"));
         for (position, (key, _)) in items.into_iter().enumerate() {
