@@ -1,5 +1,6 @@
 //! The proof: the real plans on the simulated table, in random schedules, in chosen ones and in every order; and each
-//! rule, broken. It links no SDK, no embedded engine and no web server, so that little is compiled for a rule and its mutant.
+//! rule, broken. It links no SDK, no embedded engine and no web server, so that little is compiled for a rule and its
+//! mutant.
 #![allow(missing_docs, clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::disallowed_methods)]
 
 mod auditor;
