@@ -69,14 +69,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
         Some(reported) => compared.some(subjects(reported)).await?,
     };
     report::print(&found, whose, json);
-    let wrong = report::faults(&found.settled).len();
     let first = due(found.settled.clone());
     if first.is_empty() {
         return Ok(exit(&found));
     }
-    if wrong > arguments.max_differences {
-        return Err(AuditError::TooMany { found: wrong, limit: arguments.max_differences });
-    }
+    check_number(&found.settled, arguments.max_differences)?;
     let top = arguments.comparison.top(&settings.schema)?;
     let plan = Plan::of(&client, &settings, &report::faults(&found.settled), &first, top.as_ref()).await?;
     if json {
@@ -97,7 +94,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
         let in_vain_before = in_vain.len();
         let mut due = plan.told(&client, &settings, due(found.settled.clone())).await?;
         // What nothing has come of keeps nothing else from being mended.
-        due.retain(|one| !in_vain.contains(&(one.key.clone(), one.kind, one.evidence)));
+        due.retain(|one| !in_vain.contains(&as_found(one)));
         if due.is_empty() {
             break;
         }
@@ -124,10 +121,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
         if is_epoch_mended {
             // Only now can be told what is counted wrong, and no report has it.
             found = compared.all(whose).await?;
-            let wrong = report::faults(&found.settled).len();
-            if wrong > arguments.max_differences {
-                return Err(AuditError::TooMany { found: wrong, limit: arguments.max_differences });
-            }
+            check_number(&found.settled, arguments.max_differences)?;
             continue;
         }
         // What was counted anew was added to the totals of all its ancestors, whatever these were before.
@@ -140,8 +134,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
         let is_vain = names(&found.settled) == before && in_vain.len() == in_vain_before;
         if is_vain && !of_recount.is_empty() && !tried.is_empty() {
             // Totals don't wait for what the handler can't do.
-            let as_found = found.settled.iter().map(|one| (one.key.clone(), one.kind, one.evidence));
-            in_vain.extend(as_found.filter(|(key, kind, _)| tried.contains(&(key.clone(), *kind))));
+            let tried = found.settled.iter().filter(|one| tried.contains(&(one.key.clone(), one.kind)));
+            in_vain.extend(tried.map(as_found));
             continue;
         }
         if report::faults(&found.settled).is_empty() || is_vain {
@@ -169,6 +163,12 @@ async fn check_settings(table: &DynamoTable, settings: &Settings) -> Result<(), 
     if names.is_empty() { Ok(()) } else { Err(AuditError::OtherSettings { names }) }
 }
 
+/// More differences than any accident makes come of wrong settings.
+fn check_number(differences: &[Difference], limit: usize) -> Result<(), AuditError> {
+    let found = report::faults(differences).len();
+    if found > limit { Err(AuditError::TooMany { found, limit }) } else { Ok(()) }
+}
+
 fn names(differences: &[Difference]) -> BTreeSet<(ItemKey, Kind)> {
     differences.iter().map(|difference| (difference.key.clone(), difference.kind)).collect()
 }
@@ -179,6 +179,10 @@ fn subjects(differences: &[Difference]) -> BTreeSet<Subject> {
 
 /// A difference that nothing has come of, as it was found.
 type InVain = (ItemKey, Kind, u64);
+
+fn as_found(difference: &Difference) -> InVain {
+    (difference.key.clone(), difference.kind, difference.evidence)
+}
 
 /// Mends these differences, and returns those that nothing has come of.
 async fn mend(
@@ -191,7 +195,7 @@ async fn mend(
     let (mut name, mut in_vain) = (nanoseconds(), Vec::new());
     for difference in due {
         name += 1;
-        let as_found = (difference.key.clone(), difference.kind, difference.evidence);
+        let as_found = as_found(&difference);
         match audit.mend(difference.clone(), name.to_string(), Rules::default()).await {
             Ok(mended) => {
                 in_vain.extend(matches!(mended, Mended::Gone | Mended::Left).then_some(as_found));

@@ -10,7 +10,7 @@ use super::{Difference, Kind, Mended};
 use crate::fanout::Context;
 use crate::keys::{Id, NodeRef, Schema};
 use crate::model::{AttributeValue, Epoch, FORMAT_ATTRIBUTE, Item, NewerFormat, text};
-use crate::plan::{Failure, Io, Need, Rule, Script, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Read, Rule, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 /// The two items of the epoch, as they were read.
@@ -22,6 +22,11 @@ pub(super) struct Epochs<'i> {
 impl<'i> Epochs<'i> {
     pub(super) fn new(item: Option<&'i Item>, copy: Option<&'i Item>) -> Self {
         Self { item, copy }
+    }
+
+    /// The two items among what was read.
+    pub(super) fn of(read: &'i Read, schema: &Schema) -> Result<Self, Failure> {
+        Ok(Self::new(read.item(&schema.epoch_key())?, read.item(&schema.epoch_copy_key())?))
     }
 
     /// The epochs that the items say.
@@ -37,17 +42,18 @@ impl<'i> Epochs<'i> {
         Ok(copy.map_or(item, |copy| item.or_later(copy)))
     }
 
-    fn is_right(&self) -> Result<bool, NewerFormat> {
+    /// The present epoch. `None` if the items differ, or one of them can't be read.
+    fn present(&self) -> Result<Option<Epoch>, NewerFormat> {
         let ([item, copy], wanted) = (self.said()?, Some(self.wanted()?));
         let is_item_right = item == wanted || (self.item.is_none() && wanted == Some(Epoch::default()));
-        Ok(is_item_right && (self.copy.is_none() || copy == wanted))
+        Ok(wanted.filter(|_| is_item_right && (self.copy.is_none() || copy == wanted)))
     }
 
     /// Returns the present epoch, or what is wrong with it. As long as that is so, nothing that is counted can be
     /// judged. `node` is any node of the table.
     pub(super) fn judge(&self, node: &NodeRef, schema: &Schema) -> Result<Result<Epoch, Difference>, NewerFormat> {
-        if self.is_right()? {
-            return Ok(Ok(self.wanted()?));
+        if let Some(epoch) = self.present()? {
+            return Ok(Ok(epoch));
         }
         let (key, evidence) = (schema.epoch_key(), Evidence::new().and(self.item).and(self.copy));
         // However many nodes show it, it is one difference. The items are in no node's partition.
@@ -74,8 +80,7 @@ impl<'i> Epochs<'i> {
 /// # Errors
 /// [`NewerFormat`] if a newer version has written one of them.
 pub fn present_epoch(item: Option<&Item>, copy: Option<&Item>) -> Result<Option<Epoch>, NewerFormat> {
-    let epochs = Epochs::new(item, copy);
-    Ok(if epochs.is_right()? { Some(epochs.wanted()?) } else { None })
+    Epochs::new(item, copy).present()
 }
 
 /// The condition that an item of the epoch says what it said.
@@ -90,8 +95,8 @@ pub(super) fn as_read(item: Option<&Item>) -> Condition {
 pub(super) async fn mend(context: Context<'_>, io: &Io) -> Result<Mended, Failure> {
     let schema = context.schema();
     let read = io.read(Need::keys([schema.epoch_key(), schema.epoch_copy_key()])).await?;
-    let epochs = Epochs::new(read.item(&schema.epoch_key())?, read.item(&schema.epoch_copy_key())?);
-    let (Ok(false), Ok(wanted)) = (epochs.is_right(), epochs.wanted()) else { return Ok(Mended::Gone) };
+    let epochs = Epochs::of(&read, schema)?;
+    let (Ok(None), Ok(wanted)) = (epochs.present(), epochs.wanted()) else { return Ok(Mended::Gone) };
     let unfinished = epochs.item.and_then(|item| item.get(Epoch::UNFINISHED).cloned());
     Ok(match io.one(epochs.put(wanted, unfinished, context)).await? {
         TaskOutcome::Held => Mended::Restored,
@@ -121,7 +126,7 @@ pub fn begin_epoch<'c>(context: Context<'c>, used: &[Epoch], name: String) -> Sc
         let mut is_sent = false;
         loop {
             let read = io.read(Need::keys([schema.epoch_key(), schema.epoch_copy_key()])).await?;
-            let epochs = Epochs::new(read.item(&schema.epoch_key())?, read.item(&schema.epoch_copy_key())?);
+            let epochs = Epochs::of(&read, schema)?;
             let (said, now) = match (epochs.said(), epochs.wanted()) {
                 (Ok(said), Ok(now)) => (said, now),
                 (Err(newer), _) | (_, Err(newer)) => return Ok(Err(NotBegun::Newer(newer))),

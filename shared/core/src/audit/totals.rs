@@ -108,8 +108,7 @@ impl Look<'_> {
     /// The present epoch, or what is wrong with it: nothing, if a newer version has written it.
     fn epoch(&self, read: &Read) -> Result<Result<Epoch, Option<Difference>>, Failure> {
         let schema = &self.settings.schema;
-        let epochs = Epochs::new(read.item(&schema.epoch_key())?, read.item(&schema.epoch_copy_key())?);
-        Ok(match epochs.judge(self.node, schema) {
+        Ok(match Epochs::of(read, schema)?.judge(self.node, schema) {
             Ok(judged) => judged.map_err(Some),
             Err(_) => Err(None),
         })
