@@ -1,4 +1,4 @@
-//! Ids of nodes, and names of tenants.
+//! Ids of nodes, names of tenants, and primary keys.
 
 use std::fmt;
 
@@ -88,5 +88,27 @@ impl NodeRef {
 impl From<Id> for NodeRef {
     fn from(id: Id) -> Self {
         Self { tenant: None, id }
+    }
+}
+
+/// The primary key of an item, as text: partition key and sort key.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct ItemKey {
+    /// The partition key.
+    pub pk: String,
+    /// The sort key.
+    pub sk: String,
+}
+
+impl ItemKey {
+    /// Makes a key of a partition key and a sort key.
+    pub fn new(pk: impl Into<String>, sk: impl Into<String>) -> Self {
+        Self { pk: pk.into(), sk: sk.into() }
+    }
+
+    /// The size of both keys.
+    #[must_use]
+    pub(crate) fn bytes(&self) -> usize {
+        self.pk.len() + self.sk.len()
     }
 }

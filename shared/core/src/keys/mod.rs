@@ -3,8 +3,8 @@
 
 mod error;
 mod id;
-mod item_key;
 mod place;
+mod ranges;
 mod schema;
 mod sort_key;
 #[cfg(test)]
@@ -13,13 +13,13 @@ mod trash_time;
 mod version;
 
 pub use error::{KeyError, check_segment};
-pub use id::{Id, NodeRef, Tenant};
-pub use item_key::ItemKey;
+pub use id::{Id, ItemKey, NodeRef, Tenant};
 pub use place::{ORDER_ATTRIBUTES_MAX, OrderValue, SiblingPlace};
+pub use ranges::{OrderedList, SortRange};
 pub use sapwood_keys::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 pub use schema::{Names, Schema};
 pub(crate) use sort_key::{CASCADE, LINEAGE};
-pub use sort_key::{EPOCH_MAX, LANES, NAME_BYTES_MAX, OrderedList, SortKey, SortRange, path_segment_bytes};
+pub use sort_key::{EPOCH_MAX, LANES, NAME_BYTES_MAX, SortKey, path_segment_bytes};
 pub use trash_time::TrashTime;
 pub use version::Version;
 

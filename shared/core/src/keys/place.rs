@@ -6,7 +6,8 @@ use std::sync::Arc;
 
 use sapwood_keys::{Decimal, Part};
 
-use super::sort_key::{PART_END, escape_part};
+use super::ranges::PART_END;
+use super::sort_key::escape_part;
 use super::{Id, SORT_KEY_BYTES_MAX};
 
 /// The place of a node among its siblings: the value of its attribute as text that sorts as the values do. Numbers come

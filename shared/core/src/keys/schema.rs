@@ -1,8 +1,9 @@
 //! The schema: how the table's keys are written and read.
 
 use super::error::{KeyError, bounded};
-use super::sort_key::{self, LANES, OrderedList, SortKey, SortRange};
-use super::{Id, ItemKey, NodeRef, PARTITION_KEY_BYTES_MAX, SiblingPlace, Tenant, TrashTime};
+use super::ranges::SortRange;
+use super::sort_key::{self, LANES, SortKey};
+use super::{Id, ItemKey, NodeRef, PARTITION_KEY_BYTES_MAX, Tenant};
 
 /// The names in a table: its key attributes, the attributes that place a node, and the sort key of a node's base
 /// record. The defaults are `PK`, `SK`, `parent`, `segment` and `NODE`. An existing table may use others, such as `pk`,
@@ -176,18 +177,22 @@ impl Schema {
         sort_key::parse(sk, &self.names.node)
     }
 
-    /// Returns the id of the node that a row with this sort key shows, a row that no handler has spelled as well.
-    /// `None` for keys that no row has.
+    /// Returns the id of the node that a row with this sort key shows, however its path is spelled: only one spelling is
+    /// a handler's, and only that can be parsed. `None` for keys that no row has.
     #[must_use]
     pub fn shown(&self, sk: &str) -> Option<String> {
-        sort_key::shown(sk, &self.names.node)
+        if let Some(key) = self.parse_sort_key(sk) {
+            return key.shown().map(str::to_owned);
+        }
+        let last = sk.strip_prefix(sort_key::PATH)?.rsplit('#').next()?;
+        unspelled(last.split_once('!').map_or(last, |(_, id)| id))
     }
 
-    /// True if a sort key begins as that of a row, whether or not it can be one: whoever asks for all that begins so
-    /// sees the item.
+    /// True if a sort key begins as that of a row, whether or not it can be one: a query for all that begin so returns the
+    /// item.
     #[must_use]
     pub fn begins_as_row(&self, sk: &str) -> bool {
-        sort_key::begins_as_row(sk, &self.names.node)
+        sk.strip_prefix(&self.names.node).is_some_and(|rest| rest.starts_with('#')) || sort_key::begins_as_row(sk)
     }
 
     /// Returns the key of an item in a node's partition.
@@ -245,12 +250,6 @@ impl Schema {
         (0..LANES).map(move |lane| self.totals_key(node, epoch, lane))
     }
 
-    /// Returns the range of a node's totals, of all epochs and lanes.
-    #[must_use]
-    pub fn totals_range(&self) -> SortRange {
-        sort_key::totals_range()
-    }
-
     /// Returns the key of the claim of a name among the children of `parent`, or among the roots of the tenant of
     /// `node`. The name is as names are compared, with at most [`NAME_BYTES_MAX`](super::NAME_BYTES_MAX) bytes.
     #[must_use]
@@ -261,12 +260,6 @@ impl Schema {
         };
         // A name has room, however long it is.
         ItemKey { pk, sk: sort_key::write(&sk, &self.names.node).unwrap_or_default() }
-    }
-
-    /// Returns the range of the claims of names below a node, in the node's partition.
-    #[must_use]
-    pub fn name_range(&self) -> SortRange {
-        sort_key::name_range()
     }
 
     /// Returns the key of an operation of the API. All operations are in one partition, so that one Query lists them.
@@ -282,12 +275,6 @@ impl Schema {
     #[must_use]
     pub fn operations_partition(&self, tenant: Option<&Tenant>) -> String {
         Self::in_tenant(tenant, OPERATIONS)
-    }
-
-    /// Returns the range of all operations.
-    #[must_use]
-    pub fn operation_range(&self) -> SortRange {
-        sort_key::operation_range()
     }
 
     /// Returns the key of one part of a request's stored answer, by the hash of its `Idempotency-Key`.
@@ -347,113 +334,6 @@ impl Schema {
         ItemKey { pk: self.partition(node), sk }
     }
 
-    /// Returns the range of all items of a partition. A key begins with a character, and none sorts after the last one.
-    #[must_use]
-    pub fn partition_range(&self) -> SortRange {
-        SortRange { from: char::MIN.to_string(), to: char::MAX.to_string() }
-    }
-
-    /// Returns the range of a node's descendants from depth `from` to depth `to`, both included. One Query reads any
-    /// depth window. From depth 0 on the range begins with the node's base record.
-    #[must_use]
-    pub fn depth_range(&self, from: usize, to: usize) -> SortRange {
-        sort_key::depth_range(&self.names.node, from, to)
-    }
-
-    /// Returns the range, in a root's partition, of the nodes at a path and all their descendants, in pre-order.
-    ///
-    /// # Errors
-    /// [`KeyError`] for a path without segments, or one that is too long for a key.
-    pub fn path_range(&self, segments: &[String]) -> Result<SortRange, KeyError> {
-        sort_key::path_range(segments)
-    }
-
-    /// Returns the range, in a root's partition, of the nodes at a path, without descendants. Several nodes can have
-    /// the same explicit segment.
-    ///
-    /// # Errors
-    /// As [`Schema::path_range`].
-    pub fn path_alone(&self, segments: &[String]) -> Result<SortRange, KeyError> {
-        sort_key::path_alone(segments)
-    }
-
-    /// Returns the range, in a root's partition, of the descendants of a path whose next segment is from `from` to
-    /// `to`, both included, in byte order. A path without segments is the root's. The range is empty if `from` sorts
-    /// after `to`.
-    ///
-    /// # Errors
-    /// As [`Schema::path_range`], except that a path may have no segments.
-    pub fn path_between(&self, above: &[String], from: Option<&str>, to: Option<&str>) -> Result<SortRange, KeyError> {
-        sort_key::path_between(above, from, to)
-    }
-
-    /// Returns the range of a node's descendants at one depth whose ids begin with `id_prefix`.
-    ///
-    /// # Errors
-    /// [`KeyError::TooLong`] if the prefix is longer than any id.
-    pub fn level_range(&self, depth: usize, id_prefix: &str) -> Result<SortRange, KeyError> {
-        sort_key::level_range(&self.names.node, depth, id_prefix)
-    }
-
-    /// Returns the range of the list of all trees.
-    #[must_use]
-    pub fn root_range(&self) -> SortRange {
-        sort_key::root_range()
-    }
-
-    /// Returns the range of what was put into the trash from `from` to `to`, both included.
-    #[must_use]
-    pub fn trash_range(&self, from: Option<&TrashTime>, to: Option<&TrashTime>) -> SortRange {
-        sort_key::trash_range(from, to)
-    }
-
-    /// Returns the range of a list of nodes, in their order, whose places are from `from` to `to`, both included.
-    #[must_use]
-    pub fn ordered_range(
-        &self,
-        list: OrderedList,
-        from: Option<&SiblingPlace>,
-        to: Option<&SiblingPlace>,
-    ) -> SortRange {
-        sort_key::ordered_range(list, from, to)
-    }
-
-    /// Returns the range of a list of nodes, in their order, whose places begin with `prefix`.
-    ///
-    /// # Errors
-    /// [`KeyError::TooLong`] for a prefix that no key has room for.
-    pub fn ordered_prefix_range(&self, list: OrderedList, prefix: &SiblingPlace) -> Result<SortRange, KeyError> {
-        sort_key::ordered_prefix_range(list, prefix)
-    }
-
-    /// Returns the range of the links to a node, by an attribute, from nodes whose ids begin with `id_prefix`.
-    ///
-    /// # Errors
-    /// [`KeyError::TooLong`] if the prefix is longer than any id.
-    pub fn link_range(&self, attribute: &str, id_prefix: &str) -> Result<SortRange, KeyError> {
-        sort_key::link_range(attribute, id_prefix)
-    }
-
-    /// Returns the range of a node's `v0_` copies whose topics begin with `topic_prefix`.
-    ///
-    /// # Errors
-    /// [`KeyError::TooLong`] if the prefix is longer than any topic.
-    pub fn latest_range(&self, topic_prefix: &str) -> Result<SortRange, KeyError> {
-        sort_key::latest_range(topic_prefix)
-    }
-
-    /// Returns the range of the register of orphans.
-    #[must_use]
-    pub fn orphan_range(&self) -> SortRange {
-        sort_key::orphan_range()
-    }
-
-    /// Returns the range of a node's revisions of all topics. It includes the `v0_` copies.
-    #[must_use]
-    pub fn revision_range(&self) -> SortRange {
-        sort_key::revision_range()
-    }
-
     /// True if the event source filter passes records of items with this sort key to the handler.
     #[must_use]
     pub fn passes_filter(&self, sk: &str) -> bool {
@@ -471,4 +351,21 @@ impl Schema {
     pub fn filter_prefixes(&self) -> Vec<String> {
         sort_key::revision_prefixes().collect()
     }
+}
+
+/// A part of a path, whatever is escaped in it.
+fn unspelled(text: &str) -> Option<String> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16);
+    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
+    while let Some((first, after)) = rest.split_first() {
+        let escaped = match rest {
+            [b'%', high, low, ..] => {
+                digit(high).zip(digit(low)).and_then(|(high, low)| u8::try_from(high * 16 + low).ok())
+            }
+            _ => None,
+        };
+        bytes.push(escaped.unwrap_or(*first));
+        rest = if escaped.is_some() { &rest[3..] } else { after };
+    }
+    String::from_utf8(bytes).ok()
 }

@@ -131,23 +131,6 @@ impl SortKey {
     }
 }
 
-/// A range of sort keys within one partition, both ends included.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SortRange {
-    /// The first sort key.
-    pub from: String,
-    /// The last one.
-    pub to: String,
-}
-
-impl SortRange {
-    /// True if a sort key is in the range, and can be one.
-    #[must_use]
-    pub fn contains(&self, sk: &str) -> bool {
-        (1..=SORT_KEY_BYTES_MAX).contains(&sk.len()) && (self.from.as_str()..=self.to.as_str()).contains(&sk)
-    }
-}
-
 /// The format of a segment in a path: all bytes up to `$`, and `%`, are escaped as `%XX`. All other bytes sort after
 /// `$`. Therefore the separators `!` and `#` sort before any text, a subtree ends right before its prefix with `$`, and
 /// escaped texts sort as the texts themselves.
@@ -158,29 +141,25 @@ const SEGMENT: Format<'_> = Format::SORT_KEY.escaping();
 pub const NAME_BYTES_MAX: usize = SORT_KEY_BYTES_MAX - ROOT_NAME.len();
 
 /// The byte after `#`. A prefix whose last `#` is replaced with it sorts after all keys that begin with the prefix.
-const PAST_SEPARATOR: char = '$';
+pub(super) const PAST_SEPARATOR: char = '$';
 
-/// The byte after `!`, which no key contains. A path with it sorts after the nodes at that path, and before their
-/// descendants.
-const PAST_EXPLICIT: char = '"';
-
-const PATH: &str = "PATH#";
-const ROOT: &str = "ROOT#";
-const ORPHAN: &str = "ORPHAN#";
-const CHILD: &str = "CHILD#";
-const ORDERED: &str = "ORDERED#";
-const LINK: &str = "LINK#";
-const TRASH: &str = "TRASH#";
-const NAME: &str = "NAME#";
+pub(super) const PATH: &str = "PATH#";
+pub(super) const ROOT: &str = "ROOT#";
+pub(super) const ORPHAN: &str = "ORPHAN#";
+pub(super) const CHILD: &str = "CHILD#";
+pub(super) const ORDERED: &str = "ORDERED#";
+pub(super) const LINK: &str = "LINK#";
+pub(super) const TRASH: &str = "TRASH#";
+pub(super) const NAME: &str = "NAME#";
 const ROOT_NAME: &str = "ROOTNAME#";
 pub(crate) const LINEAGE: &str = "LINEAGE";
 pub(crate) const CASCADE: &str = "CASCADE";
-const OPERATION: &str = "OPERATION#";
+pub(super) const OPERATION: &str = "OPERATION#";
 const DELETED: &str = "DELETED";
 const COUNTED: &str = "COUNTED";
-const TOTALS: &str = "TOTALS#";
+pub(super) const TOTALS: &str = "TOTALS#";
 const IDEMPOTENCY: &str = "IDEMPOTENCY#";
-const LATEST: &str = "v0_";
+pub(super) const LATEST: &str = "v0_";
 /// These are our own in one partition only. In others they are the owner's.
 pub(super) const SETTINGS: &str = "SETTINGS";
 pub(super) const AUDIT: &str = "AUDIT";
@@ -221,33 +200,13 @@ fn begins_as_a_revision(text: &str) -> bool {
 
 /// Checks that a node's sort key of this name can't be mistaken for another kind's.
 pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
-    let reserved = [
-        LINEAGE,
-        CASCADE,
-        DELETED,
-        SETTINGS,
-        AUDIT,
-        "PATH",
-        "ROOT",
-        "ORPHAN",
-        "CHILD",
-        "ORDERED",
-        "LINK",
-        "OPERATION",
-        "IDEMPOTENCY",
-        "TRASH",
-        "NAME",
-        "ROOTNAME",
-        COUNTED,
-        "TOTALS",
-        EPOCH,
-        "TRAIL",
-    ];
+    let alone = [LINEAGE, CASCADE, DELETED, COUNTED, SETTINGS, AUDIT, EPOCH, TRAIL.trim_end_matches('#')];
+    let is_prefix = || PREFIXES.iter().any(|(prefix, _)| prefix.strip_suffix('#') == Some(name));
     if name.is_empty() {
         Err("it is empty")
     } else if name.contains(['#', PAST_SEPARATOR]) {
         Err("it holds a separator")
-    } else if reserved.contains(&name) {
+    } else if alone.contains(&name) || is_prefix() {
         Err("another kind of item has it")
     } else if name.starts_with(LATEST) || begins_as_a_revision(name) {
         Err("it looks like a revision")
@@ -293,7 +252,7 @@ pub(super) fn write(key: &SortKey, node: &str) -> Result<String, KeyError> {
     Ok(text)
 }
 
-fn write_path(segments: &[String], id: Option<&Id>) -> Result<String, KeyError> {
+pub(super) fn write_path(segments: &[String], id: Option<&Id>) -> Result<String, KeyError> {
     if segments.is_empty() {
         return Err(KeyError::NoSegments);
     }
@@ -336,64 +295,53 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
         Some(rest) if rest.starts_with('#') => return parse_ancestor(&rest[1..]),
         _ => {}
     }
-    if let Some(rest) = text.strip_prefix(PATH) {
-        return parse_path(rest);
-    }
-    if let Some(id) = text.strip_prefix(ROOT) {
-        return Id::new(id).ok().map(SortKey::Root);
-    }
-    if let Some(id) = text.strip_prefix(ORPHAN) {
-        return Id::new(id).ok().map(SortKey::Orphan);
-    }
-    if let Some(rest) = text.strip_prefix(CHILD) {
-        return parse_placed(rest).map(|(place, id)| SortKey::Child { place, id });
-    }
-    if let Some(rest) = text.strip_prefix(ORDERED) {
-        return parse_placed(rest).map(|(place, id)| SortKey::OrderedRoot { place, id });
-    }
-    if let Some(rest) = text.strip_prefix(LINK) {
-        return parse_link(rest);
-    }
-    if let Some(rest) = text.strip_prefix(TRASH) {
-        let (at, id) = rest.split_once('#')?;
-        return Some(SortKey::Trash { at: TrashTime::parse_any(at)?, id: Id::new(id).ok()? });
-    }
-    if let Some(name) = text.strip_prefix(NAME) {
-        return Some(SortKey::Name(name.to_owned())).filter(|_| !name.is_empty());
-    }
-    if let Some(name) = text.strip_prefix(ROOT_NAME) {
-        return Some(SortKey::RootName(name.to_owned())).filter(|_| !name.is_empty());
-    }
-    if let Some(id) = text.strip_prefix(OPERATION) {
-        return Some(SortKey::Operation(id.to_owned()));
-    }
-    if let Some(part) = text.strip_prefix(IDEMPOTENCY) {
-        let is_part = part.len() == 4 && part.bytes().all(|b| b.is_ascii_digit());
-        return part.parse().ok().filter(|_| is_part).map(|part| SortKey::Idempotency { part });
-    }
-    if let Some(rest) = text.strip_prefix(TOTALS) {
-        let (epoch, lane) = rest.split_once('#')?;
-        let number = |digits: &str, count: usize| {
-            let is_one = digits.len() == count && digits.bytes().all(|byte| byte.is_ascii_digit());
-            digits.parse().ok().filter(|_| is_one)
-        };
-        return Some(SortKey::Totals { epoch: number(epoch, 4)?, lane: number(lane, 2)? });
-    }
-    if let Some(topic) = text.strip_prefix(LATEST) {
-        return Some(SortKey::Latest { topic: topic.to_owned() });
+    if let Some((parse, rest)) = PREFIXES.iter().find_map(|(prefix, parse)| Some((parse, text.strip_prefix(prefix)?))) {
+        return parse(rest);
     }
     let (prefix, topic) = text.split_once('_')?;
     let version = Version::parse_prefix(prefix)?;
     Some(SortKey::Revision { version, topic: topic.to_owned() })
 }
 
+type ParseRest = fn(&str) -> Option<SortKey>;
+
+/// The prefixes of the kinds that have one, and how the rest of such a key is read. None begins with another.
+const PREFIXES: [(&str, ParseRest); 13] = [
+    (PATH, parse_path),
+    (ROOT, |id| Id::new(id).ok().map(SortKey::Root)),
+    (ORPHAN, |id| Id::new(id).ok().map(SortKey::Orphan)),
+    (CHILD, |rest| parse_placed(rest).map(|(place, id)| SortKey::Child { place, id })),
+    (ORDERED, |rest| parse_placed(rest).map(|(place, id)| SortKey::OrderedRoot { place, id })),
+    (LINK, parse_link),
+    (TRASH, parse_trash),
+    (NAME, |name| Some(SortKey::Name(name.to_owned())).filter(|_| !name.is_empty())),
+    (ROOT_NAME, |name| Some(SortKey::RootName(name.to_owned())).filter(|_| !name.is_empty())),
+    (OPERATION, |id| Some(SortKey::Operation(id.to_owned()))),
+    (IDEMPOTENCY, |part| Some(SortKey::Idempotency { part: digits(part, 4)? as usize })),
+    (TOTALS, parse_totals),
+    (LATEST, |topic| Some(SortKey::Latest { topic: topic.to_owned() })),
+];
+
+/// Reads a number that is written with exactly `count` digits.
+fn digits(text: &str, count: usize) -> Option<u32> {
+    let is_one = text.len() == count && text.bytes().all(|byte| byte.is_ascii_digit());
+    text.parse().ok().filter(|_| is_one)
+}
+
+fn parse_totals(rest: &str) -> Option<SortKey> {
+    let (epoch, lane) = rest.split_once('#')?;
+    Some(SortKey::Totals { epoch: digits(epoch, 4)?, lane: digits(lane, 2)? })
+}
+
+fn parse_trash(rest: &str) -> Option<SortKey> {
+    let (at, id) = rest.split_once('#')?;
+    Some(SortKey::Trash { at: TrashTime::parse_any(at)?, id: Id::new(id).ok()? })
+}
+
 fn parse_ancestor(rest: &str) -> Option<SortKey> {
     let (depth, id) = rest.split_once('#')?;
-    if depth.len() != 4 || !depth.bytes().all(|b| b.is_ascii_digit()) {
-        return None;
-    }
-    let depth = depth.parse().ok().filter(|depth| (1..=DEPTH_MAX).contains(depth))?;
-    Some(SortKey::Ancestor { depth, id: Id::new(id).ok()? })
+    let depth = digits(depth, 4)? as usize;
+    (1..=DEPTH_MAX).contains(&depth).then_some(SortKey::Ancestor { depth, id: Id::new(id).ok()? })
 }
 
 fn parse_link(rest: &str) -> Option<SortKey> {
@@ -406,6 +354,11 @@ fn parse_placed(rest: &str) -> Option<(SiblingPlace, Id)> {
     Some((SiblingPlace::parse(place)?, Id::new(id).ok()?))
 }
 
+/// True if a sort key has the prefix of a kind of rows.
+pub(super) fn begins_as_row(text: &str) -> bool {
+    [PATH, ROOT, ORPHAN, CHILD, ORDERED, LINK, TRASH].iter().any(|prefix| text.starts_with(prefix))
+}
+
 /// Returns a text as a part of a key that is between separators.
 pub(super) fn escape_part(text: &str) -> Cow<'_, str> {
     SEGMENT.escape_part(text)
@@ -413,39 +366,6 @@ pub(super) fn escape_part(text: &str) -> Cow<'_, str> {
 
 fn decode(text: &str) -> Option<String> {
     SEGMENT.unescape_part(text).ok().map(std::borrow::Cow::into_owned)
-}
-
-/// Returns the id of the node that a row with this key shows, however its path is spelled: only one spelling is a
-/// handler's, and only that can be parsed. `None` for keys that no row has.
-pub(super) fn shown(text: &str, node: &str) -> Option<String> {
-    if let Some(key) = parse(text, node) {
-        return key.shown().map(str::to_owned);
-    }
-    let last = text.strip_prefix(PATH)?.rsplit('#').next()?;
-    unspelled(last.split_once('!').map_or(last, |(_, id)| id))
-}
-
-/// True if a sort key begins as that of a row, whether or not it can be one.
-pub(super) fn begins_as_row(text: &str, node: &str) -> bool {
-    let is_below = || text.strip_prefix(node).is_some_and(|rest| rest.starts_with('#'));
-    [PATH, ROOT, ORPHAN, CHILD, ORDERED, LINK, TRASH].iter().any(|prefix| text.starts_with(prefix)) || is_below()
-}
-
-/// A part of a path, whatever is escaped in it.
-fn unspelled(text: &str) -> Option<String> {
-    let digit = |byte: &u8| char::from(*byte).to_digit(16);
-    let (mut bytes, mut rest) = (Vec::new(), text.as_bytes());
-    while let Some((first, after)) = rest.split_first() {
-        let escaped = match rest {
-            [b'%', high, low, ..] => {
-                digit(high).zip(digit(low)).and_then(|(high, low)| u8::try_from(high * 16 + low).ok())
-            }
-            _ => None,
-        };
-        bytes.push(escaped.unwrap_or(*first));
-        rest = if escaped.is_some() { &rest[3..] } else { after };
-    }
-    String::from_utf8(bytes).ok()
 }
 
 fn parse_path(rest: &str) -> Option<SortKey> {
@@ -459,145 +379,4 @@ fn parse_path(rest: &str) -> Option<SortKey> {
         .map(|segment| decode(segment).filter(|segment| check_segment(segment).is_ok()))
         .collect::<Option<_>>()?;
     Some(SortKey::Path { segments, id })
-}
-
-/// Returns the range of all rows from depth `from` to depth `to` below a node. From depth 0 on the node itself comes
-/// first.
-pub(super) fn depth_range(node: &str, from: usize, to: usize) -> SortRange {
-    let start = if from == 0 { node.to_owned() } else { format!("{node}#{from:04}#") };
-    SortRange { from: start, to: format!("{node}#{to:04}{PAST_SEPARATOR}") }
-}
-
-/// Returns the range of the rows of one depth whose ids begin with a prefix.
-pub(super) fn level_range(node: &str, depth: usize, id_prefix: &str) -> Result<SortRange, KeyError> {
-    beginning_with(format!("{}{id_prefix}", depth_range(node, depth, depth).from))
-}
-
-/// Returns the range of the nodes at a path, with explicit segments or not, and of all their descendants.
-pub(super) fn path_range(segments: &[String]) -> Result<SortRange, KeyError> {
-    let from = write_path(segments, None)?;
-    bounded("the sort key", &from, SORT_KEY_BYTES_MAX)?;
-    let to = through(&from, PAST_SEPARATOR);
-    Ok(SortRange { from, to })
-}
-
-/// Returns the range of the nodes at a path, without their descendants.
-pub(super) fn path_alone(segments: &[String]) -> Result<SortRange, KeyError> {
-    let from = write_path(segments, None)?;
-    bounded("the sort key", &from, SORT_KEY_BYTES_MAX)?;
-    let to = through(&from, PAST_EXPLICIT);
-    Ok(SortRange { from, to })
-}
-
-/// Returns the end of the range of keys that begin with a path: the path with a character that sorts after all that may
-/// follow it. A path of the greatest length has nothing after it.
-fn through(path: &str, past: char) -> String {
-    if path.len() < SORT_KEY_BYTES_MAX { format!("{path}{past}") } else { path.to_owned() }
-}
-
-/// Returns the range of the descendants of a path whose next segment is from one text to another, both included.
-pub(super) fn path_between(above: &[String], from: Option<&str>, to: Option<&str>) -> Result<SortRange, KeyError> {
-    let path_to = |next: &str| -> Result<String, KeyError> {
-        write_path(&above.iter().cloned().chain([next.to_owned()]).collect::<Vec<_>>(), None)
-    };
-    let below = if above.is_empty() { PATH.to_owned() } else { format!("{}#", write_path(above, None)?) };
-    let to = match to {
-        Some(next) => through(&path_to(next)?, PAST_SEPARATOR),
-        None => through(&below[..below.len() - 1], PAST_SEPARATOR),
-    };
-    let from = from.map_or(Ok(below), path_to)?;
-    bounded("the sort key", &from, SORT_KEY_BYTES_MAX)?;
-    bounded("the sort key", &to, SORT_KEY_BYTES_MAX)?;
-    Ok(SortRange { from, to })
-}
-
-/// Returns the range of all revisions of all topics. It includes the `v0_` copies.
-pub(super) fn revision_range() -> SortRange {
-    SortRange { from: "v00".to_owned(), to: "vd".to_owned() }
-}
-
-/// Returns the range of the `v0_` copies whose topics begin with a prefix.
-pub(super) fn latest_range(topic_prefix: &str) -> Result<SortRange, KeyError> {
-    beginning_with(format!("{LATEST}{topic_prefix}"))
-}
-
-/// Returns the range of the list of all trees.
-pub(super) fn root_range() -> SortRange {
-    SortRange { from: ROOT.to_owned(), to: ROOT.replace('#', "$") }
-}
-
-/// Which list of nodes in the order of their places.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum OrderedList {
-    /// The children of a node.
-    Children,
-    /// All trees.
-    Roots,
-}
-
-/// Ends a part of a place that has more than one. It sorts before all that a part can have.
-pub(super) const PART_END: char = '!';
-
-/// Returns the range of a list of nodes whose places are from one to another, both included.
-pub(super) fn ordered_range(list: OrderedList, from: Option<&SiblingPlace>, to: Option<&SiblingPlace>) -> SortRange {
-    let prefix = match list {
-        OrderedList::Children => CHILD,
-        OrderedList::Roots => ORDERED,
-    };
-    // A place that has more than one part begins so, too.
-    let from = from.map_or_else(|| prefix.to_owned(), |place| format!("{prefix}{place}{PART_END}"));
-    let to = to.map_or_else(|| prefix.replace('#', "$"), |place| format!("{prefix}{place}{PAST_SEPARATOR}"));
-    SortRange { from, to }
-}
-
-/// Returns the range of a list of nodes whose places begin with another.
-pub(super) fn ordered_prefix_range(list: OrderedList, prefix: &SiblingPlace) -> Result<SortRange, KeyError> {
-    let from = ordered_range(list, Some(prefix), None).from;
-    // Without the separator, which ends a place.
-    beginning_with(from[..from.len() - 1].to_owned())
-}
-
-/// Returns the range of the links by an attribute from nodes whose ids begin with a prefix.
-pub(super) fn link_range(attribute: &str, id_prefix: &str) -> Result<SortRange, KeyError> {
-    beginning_with(format!("{LINK}{attribute}#{id_prefix}"))
-}
-
-/// Returns the range of the list of operations.
-pub(super) fn operation_range() -> SortRange {
-    SortRange { from: OPERATION.to_owned(), to: OPERATION.replace('#', "$") }
-}
-
-/// Returns the range of the claims of names below a node.
-pub(super) fn name_range() -> SortRange {
-    SortRange { from: NAME.to_owned(), to: NAME.replace('#', "$") }
-}
-
-/// Returns the range of a node's totals, of all epochs and lanes.
-pub(super) fn totals_range() -> SortRange {
-    SortRange { from: TOTALS.to_owned(), to: TOTALS.replace('#', "$") }
-}
-
-/// Returns the range of what was put into the trash from one time to another, both included.
-pub(super) fn trash_range(from: Option<&TrashTime>, to: Option<&TrashTime>) -> SortRange {
-    let from = from.map_or_else(|| TRASH.to_owned(), |at| format!("{TRASH}{}#", at.as_str()));
-    let to = to.map_or_else(|| TRASH.replace('#', "$"), |at| format!("{TRASH}{}{PAST_SEPARATOR}", at.as_str()));
-    SortRange { from, to }
-}
-
-/// Returns the range of the register of orphans.
-pub(super) fn orphan_range() -> SortRange {
-    SortRange { from: ORPHAN.to_owned(), to: ORPHAN.replace('#', "$") }
-}
-
-/// Returns the range of all sort keys that begin with a text, up to the last one that a sort key has room for. The next
-/// greater prefix isn't a usable end: a Query's range includes its ends, and that prefix may itself be a key.
-fn beginning_with(from: String) -> Result<SortRange, KeyError> {
-    bounded("the sort key", &from, SORT_KEY_BYTES_MAX)?;
-    let mut to = from.clone();
-    // The last characters of four, three, two and one bytes.
-    for last in ['\u{10FFFF}', '\u{FFFF}', '\u{7FF}', '\u{7F}'] {
-        let room = SORT_KEY_BYTES_MAX - to.len();
-        to.extend(std::iter::repeat_n(last, room / last.len_utf8()));
-    }
-    Ok(SortRange { from, to })
 }
