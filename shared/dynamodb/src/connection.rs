@@ -1,7 +1,9 @@
 //! Which DynamoDB is asked, and with which credentials requests are signed.
 
+use std::error::Error;
 use std::fmt;
 
+use aws_credential_types::provider::error::CredentialsError;
 use sapwood_core::model::VariableError;
 
 /// The region, the endpoint and the credentials of requests to DynamoDB.
@@ -70,4 +72,20 @@ impl fmt::Debug for Connection {
         let Self { region, endpoint_url, .. } = self;
         f.debug_struct("Connection").field("region", region).field("endpoint_url", endpoint_url).finish_non_exhaustive()
     }
+}
+
+/// Returns why there are no credentials, if a request failed for that, and what to do.
+#[must_use]
+pub fn lacks_credentials(error: &(dyn Error + 'static)) -> Option<String> {
+    let mut causes = std::iter::successors(Some(error), |&error| error.source())
+        .skip_while(|cause| !cause.is::<CredentialsError>())
+        .peekable();
+    let reason = match causes.peek()?.downcast_ref() {
+        // The SDK lists where it has looked, a line each.
+        Some(CredentialsError::CredentialsNotLoaded(_)) => {
+            "none are in the environment, a profile or the machine's role".to_owned()
+        }
+        _ => causes.map(ToString::to_string).collect::<Vec<_>>().join(": "),
+    };
+    Some(format!("no credentials ({reason}): name a profile that has some, or log in"))
 }

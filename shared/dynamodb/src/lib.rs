@@ -1,13 +1,11 @@
 //! DynamoDB itself, as a table of [`sapwood_store`]. No other crate that the functions are made of names its SDK.
 
 mod connection;
-mod credentials;
 mod errors;
 mod expressions;
 mod https;
 mod table;
 mod values;
 
-pub use connection::Connection;
-pub use credentials::lacks_credentials;
+pub use connection::{Connection, lacks_credentials};
 pub use table::{DynamoTable, place_of};

@@ -6,12 +6,10 @@ use std::collections::BTreeSet;
 use super::HandDown;
 use super::context::Context;
 use super::deletion::{DeletionSlice, Slice, children_of, delete_marked, keys_alone, page_query};
-use super::touch::{touch, untouched};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey};
-use crate::model::{Cursor, CursorError, FORMAT_ATTRIBUTE, Position, text};
-use crate::plan::step::{Failure, Need, Task, TaskOutcome, count_held};
-use crate::plan::{Io, Problem, Rule, Script};
-use crate::request::{Action, Condition};
+use crate::model::{Cursor, CursorError, FORMAT_ATTRIBUTE, Position, TOUCHED, text, touch_value};
+use crate::plan::{Failure, Io, Need, Problem, Rule, Script, Task, TaskOutcome, count_held};
+use crate::request::{Action, Condition, Update};
 
 /// The plan that a record of a lineage asks for, on the children of its node or a first slice of them. `sequence` is
 /// the record's sequence number, padded to 40 digits. If the children don't fit one slice, the plan starts a cursor.
@@ -192,4 +190,26 @@ impl Cascade<'_> {
             Condition::Always
         }
     }
+}
+
+/// Touches a child, if it exists, so that it is placed again.
+pub(super) fn touch(context: &Context<'_>, node: &NodeRef, child: Id, sequence: &str) -> Task {
+    Task::Write(Action::Update {
+        key: context.schema().node_key(&node.sibling(child)),
+        update: Update::set(TOUCHED, touch_value(sequence, node)),
+        condition: if context.rules.keeps(Rule::TouchExists) { Condition::Exists } else { Condition::Always },
+    })
+}
+
+/// The problems of nodes that the table refuses to touch. No retry would help, so their parent's record isn't kept
+/// waiting for them.
+pub(super) fn untouched(
+    keys: Vec<ItemKey>,
+    outcomes: &[Result<TaskOutcome, Failure>],
+) -> impl Iterator<Item = Problem> {
+    let refused = keys.into_iter().zip(outcomes).filter(|(_, outcome)| **outcome == Err(Failure::Refused));
+    refused.map(|(key, _)| {
+        let reason = "the record has no room for a touch, so the node keeps its rows where a node above it was before; make it smaller";
+        Problem { key, reason: reason.to_owned(), unreadable: false }
+    })
 }

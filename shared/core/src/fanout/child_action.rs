@@ -6,8 +6,7 @@ use crate::model::{
     BaseNode, Deletion, DeletionMark, DeletionMode, REVISION, TRASHED, UNDER, Under, number, text, times_written_next,
 };
 use crate::plan::conditions::{TooManyAttributes, unchanged};
-use crate::plan::step::Task;
-use crate::plan::{Problem, Rule};
+use crate::plan::{Problem, Rule, Task};
 use crate::request::{Action, Condition, Update};
 
 /// The action on a child of a deleted node.

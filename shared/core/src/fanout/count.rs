@@ -9,8 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::context::Context;
 use crate::keys::{Id, ItemKey, LANES, NodeRef};
 use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, NewerFormat, Share, TOUCHED, item_bytes, text};
-use crate::plan::step::{Added, Counting, Failure, Need, Task, TaskOutcome};
-use crate::plan::{Io, Rule, Rules, Script};
+use crate::plan::{Added, Counting, Failure, Io, Need, Rule, Rules, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 /// Most bytes of what nodes are counted as in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]), and the

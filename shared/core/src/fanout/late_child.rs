@@ -9,8 +9,7 @@ use crate::keys::{DEPTH_MAX, NodeRef};
 use crate::model::{BORN, BaseNode, Deletion, Item, NewerFormat, Stored, Under, is_same_life};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, PathEnd};
 use crate::plan::conditions::{TooManyAttributes, still_gone};
-use crate::plan::step::{Failure, Need, Task, TaskOutcome, count_held};
-use crate::plan::{Io, Problem, Rule, Script};
+use crate::plan::{Failure, Io, Need, Problem, Rule, Script, Task, TaskOutcome, count_held};
 use crate::request::{Action, Condition};
 
 /// A node that came late.

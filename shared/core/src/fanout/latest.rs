@@ -6,8 +6,7 @@ use super::context::Context;
 use crate::keys::{ItemKey, Version};
 use crate::model::{Item, Latest, VERSION, key_of, number};
 use crate::plan::newest::newest_on;
-use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome};
-use crate::plan::{Io, Rule, Script};
+use crate::plan::{Failure, Io, Need, Read, Rule, Script, Task, TaskOutcome};
 use crate::request::{Action, Condition, Query, ReadOptions};
 
 /// What the records of a batch say of a topic.

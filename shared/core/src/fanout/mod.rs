@@ -25,13 +25,11 @@ mod early;
 mod late_child;
 mod latest;
 mod orphans;
-mod parents_first;
 mod place;
 mod predict;
 mod round;
 #[cfg(test)]
 pub(crate) mod tests;
-mod touch;
 
 pub use batch::{Batch, Event, HandDown, LineageChange, NewestRecord, Placing, Standing, StreamRecord};
 pub use cascade::{continue_cursor, hand_down};

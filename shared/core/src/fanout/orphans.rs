@@ -2,12 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use super::cascade::{touch, untouched};
 use super::context::Context;
-use super::touch::{touch, untouched};
 use crate::keys::NodeRef;
 use crate::model::{ORPHAN_ROW, orphan_row_parent, own_id};
-use crate::plan::step::count_held;
-use crate::plan::{Rule, Script, Task};
+use crate::plan::{Rule, Script, Task, count_held};
 use crate::request::{Query, ReadOptions};
 
 /// The result of a look into the register of orphans.

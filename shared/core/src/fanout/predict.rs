@@ -1,9 +1,9 @@
 //! Where a node will be placed whose stream record wasn't handled yet: base records say it, up to the next lineage.
 //!
-//! Whoever is placed below such a node takes the prediction for granted and waits in the register of orphans. So once
-//! the node is placed, and as predicted, nothing changes but that no child waits any more.
+//! A child that is placed below such a node waits in the register of orphans. Once the node is placed as predicted,
+//! nothing changes but that the child waits no more. Here is also the order in which the nodes of a batch are planned.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::context::Context;
@@ -98,4 +98,28 @@ impl Climb {
         }
         above.filter(|_| self.is_coming())
     }
+}
+
+/// Orders the nodes as their records are, but so that each comes after its parent, if that is among them. A cycle is
+/// opened at any of its nodes.
+pub(super) fn parents_first(
+    parents: &BTreeMap<NodeRef, Option<NodeRef>>,
+    position: impl Fn(&NodeRef) -> Option<usize>,
+) -> Vec<&NodeRef> {
+    let mut seen = BTreeSet::new();
+    let mut order = Vec::with_capacity(parents.len());
+    let mut nodes: Vec<&NodeRef> = parents.keys().collect();
+    nodes.sort_by_key(|node| position(node));
+    for node in nodes {
+        let mut path_up = Vec::new();
+        let mut next = Some(node);
+        while let Some(at) = next
+            && seen.insert(at)
+        {
+            path_up.push(at);
+            next = parents.get(at).and_then(|parent| parents.get_key_value(parent.as_ref()?)).map(|(key, _)| key);
+        }
+        order.extend(path_up.into_iter().rev());
+    }
+    order
 }

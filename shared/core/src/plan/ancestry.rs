@@ -4,7 +4,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::script::{Io, Script};
-use super::step::{Failure, Need, Read};
+use super::step::{Need, Read};
+use super::task::Failure;
 use super::{Rule, Rules};
 use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema};
 use crate::model::{

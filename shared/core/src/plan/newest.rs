@@ -14,7 +14,8 @@ use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
 use super::script::Io;
-use super::step::{Failure, Need};
+use super::step::Need;
+use super::task::Failure;
 use crate::keys::{ItemKey, Schema, SortKey, Version};
 use crate::model::{AttributeValue, Item, Latest, Settings, key_of};
 use crate::request::{Page, Query, ReadOptions};

@@ -12,7 +12,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
 use super::Problem;
-use super::step::{Facts, Failure, Need, Plan, PlanReport, Read, Step, Task, TaskOutcome, Writes};
+use super::report::PlanReport;
+use super::step::{Facts, Need, Plan, Read, Step, Writes};
+use super::task::{Failure, Task, TaskOutcome};
 use crate::keys::ItemKey;
 use crate::request::{Page, Query};
 

@@ -9,9 +9,8 @@ use crate::keys::{Id, ItemKey};
 use crate::model::{
     BORN, BaseNode, DELETING, Deletion, Heir, Item, Position, Stored, UNDER, item_bytes, life_of, sent_bytes,
 };
-use crate::plan::Rule;
 use crate::plan::conditions::{TooManyAttributes, still_gone};
-use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome, count_held};
+use crate::plan::{Failure, Need, Read, Rule, Task, TaskOutcome, count_held};
 use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX};
 
 /// Most bytes of items in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]); the rest is room for what

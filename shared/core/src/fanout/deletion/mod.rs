@@ -14,9 +14,7 @@ use crate::keys::{Id, ItemKey, NodeRef, SortKey, SortRange};
 use crate::model::{
     BaseNode, Cursor, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, key_of, text,
 };
-use crate::plan::Io;
-use crate::plan::step::{Failure, Need, Read, Task, count_held};
-use crate::plan::{Problem, Rule};
+use crate::plan::{Failure, Io, Need, Problem, Read, Rule, Task, count_held};
 use crate::request::{Action, Condition, Page, Query, ReadOptions};
 
 /// The result of a slice of a deletion.

@@ -4,8 +4,7 @@ use super::{DeletionSlice, Present, Slice};
 use crate::keys::{ItemKey, SortKey};
 use crate::model::{Item, Position, key_of};
 use crate::plan::conditions::unchanged;
-use crate::plan::step::{Failure, Need, Task, count_held};
-use crate::plan::{Problem, Rule};
+use crate::plan::{Failure, Need, Problem, Rule, Task, count_held};
 use crate::request::{Action, Condition, ReadOptions};
 
 impl DeletionSlice<'_> {

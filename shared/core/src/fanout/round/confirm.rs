@@ -10,9 +10,8 @@ use crate::fanout::child_action::Child;
 use crate::fanout::{LateChild, Placing, Standing};
 use crate::keys::{Id, ItemKey, NodeRef};
 use crate::model::{BaseNode, Deletion, Placement, Stored, UNDER, Under, has_mark, life_of};
-use crate::plan::Rule;
 use crate::plan::conditions::still_gone;
-use crate::plan::step::{Failure, Need, Read};
+use crate::plan::{Failure, Need, Read, Rule};
 
 /// A child whose parent has no lineage.
 struct MayBeLate {

@@ -9,16 +9,14 @@ mod write;
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::parents_first::parents_first;
-use super::predict::Climb;
+use super::predict::{Climb, parents_first};
 use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, Seen, ToCount, place};
 use crate::fanout::Context;
 use crate::keys::{ItemKey, NodeRef};
 use crate::model::{
     BaseNode, CopyMark, CopyOf, Epoch, Lineage, NewerFormat, Placement, Shortfall, Stored, Unreadable, is_touch,
 };
-use crate::plan::step::{Failure, Need, Read};
-use crate::plan::{Io, Problem, Rule, Script};
+use crate::plan::{Failure, Io, Need, Problem, Read, Rule, Script};
 use write::WriteStep;
 
 /// The plan of a round that places these nodes. A patient round leaves those for later whose parents aren't placed yet.

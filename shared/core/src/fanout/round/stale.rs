@@ -7,8 +7,7 @@ use std::sync::Arc;
 use super::Round;
 use crate::keys::{NodeRef, Schema};
 use crate::model::{BORN, BaseNode, REVISION, Stored, TRASHED, UNDER, Under, WRITE, is_same_life};
-use crate::plan::Rule;
-use crate::plan::step::{Failure, Task, TaskOutcome};
+use crate::plan::{Failure, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 impl Round<'_> {

@@ -5,8 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::Round;
 use crate::keys::ItemKey;
-use crate::plan::Rule;
-use crate::plan::step::{Need, WritesKind};
+use crate::plan::{Need, Rule, WritesKind};
 use crate::request::{ReadOptions, Write};
 
 /// About how many bytes are read at a time, as answers have them. What stands may have more than what is to be put.

@@ -7,8 +7,7 @@ use super::Round;
 use crate::fanout::Settle;
 use crate::keys::ItemKey;
 use crate::model::Shown;
-use crate::plan::Rule;
-use crate::plan::step::{Failure, Writes, WritesKind};
+use crate::plan::{Failure, Rule, Writes, WritesKind};
 use crate::request::Write;
 
 /// Rows of fewer bytes than this fit an invocation, unless the table is busy: a partition takes 1,000 units a second,

@@ -5,22 +5,22 @@
 //! The present records decide, not the rows: a node is copied if its record, when it is read, names a parent whose copy
 //! is there. `docs/decisions/copies.md` says what that makes of changes that come meanwhile.
 
+mod candidate;
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
+use self::candidate::Candidate;
 use super::context::Context;
 use super::deletion::{keys_alone, page_query};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{
-    AttributeValue, BORN, BaseNode, COPIED, COPY_OF, COPYING, CREATED_AT, CREATED_BY, CopyEnd, CopyMark, CopyOf,
-    DELETING, Decimal, ENDED, Item, LEFT_OUT, NameClaim, PUT_BACK, RENAMED, REVISION, UNDER, UPDATED_AT, UPDATED_BY,
-    Under, WRITE, has_mark, is_reserved, item_bytes, key_of, life_of, number, numbered, sent_bytes, text, times,
-    with_key,
+    AttributeValue, BaseNode, COPIED, COPYING, CopyEnd, CopyMark, CopyOf, DELETING, Decimal, ENDED, Item, LEFT_OUT,
+    NameClaim, RENAMED, has_mark, item_bytes, key_of, life_of, number, sent_bytes, text, times,
 };
 use crate::plan::conditions::unclaimed_or_of;
-use crate::plan::step::{Failure, Need, Read, Task, TaskOutcome, count_held};
-use crate::plan::{Io, Rule, Script};
-use crate::request::{Action, Condition, Page, ReadOptions, Update};
+use crate::plan::{Failure, Io, Need, Rule, Script, Task, TaskOutcome, count_held};
+use crate::request::{Action, Condition, Page, Update};
 
 /// About how many bytes of records one step reads, as answers have them, and puts: a transaction takes 4 MB
 /// ([AWS: API reference][aws]), and the copies are a little larger than what they copy.
@@ -33,9 +33,6 @@ const STEP_BYTES_MAX: usize = 3 * 1_024 * 1_024;
 pub fn continue_copy(context: Context<'_>, top: NodeRef) -> Script<'_, ()> {
     Script::new(|io| async move { Copying { context, top: &top, io: &io }.carry_out().await })
 }
-
-/// Most names that are tried in one read where siblings have the name of a copy.
-const NAMES_TRIED: u64 = 24;
 
 /// Most attributes that one update removes: an expression has 4 KB.
 const REMOVED_MAX: usize = 200;
@@ -209,7 +206,7 @@ impl Copying<'_> {
         let nodes: BTreeSet<&Id> = rows.iter().filter_map(|(_, id)| id.as_ref()).collect();
         let keys = nodes.iter().map(|id| self.key(id));
         let read = self.io.read(Need::keys(keys).within(STEP_BYTES_MAX)).await?;
-        let mut found: BTreeMap<&Id, Found> = BTreeMap::new();
+        let mut found: BTreeMap<&Id, Candidate> = BTreeMap::new();
         for id in nodes.iter().filter(|id| !read.left.contains(&self.key(id))) {
             found.extend(self.found(look, id, &read)?.map(|one| (*id, one)));
         }
@@ -254,143 +251,6 @@ impl Copying<'_> {
         let end = if look.is_there { CopyEnd::Walked } else { CopyEnd::SourceGone };
         step.end = look.page.next.is_none().then_some(end);
         Ok(step)
-    }
-
-    /// The key of the claim that the copy of a node puts, and its name, if it is another one: siblings' claims of the
-    /// name stand, of nodes that users have put below the copy meanwhile, or of children of the source with one name,
-    /// which other clients make. `None` where siblings may have the same name.
-    async fn name(
-        &self,
-        look: &Look,
-        one: &Found,
-        there: &There,
-    ) -> Result<Option<(Option<String>, ItemKey)>, Failure> {
-        let Some(key) = self.claim_key(one, None) else { return Ok(None) };
-        if !there.claimed.contains(&key) {
-            return Ok(Some((None, key)));
-        }
-        if !self.context.rules.keeps(Rule::CopyRenamed) {
-            return Ok(None);
-        }
-        let own = one.base.written_segment(&one.node, self.schema());
-        let own = own.as_deref().unwrap_or(one.copy.as_str());
-        // Nobody has the last one: it is of the hash of the operation and the node.
-        let numbers = (2..2 + NAMES_TRIED).chain([look.mark.number_of(&one.node.id)]);
-        let tried: Vec<(String, ItemKey)> = numbers
-            .map(|n| numbered(own, n))
-            .filter_map(|name| self.claim_key(one, Some(&name)).map(|key| (name, key)))
-            .collect();
-        let read = self.io.read(Need::keys(tried.iter().map(|(_, key)| key.clone()))).await?;
-        for (name, key) in tried {
-            if read.item(&key)?.is_none() && !there.claimed.contains(&key) {
-                return Ok(Some((Some(name), key)));
-            }
-        }
-        Err(Failure::Again)
-    }
-
-    /// The key of the claim of a name, or else of the own name, that the copy of a node has below its parent.
-    fn claim_key(&self, one: &Found, name: Option<&str>) -> Option<ItemKey> {
-        let names = Some(self.context.settings.names).filter(|names| names.is_on())?;
-        let own = one.base.written_segment(&one.node, self.schema());
-        let name = names.compared(name.or(own.as_deref()).unwrap_or(one.copy.as_str()));
-        Some(self.schema().name_key(self.top, Some(&one.parent), name))
-    }
-
-    /// A node that is copied, as long as its parent's copy is there and its own never was. `None` for what isn't copied
-    /// in any case.
-    fn found(&self, look: &Look, id: &Id, read: &Read) -> Result<Option<Found>, Failure> {
-        let node = self.top.sibling(id.clone());
-        let Some(item) = read.shared(&self.key(id))? else { return Ok(None) };
-        let Ok(base) = BaseNode::read(Arc::clone(item), &node, self.schema()) else { return Ok(None) };
-        // What this operation has made would be copied for ever, and so would what two make of each other's.
-        let is_own = CopyOf::read(item).is_some_and(|of| of.operation >= look.mark.operation);
-        if base.deleting.is_some() || (is_own && self.context.rules.keeps(Rule::CopyOwn)) {
-            return Ok(None);
-        }
-        let copy_of = |id: &Id| if *id == look.mark.source { Ok(self.top.id.clone()) } else { look.mark.id_of(id) };
-        let parent = base.parent.as_ref().and_then(|parent| copy_of(parent).ok());
-        let (Some(parent), Ok(copy)) = (parent, copy_of(id)) else { return Ok(None) };
-        // In a cycle, which other clients make, the source is below itself.
-        Ok(Some(Found { node, base, copy, parent }).filter(|one| one.copy != self.top.id))
-    }
-
-    /// Reads the copies of these nodes' parents, and what would tell that a copy of a node was there.
-    async fn there(&self, look: &Look, found: &BTreeMap<&Id, Found>) -> Result<There, Failure> {
-        let schema = self.schema();
-        let (mut keys, mut ids) = (BTreeSet::new(), BTreeSet::new());
-        for Found { copy, parent, .. } in found.values() {
-            let copied = self.top.sibling(copy.clone());
-            keys.extend([self.key(parent), self.key(copy), schema.lineage_key(&copied), schema.deleted_key(&copied)]);
-            ids.extend([parent.clone(), copy.clone()]);
-        }
-        keys.remove(&self.key(&self.top.id));
-        let claims: BTreeSet<ItemKey> = found.values().filter_map(|one| self.claim_key(one, None)).collect();
-        keys.extend(claims.iter().cloned());
-        // Records and lineages can be large, and little of them counts.
-        let names = schema.names();
-        let attributes = [BORN, DELETING, COPY_OF, PUT_BACK, &names.parent, &names.segment].map(str::to_owned);
-        let options = ReadOptions { strong: true, attributes: Some(attributes.into()) };
-        let need = Need { options, ..Need::keys(keys) };
-        let read = if need.keys.is_empty() { Read::default() } else { self.io.read(need).await? };
-        let mut there = There::default();
-        for key in claims {
-            if read.item(&key)?.is_some() {
-                there.claimed.insert(key);
-            }
-        }
-        for id in ids {
-            let node = self.top.sibling(id.clone());
-            let item = if id == self.top.id { Some(&look.top) } else { read.shared(&self.key(&id))? };
-            let traces = [schema.lineage_key(&node), schema.deleted_key(&node)];
-            let was_there = read.item(&traces[0])?.or(read.item(&traces[1])?).is_some();
-            if item.is_some() || (was_there && self.context.rules.keeps(Rule::CopyOnce)) {
-                there.taken.insert(id.clone());
-            }
-            let base = item.and_then(|item| BaseNode::read(Arc::clone(item), &node, schema).ok());
-            // Another node may have the id by now.
-            let is_copy = |base: &BaseNode| {
-                id == self.top.id || CopyOf::read(&base.item).is_some_and(|of| of.operation == look.mark.operation)
-            };
-            if let Some(base) = base.filter(|base| base.deleting.is_none() && is_copy(base)) {
-                there.alive.insert(id, base.born().map(str::to_owned));
-            }
-        }
-        Ok(there)
-    }
-
-    /// The copy of a node, and its life. `None` if its parent's copy isn't there, or its own is or was.
-    fn copy(&self, look: &Look, one: &Found, made: &BTreeMap<Id, String>, there: &There) -> Option<(Item, String)> {
-        let Found { node, base, copy, parent } = one;
-        let (schema, rules) = (self.schema(), self.context.rules);
-        if there.taken.contains(copy) || made.contains_key(copy) {
-            return None;
-        }
-        let above = made.get(parent).cloned().map(Some).or_else(|| there.alive.get(parent).cloned());
-        if above.is_none() && rules.keeps(Rule::CopyBelow) {
-            return None;
-        }
-        let names = schema.names();
-        let mark = &look.mark;
-        let born = mark.name_of(&node.id);
-        let mut item = with_key(&self.key(copy), schema);
-        let own = base.item.iter().filter(|(name, _)| !is_reserved(name, schema) || **name == names.segment);
-        item.extend(own.map(|(name, value)| (name.clone(), value.clone())));
-        item.insert(names.parent.clone(), text(parent.as_str()));
-        if rules.keeps(Rule::CopyUnder) {
-            let under = Under { parent: parent.clone(), born: above.flatten() };
-            item.insert(UNDER.to_owned(), under.value());
-        }
-        item.insert(BORN.to_owned(), text(&born));
-        item.insert(WRITE.to_owned(), text(&born));
-        item.insert(REVISION.to_owned(), number(1));
-        item.insert(COPY_OF.to_owned(), CopyOf { operation: mark.operation.clone(), node: node.id.clone() }.value());
-        // When and by whom the copy was asked for.
-        for (at, by) in [(CREATED_AT, CREATED_BY), (UPDATED_AT, UPDATED_BY)] {
-            item.extend(look.top.get(CREATED_AT).map(|value| (at.to_owned(), value.clone())));
-            item.extend(look.top.get(CREATED_BY).map(|value| (by.to_owned(), value.clone())));
-        }
-        Some((item, born))
     }
 
     /// Writes a step: the copies, how far the walk is, and how many the operation has copied, unless it is forgotten.
@@ -440,27 +300,6 @@ impl Copying<'_> {
         }
         Ok(outcome)
     }
-}
-
-/// A node that may be copied.
-struct Found {
-    node: NodeRef,
-    base: BaseNode,
-    /// The id of its copy.
-    copy: Id,
-    /// The id of its parent's copy.
-    parent: Id,
-}
-
-/// What is there of the copies.
-#[derive(Default)]
-struct There {
-    /// Ids at which a node is, or was.
-    taken: BTreeSet<Id>,
-    /// Nodes that others can be put below, each with its life, if its record names it.
-    alive: BTreeMap<Id, Option<String>>,
-    /// The claims that stand where the copies would have theirs.
-    claimed: BTreeSet<ItemKey>,
 }
 
 /// The sort key of a row, and the node that it is about.
