@@ -8,7 +8,7 @@ use aws_sdk_dynamodb::operation::transact_write_items::TransactWriteItemsError;
 use aws_sdk_dynamodb::types::BatchStatementError;
 use sapwood_core::request::{ErrorKind, TableError};
 
-use crate::credentials::lacks_credentials;
+use crate::connection::lacks_credentials;
 
 /// What a request does. A refused write is the fault of its item, and a refused read is not.
 #[derive(Clone, Copy, PartialEq, Eq)]

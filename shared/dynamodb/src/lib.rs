@@ -4,6 +4,7 @@ mod connection;
 mod errors;
 mod expressions;
 mod https;
+mod requests;
 mod table;
 mod values;
 

@@ -7,164 +7,134 @@ use crate::hash;
 use crate::keys::{CASCADE, ItemKey, LINEAGE, NodeRef};
 use crate::model::{Item, encode_item};
 
-/// What is wrong with an item. Kinds up to [`Kind::RecordPutBack`] are faults of derived items, and can be repaired.
-/// The others are findings about base records: its owner has to decide what the record should be.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum Kind {
+/// Declares the kinds, each with its name in reports.
+macro_rules! kinds {
+    ($($(#[$attribute:meta])* $kind:ident = $name:literal,)+) => {
+        /// What is wrong with an item. Kinds up to [`Kind::RecordPutBack`] are faults of derived items, and can be repaired.
+        /// The others are findings about base records: its owner has to decide what the record should be.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        pub enum Kind {
+            $($(#[$attribute])* $kind,)+
+        }
+
+        impl Kind {
+            /// All kinds.
+            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$kind),+];
+
+            /// The kind's name in reports, for example `row-missing`.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self {
+                    $(Self::$kind => $name,)+
+                }
+            }
+        }
+    };
+}
+
+kinds! {
     /// A node has no lineage.
-    LineageMissing,
+    LineageMissing = "lineage-missing",
     /// A lineage says that the node stands elsewhere than its record and its parent's lineage ask for.
-    LineageWrong,
+    LineageWrong = "lineage-wrong",
     /// A lineage says rightly where the node stands, and not which rows it has there; or it says that rows are still to
     /// be written.
-    LineageRows,
+    LineageRows = "lineage-rows",
     /// A lineage's node has no base record.
-    LineageSurplus,
+    LineageSurplus = "lineage-surplus",
     /// A row that a lineage names isn't there.
-    RowMissing,
+    RowMissing = "row-missing",
     /// A row isn't as its base record asks for.
-    RowWrong,
+    RowWrong = "row-wrong",
     /// A row that no lineage names.
-    RowSurplus,
+    RowSurplus = "row-surplus",
     /// A topic with revisions has no `v0_` copy.
-    CopyMissing,
+    CopyMissing = "copy-missing",
     /// A `v0_` copy isn't that of its topic's newest revision.
-    CopyWrong,
+    CopyWrong = "copy-wrong",
     /// A `v0_` copy of a topic without revisions.
-    CopySurplus,
+    CopySurplus = "copy-surplus",
     /// A cursor that no handler moves on.
-    CursorStuck,
+    CursorStuck = "cursor-stuck",
     /// A node is marked for deletion, and no handler deletes it.
-    DeletionStuck,
+    DeletionStuck = "deletion-stuck",
     /// A copy of a subtree that no handler goes on with.
-    CopyStuck,
+    CopyStuck = "copy-stuck",
     /// A record that says how its node was put into the trash, though it names a parent.
-    TrashLeft,
+    TrashLeft = "trash-left",
     /// A node isn't counted as it should be in the totals of its ancestors.
-    CountWrong,
+    CountWrong = "count-wrong",
     /// A node that has gone is still counted.
-    CountSurplus,
+    CountSurplus = "count-surplus",
     /// A node is counted in a later epoch than the present one.
-    CountAhead,
+    CountAhead = "count-ahead",
     /// The epoch of all totals can't be read, or its copy says another one.
-    EpochWrong,
+    EpochWrong = "epoch-wrong",
     /// A part of a total of an earlier epoch, or in a lane that nobody reads.
-    TotalsLeft,
+    TotalsLeft = "totals-left",
     /// A part of a total of a later epoch than the present one.
-    TotalsAhead,
+    TotalsAhead = "totals-ahead",
     /// The totals of a node aren't what its children and their totals add up to.
-    TotalWrong,
+    TotalWrong = "total-wrong",
     /// The totals of a node can't be compared now: one of its children isn't counted as its child.
-    TotalUnsettled,
+    TotalUnsettled = "total-unsettled",
     /// A cursor that no handler has written.
-    CursorUnreadable,
+    CursorUnreadable = "cursor-unreadable",
     /// A base record that a repair has put back, and died before it could delete it again.
-    RecordPutBack,
+    RecordPutBack = "record-put-back",
     /// A base record that can't be understood. It counts as not there.
-    Unreadable,
+    Unreadable = "unreadable",
     /// A node whose parent isn't there.
-    Orphan,
+    Orphan = "orphan",
     /// A node below itself.
-    Cycle,
+    Cycle = "cycle",
     /// A node deeper than 98 levels, which has rows under its nearest 98 ancestors only.
-    TooDeep,
+    TooDeep = "too-deep",
     /// A node whose path is too long for a sort key, so that it has no path row.
-    PathTooLong,
+    PathTooLong = "path-too-long",
     /// A node without a number or a text in the attribute that orders siblings.
-    NoOrder,
+    NoOrder = "no-order",
     /// A node with a link that has no row.
-    LinkLeftOut,
+    LinkLeftOut = "link-left-out",
     /// An item that isn't ours has a key of a form that rows, lineages or claims have. One may come to take its place.
-    ReservedKey,
+    ReservedKey = "reserved-key",
     /// A record that is so large that its rows carry no copies.
-    NoRoomForCopies,
+    NoRoomForCopies = "no-room-for-copies",
     /// A record that is so large that the node can't be touched: its rows won't follow a node above it that moves.
-    NoRoomForTouch,
+    NoRoomForTouch = "no-room-for-touch",
     /// A value in the place of the mark of a deletion or of a copy that is none.
-    MarkUnreadable,
+    MarkUnreadable = "mark-unreadable",
     /// A value in the place of how a node was put into the trash that isn't the API's.
-    TrashUnreadable,
+    TrashUnreadable = "trash-unreadable",
     /// A node in the trash whose id is too long for the key of its row there.
-    TrashUnlisted,
+    TrashUnlisted = "trash-unlisted",
     /// A node with the name of a sibling, which has the claim of it.
-    NameClash,
+    NameClash = "name-clash",
     /// A node whose name nobody has claimed.
-    NameUnclaimed,
+    NameUnclaimed = "name-unclaimed",
     /// The claim of a name that its node doesn't have (any more).
-    NameLeft,
+    NameLeft = "name-left",
     /// A part of totals that are nothing, of a node that has gone.
-    TotalsEmpty,
+    TotalsEmpty = "totals-empty",
     /// A part of a total has the mark of a recount that hasn't ended.
-    RecountLeft,
+    RecountLeft = "recount-left",
     /// A node with something that can't be added up in an attribute that is.
-    TotalLeftOut,
+    TotalLeftOut = "total-left-out",
     /// The totals of a node can't be compared with those of its children: it is in a cycle, there are more than 98
     /// levels below it, or too many children, or a newer version has counted one of them.
-    TotalNotCompared,
+    TotalNotCompared = "total-not-compared",
     /// A lineage that names something as a row to delete that can't be a row of its node.
-    ForeignRows,
+    ForeignRows = "foreign-rows",
     /// The table refuses to change a child of a node that is being deleted.
-    DeletionBlocked,
+    DeletionBlocked = "deletion-blocked",
     /// An item that a newer version of the handler has written.
-    NewerFormat,
+    NewerFormat = "newer-format",
     /// A node or a row that can't be compared, because a newer version of the handler has written the lineage that
     /// decides about it.
-    NotCompared,
+    NotCompared = "not-compared",
 }
 
 impl Kind {
-    /// All kinds.
-    pub const ALL: [Self; 48] = [
-        Self::LineageMissing,
-        Self::LineageWrong,
-        Self::LineageRows,
-        Self::LineageSurplus,
-        Self::RowMissing,
-        Self::RowWrong,
-        Self::RowSurplus,
-        Self::CopyMissing,
-        Self::CopyWrong,
-        Self::CopySurplus,
-        Self::CursorStuck,
-        Self::DeletionStuck,
-        Self::CopyStuck,
-        Self::TrashLeft,
-        Self::CountWrong,
-        Self::CountSurplus,
-        Self::CountAhead,
-        Self::EpochWrong,
-        Self::TotalsLeft,
-        Self::TotalsAhead,
-        Self::TotalWrong,
-        Self::TotalUnsettled,
-        Self::CursorUnreadable,
-        Self::RecordPutBack,
-        Self::Unreadable,
-        Self::Orphan,
-        Self::Cycle,
-        Self::TooDeep,
-        Self::PathTooLong,
-        Self::NoOrder,
-        Self::LinkLeftOut,
-        Self::ReservedKey,
-        Self::NoRoomForCopies,
-        Self::NoRoomForTouch,
-        Self::MarkUnreadable,
-        Self::TrashUnreadable,
-        Self::TrashUnlisted,
-        Self::NameClash,
-        Self::NameUnclaimed,
-        Self::NameLeft,
-        Self::TotalsEmpty,
-        Self::RecountLeft,
-        Self::TotalLeftOut,
-        Self::TotalNotCompared,
-        Self::ForeignRows,
-        Self::DeletionBlocked,
-        Self::NewerFormat,
-        Self::NotCompared,
-    ];
-
     /// True for what is to be mended in the base record.
     #[must_use]
     pub fn is_finding(self) -> bool {
@@ -229,61 +199,6 @@ impl Kind {
     #[must_use]
     pub fn is_of_copy(self) -> bool {
         matches!(self, Self::CopyMissing | Self::CopyWrong | Self::CopySurplus)
-    }
-
-    /// The kind's name in reports, for example `row-missing`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::LineageMissing => "lineage-missing",
-            Self::LineageWrong => "lineage-wrong",
-            Self::LineageRows => "lineage-rows",
-            Self::LineageSurplus => "lineage-surplus",
-            Self::RowMissing => "row-missing",
-            Self::RowWrong => "row-wrong",
-            Self::RowSurplus => "row-surplus",
-            Self::CopyMissing => "copy-missing",
-            Self::CopyWrong => "copy-wrong",
-            Self::CopySurplus => "copy-surplus",
-            Self::CursorStuck => "cursor-stuck",
-            Self::DeletionStuck => "deletion-stuck",
-            Self::CopyStuck => "copy-stuck",
-            Self::TrashLeft => "trash-left",
-            Self::CountWrong => "count-wrong",
-            Self::CountSurplus => "count-surplus",
-            Self::CountAhead => "count-ahead",
-            Self::EpochWrong => "epoch-wrong",
-            Self::TotalsAhead => "totals-ahead",
-            Self::TotalUnsettled => "total-unsettled",
-            Self::TotalNotCompared => "total-not-compared",
-            Self::RecountLeft => "recount-left",
-            Self::TotalsLeft => "totals-left",
-            Self::RecordPutBack => "record-put-back",
-            Self::Unreadable => "unreadable",
-            Self::Orphan => "orphan",
-            Self::Cycle => "cycle",
-            Self::TooDeep => "too-deep",
-            Self::PathTooLong => "path-too-long",
-            Self::NoOrder => "no-order",
-            Self::LinkLeftOut => "link-left-out",
-            Self::ReservedKey => "reserved-key",
-            Self::NoRoomForCopies => "no-room-for-copies",
-            Self::NoRoomForTouch => "no-room-for-touch",
-            Self::MarkUnreadable => "mark-unreadable",
-            Self::TrashUnreadable => "trash-unreadable",
-            Self::TrashUnlisted => "trash-unlisted",
-            Self::NameClash => "name-clash",
-            Self::NameUnclaimed => "name-unclaimed",
-            Self::NameLeft => "name-left",
-            Self::TotalWrong => "total-wrong",
-            Self::TotalsEmpty => "totals-empty",
-            Self::TotalLeftOut => "total-left-out",
-            Self::ForeignRows => "foreign-rows",
-            Self::DeletionBlocked => "deletion-blocked",
-            Self::CursorUnreadable => "cursor-unreadable",
-            Self::NewerFormat => "newer-format",
-            Self::NotCompared => "not-compared",
-        }
     }
 
     /// Returns the kind of this name.

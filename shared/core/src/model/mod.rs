@@ -5,6 +5,7 @@ mod cursor;
 mod decimal;
 mod deletion;
 mod encoding;
+mod epoch;
 mod etag;
 mod folding;
 mod format;
@@ -35,6 +36,7 @@ pub use cursor::{Cursor, CursorError, Position, REDRIVEN, padded};
 pub use decimal::Decimal;
 pub use deletion::{Deletion, Heir, Tombstone};
 pub(crate) use encoding::{decode as decode_item, encode as encode_item};
+pub use epoch::Epoch;
 pub use etag::ETag;
 pub use format::{
     FORMAT, FORMAT_ATTRIBUTE, FORMAT_MAX, FORMAT_WITH_MORE_ROWS, FORMAT_WITH_PARTS, FORMAT_WITH_TRASH, NewerFormat,
@@ -59,7 +61,7 @@ pub use row::{
 pub use settings::{Copied, OrderAttribute, Settings, SiblingOrder};
 pub use shortfall::Shortfall;
 pub use stale_under::{LifeUnder, PutBy, times_written, times_written_next};
-pub use totals::{Amounts, Counted, Epoch, Share, TOTALS_ATTRIBUTES_MAX, Totals};
+pub use totals::{Amounts, Counted, Share, TOTALS_ATTRIBUTES_MAX, Totals};
 pub use trash::{InTrash, TRASHED, Trashed};
 pub use unique_names::{UniqueNames, ending, numbered};
 pub use variables::VariableError;
