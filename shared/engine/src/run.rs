@@ -125,6 +125,56 @@ enum Event<'p, P, D> {
 /// most.
 const PAUSE: u32 = 2;
 
+/// Plans that run side by side, and how far they are.
+struct SideBySide<'p, P, D> {
+    /// The results, in the order of the plans.
+    results: Vec<Option<Result<D, Failure>>>,
+    /// The plans that have touched, and go on.
+    touched: VecDeque<(usize, Running<'p, P>)>,
+    waiting: Waiting<'p, P>,
+    /// The number of plans that run.
+    going: usize,
+    is_touching: bool,
+}
+
+impl<'p, P, D> SideBySide<'p, P, D> {
+    fn new(plans: usize) -> Self {
+        let results = std::iter::repeat_with(|| None).take(plans).collect();
+        Self { results, touched: VecDeque::new(), waiting: Waiting::default(), going: 0, is_touching: false }
+    }
+
+    /// True if touches wait, and could be sent.
+    fn may_touch(&self) -> bool {
+        !self.is_touching && !self.waiting.plans.is_empty()
+    }
+
+    fn take(&mut self, event: Event<'p, P, D>, errors: &impl Errors) {
+        match event {
+            Event::Stopped(position, one, stop) => {
+                self.going -= 1;
+                match stop {
+                    Ok(Stop::Touch(touches)) => {
+                        self.waiting.plans.push((position, one, touches.len()));
+                        self.waiting.touches.extend(touches);
+                    }
+                    Ok(Stop::Done(done)) => self.results[position] = Some(Ok(done)),
+                    Err(failure) => self.results[position] = Some(Err(failure)),
+                }
+            }
+            Event::Touched(group, outcomes) => {
+                self.is_touching = false;
+                let (mut touches, mut outcomes) = (group.touches.as_slice(), outcomes.into_iter());
+                for (position, mut one, count) in group.plans {
+                    let (own, others) = touches.split_at(count);
+                    touches = others;
+                    one.facts = one.told(own, outcomes.by_ref().take(count), errors);
+                    self.touched.push_back((position, one));
+                }
+            }
+        }
+    }
+}
+
 /// Runs plans to their ends, side by side, several at a time. What they touch shares requests: touches wait until they
 /// fill all requests that may be under way, or all other plans wait as well or are done, or none has stopped for a
 /// moment. So no plan waits long for one that the table keeps back, and a plan whose touches are done goes on to its
@@ -134,27 +184,25 @@ pub(crate) async fn drive_all<T: Table, P: RetryPolicy, D: Send>(
     plans: &mut [impl Plan<Done = D> + Send],
     errors: &impl Errors,
 ) -> Vec<Result<D, Failure>> {
-    let mut results: Vec<Option<Result<D, Failure>>> = plans.iter().map(|_| None).collect();
     let full = BATCH_UPDATES_MAX * client.in_flight_max();
+    let mut side = SideBySide::new(plans.len());
     let mut new = plans.iter_mut().map(Running::new).enumerate();
-    let (mut touched, mut waiting) = (VecDeque::new(), Waiting::default());
-    let (mut under_way, mut going, mut is_touching) =
-        (FuturesUnordered::<BoxFuture<'_, Event<'_, _, D>>>::new(), 0, false);
+    let mut under_way = FuturesUnordered::<BoxFuture<'_, Event<'_, _, D>>>::new();
     loop {
-        while going < client.in_flight_max() {
-            let next = match touched.pop_front() {
-                None if waiting.touches.len() < full => new.next(),
+        while side.going < client.in_flight_max() {
+            let next = match side.touched.pop_front() {
+                None if side.waiting.touches.len() < full => new.next(),
                 next => next,
             };
             let Some((position, mut one)) = next else { break };
-            going += 1;
+            side.going += 1;
             under_way.push(Box::pin(async move {
                 let stop = one.go_on(client, errors, true).await;
                 Event::Stopped(position, one, stop)
             }));
         }
-        let may_touch = !is_touching && !waiting.plans.is_empty();
-        let event = if may_touch && (going == 0 || waiting.touches.len() >= full) {
+        let may_touch = side.may_touch();
+        let event = if may_touch && (side.going == 0 || side.waiting.touches.len() >= full) {
             None
         } else {
             let pause = async {
@@ -170,39 +218,18 @@ pub(crate) async fn drive_all<T: Table, P: RetryPolicy, D: Send>(
                 Either::Right(_) => None,
             }
         };
-        match event {
-            Some(Event::Stopped(position, one, stop)) => {
-                going -= 1;
-                match stop {
-                    Ok(Stop::Touch(touches)) => {
-                        waiting.plans.push((position, one, touches.len()));
-                        waiting.touches.extend(touches);
-                    }
-                    Ok(Stop::Done(done)) => results[position] = Some(Ok(done)),
-                    Err(failure) => results[position] = Some(Err(failure)),
-                }
-            }
-            Some(Event::Touched(group, outcomes)) => {
-                is_touching = false;
-                let (mut touches, mut outcomes) = (group.touches.as_slice(), outcomes.into_iter());
-                for (position, mut one, count) in group.plans {
-                    let (own, others) = touches.split_at(count);
-                    touches = others;
-                    one.facts = one.told(own, outcomes.by_ref().take(count), errors);
-                    touched.push_back((position, one));
-                }
-            }
-            None => {
-                is_touching = true;
-                let group = std::mem::take(&mut waiting);
-                under_way.push(Box::pin(async move {
-                    let outcomes = client.touch_all(&group.touches).await;
-                    Event::Touched(group, outcomes)
-                }));
-            }
+        if let Some(event) = event {
+            side.take(event, errors);
+        } else {
+            side.is_touching = true;
+            let group = std::mem::take(&mut side.waiting);
+            under_way.push(Box::pin(async move {
+                let outcomes = client.touch_all(&group.touches).await;
+                Event::Touched(group, outcomes)
+            }));
         }
     }
-    results.into_iter().map(|result| result.unwrap_or(Err(Failure::Again))).collect()
+    side.results.into_iter().map(|result| result.unwrap_or(Err(Failure::Again))).collect()
 }
 
 async fn write<T: Table, P: RetryPolicy>(client: &Client<'_, T, P>, writes: Writes, errors: &impl Errors) -> Facts {

@@ -91,39 +91,9 @@ pub fn placement(wanted: &Wanted<'_>) -> Placement {
 /// Plans the placing of one node.
 #[must_use]
 pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> PlacePlan {
-    let PlaceInput {
-        node,
-        base,
-        stored,
-        parent,
-        is_predicted,
-        standing: put_before,
-        only_touched,
-        mark_went,
-        now,
-        new_life,
-    } = *input;
-    let named = |placement: &Placement| rows(placement, node, &settings.schema);
-    let standing: Vec<Row> = stored.lineage().map(|lineage| named(&lineage.placement)).unwrap_or_default();
-    let standing_keys = || standing.iter().map(|row| &row.key);
-    let is_own = |key: &&ItemKey| is_row_key(key, node, &settings.schema) || !rules.keeps(Rule::OwnRows);
-    let stale_rows = || stored.lineage().into_iter().flat_map(|lineage| &lineage.stale_rows).filter(is_own);
-    let kept_stale_rows = || stale_rows().filter(|_| rules.keeps(Rule::KeepStaleRows));
-
-    let Some(base) = base else {
-        let is_owners = *stored == Stored::Foreign && rules.keeps(Rule::OwnLineage);
-        if is_owners || matches!(stored, Stored::Absent | Stored::Tombstone(_)) {
-            return PlacePlan::default();
-        }
-        let deletes: BTreeSet<ItemKey> = standing_keys().chain(kept_stale_rows()).cloned().collect();
-        let tombstone = stored.lineage().filter(|_| rules.keeps(Rule::Tombstone)).and_then(|lineage| {
-            let (deletion, born, earlier) = (lineage.deleting.clone()?, lineage.born.clone(), lineage.earlier.clone());
-            Some(Tombstone { deletion, born, earlier, deleted: now })
-        });
-        let settle = tombstone.map_or(Settle::Delete, |tombstone| Settle::Write(tombstone.item(node, settings)));
-        return PlacePlan { deletes: deletes.into_iter().collect(), settle, ..PlacePlan::default() };
-    };
-
+    let PlaceInput { node, base, stored, parent, is_predicted, mark_went, new_life, .. } = *input;
+    let there = There::of(input, settings, rules);
+    let Some(base) = base else { return there.removed(input, settings) };
     // Another client's put drops the life from the base record. The lineage has kept it.
     let born = Some(base.born().or(stored.born_now()).unwrap_or(new_life).to_owned());
     let earlier = stored.lives_before(born.as_deref());
@@ -131,78 +101,119 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
     if let (Some(deletion), Some(lineage)) = (&deleting, stored.lineage()) {
         let had_mark = lineage.deleting.as_ref().is_some_and(|before| before.mark == deletion.mark);
         let restarted = mark_went.map(str::to_owned).or_else(|| lineage.restarted.clone()).filter(|_| had_mark);
-        let stale_rows = stale_rows().cloned().collect();
-        let deleting = Some(deletion.clone());
+        let stale_rows = there.stale.iter().map(|key| (*key).clone()).collect();
         let marked = Lineage { deleting, born, earlier, restarted, stale_rows, is_altered: false, ..lineage.clone() };
-        let standing_keys: BTreeSet<&ItemKey> = standing_keys().collect();
-        return keep_placement(node, lineage, marked, &standing_keys, settings);
+        return keep_placement(node, lineage, marked, &there.keys().collect(), settings);
+    }
+    let mut placement = placement(&Wanted { node, base, parent, settings, rules });
+    placement.orphan |= is_predicted && rules.keeps(Rule::OrphanRow);
+    there.moved(input, Lineage { placement, born, earlier, deleting, ..Lineage::default() }, settings)
+}
+
+/// The rows of a node that may be there.
+struct There<'a> {
+    /// The rows that the lineage's placement has.
+    rows: Vec<Row>,
+    /// The rows of earlier placements that the lineage names.
+    stale: Vec<&'a ItemKey>,
+    rules: Rules,
+}
+
+impl<'a> There<'a> {
+    fn of(input: &PlaceInput<'a>, settings: &Settings, rules: Rules) -> Self {
+        let lineage = input.stored.lineage();
+        let is_own = |key: &&ItemKey| is_row_key(key, input.node, &settings.schema) || !rules.keeps(Rule::OwnRows);
+        Self {
+            rows: lineage.map(|lineage| rows(&lineage.placement, input.node, &settings.schema)).unwrap_or_default(),
+            stale: lineage.into_iter().flat_map(|lineage| &lineage.stale_rows).filter(is_own).collect(),
+            rules,
+        }
     }
 
-    let mut wanted = placement(&Wanted { node, base, parent, settings, rules });
-    wanted.orphan |= is_predicted && rules.keeps(Rule::OrphanRow);
-    let wanted_rows = named(&wanted);
-    let wanted_keys: BTreeSet<&ItemKey> = wanted_rows.iter().map(|row| &row.key).collect();
-    let deletes: BTreeSet<ItemKey> =
-        standing_keys().chain(kept_stale_rows()).filter(|key| !wanted_keys.contains(key)).cloned().collect();
-
-    let before = stored.lineage();
-    let settled = before.is_some_and(Lineage::is_settled);
-    // A row is right as it stands if it shows the same of the placement. What it copies is the same wherever these
-    // count.
-    let only_new = only_touched && settled;
-    let put_before: Vec<Row> = put_before.map(named).unwrap_or_default();
-    let right: BTreeMap<&ItemKey, &Row> =
-        standing.iter().filter(|_| only_new).chain(&put_before).map(|row| (&row.key, row)).collect();
-    let is_right = |row: &Row| match right.get(&row.key) {
-        Some(there) => *there == row || !rules.keeps(Rule::SameContents),
-        None => false,
-    };
-    let puts: Vec<Row> = wanted_rows.into_iter().filter(|row| !is_right(row)).collect();
-
-    // A redelivered touch would find the lineage as wanted and put nothing. Only this mark tells it to put all rows. It
-    // also tells whoever waits for a move that the rows of more ancestors may not be there yet, where no old row goes
-    // (without path rows).
-    let is_extended = deletes.is_empty() && before.is_some_and(|l| l.placement.ancestors != wanted.ancestors);
-    let rows_pending = rules.keeps(Rule::RowsPending)
-        && (((only_touched || is_extended) && !puts.is_empty()) || before.is_some_and(|l| l.rows_pending));
-    let is_same = |lineage: &Lineage| {
-        let has_more = lineage.is_altered || lineage.restarted.is_some();
-        let same_lives = lineage.born == born && lineage.earlier == earlier;
-        !has_more && lineage.placement == wanted && lineage.deleting == deleting && same_lives
-    };
-    let changed = !before.is_some_and(is_same);
-    let intent = (changed || !deletes.is_empty()).then(|| Lineage {
-        placement: wanted.clone(),
-        born: born.clone(),
-        earlier: earlier.clone(),
-        stale_rows: deletes.iter().cloned().collect(),
-        rows_pending,
-        deleting: deleting.clone(),
-        ..Lineage::default()
-    });
-    let intent_item = intent.as_ref().map(|lineage| lineage.item(node, &settings.schema));
-    if let (Some(after), Some(item), Some(before)) = (&intent, &intent_item, before)
-        && !deletes.is_empty()
-        && !has_room(item)
-        && rules.keeps(Rule::RoomForIntent)
-    {
-        return delete_first(node, before, after, deletes, settings);
+    fn keys(&self) -> impl Iterator<Item = &ItemKey> {
+        self.rows.iter().map(|row| &row.key)
     }
-    let unsettled = intent.as_ref().or(before).is_some_and(|lineage| !lineage.is_settled());
-    let done = || {
-        let (placement, born, earlier, deleting) = (wanted.clone(), born.clone(), earlier.clone(), deleting.clone());
-        Lineage { placement, born, earlier, deleting, ..Lineage::default() }.item(node, &settings.schema)
-    };
 
-    let keeps_intent = rules.keeps(Rule::Intent);
-    PlacePlan {
-        puts,
-        deletes: deletes.into_iter().collect(),
-        settle: if unsettled || (intent.is_some() && !keeps_intent) { Settle::Write(done()) } else { Settle::Keep },
-        intent: intent_item.filter(|_| keeps_intent),
-        is_named: before.is_some_and(|before| before.placement == wanted),
-        placed: Some(wanted),
-        again: false,
+    /// The rows to delete, if these rows are to stay.
+    fn surplus(&self, wanted: &BTreeSet<&ItemKey>) -> BTreeSet<ItemKey> {
+        let stale = self.stale.iter().copied().filter(|_| self.rules.keeps(Rule::KeepStaleRows));
+        self.keys().chain(stale).filter(|key| !wanted.contains(key)).cloned().collect()
+    }
+
+    /// Plans a node without a record: its rows go, and a tombstone stays where it was deleted with a mark.
+    fn removed(&self, input: &PlaceInput<'_>, settings: &Settings) -> PlacePlan {
+        let PlaceInput { node, stored, now, .. } = *input;
+        let is_owners = *stored == Stored::Foreign && self.rules.keeps(Rule::OwnLineage);
+        if is_owners || matches!(stored, Stored::Absent | Stored::Tombstone(_)) {
+            return PlacePlan::default();
+        }
+        let tombstone = stored.lineage().filter(|_| self.rules.keeps(Rule::Tombstone)).and_then(|lineage| {
+            let (deletion, born, earlier) = (lineage.deleting.clone()?, lineage.born.clone(), lineage.earlier.clone());
+            Some(Tombstone { deletion, born, earlier, deleted: now })
+        });
+        let settle = tombstone.map_or(Settle::Delete, |tombstone| Settle::Write(tombstone.item(node, settings)));
+        let deletes = self.surplus(&BTreeSet::new()).into_iter().collect();
+        PlacePlan { deletes, settle, ..PlacePlan::default() }
+    }
+
+    /// Plans a node whose lineage is to be `done` in the end.
+    fn moved(&self, input: &PlaceInput<'_>, done: Lineage, settings: &Settings) -> PlacePlan {
+        let (node, before, rules) = (input.node, input.stored.lineage(), self.rules);
+        let wanted_rows = rows(&done.placement, node, &settings.schema);
+        let deletes = self.surplus(&wanted_rows.iter().map(|row| &row.key).collect());
+        let puts = self.lacking(input, wanted_rows, settings);
+
+        // A redelivered touch would find the lineage as wanted and put nothing. Only this mark tells it to put all rows.
+        // It also tells whoever waits for a move that the rows of more ancestors may not be there yet, where no old row
+        // goes (without path rows).
+        let is_extended =
+            deletes.is_empty() && before.is_some_and(|l| l.placement.ancestors != done.placement.ancestors);
+        let rows_pending = rules.keeps(Rule::RowsPending)
+            && (((input.only_touched || is_extended) && !puts.is_empty()) || before.is_some_and(|l| l.rows_pending));
+        let is_same = |lineage: &Lineage| {
+            let has_more = lineage.is_altered || lineage.restarted.is_some();
+            let same_lives = lineage.born == done.born && lineage.earlier == done.earlier;
+            !has_more && lineage.placement == done.placement && lineage.deleting == done.deleting && same_lives
+        };
+        let intent = (!before.is_some_and(is_same) || !deletes.is_empty()).then(|| Lineage {
+            stale_rows: deletes.iter().cloned().collect(),
+            rows_pending,
+            ..done.clone()
+        });
+        let intent_item = intent.as_ref().map(|lineage| lineage.item(node, &settings.schema));
+        if let (Some(after), Some(item), Some(before)) = (&intent, &intent_item, before)
+            && !deletes.is_empty()
+            && !has_room(item)
+            && rules.keeps(Rule::RoomForIntent)
+        {
+            return delete_first(node, before, after, deletes, settings);
+        }
+        let is_unsettled = intent.as_ref().or(before).is_some_and(|lineage| !lineage.is_settled());
+        let keeps_intent = rules.keeps(Rule::Intent);
+        let settles = is_unsettled || (intent.is_some() && !keeps_intent);
+        PlacePlan {
+            puts,
+            deletes: deletes.into_iter().collect(),
+            settle: if settles { Settle::Write(done.item(node, &settings.schema)) } else { Settle::Keep },
+            intent: intent_item.filter(|_| keeps_intent),
+            is_named: before.is_some_and(|before| before.placement == done.placement),
+            placed: Some(done.placement),
+            again: false,
+        }
+    }
+
+    /// Returns the rows that aren't right as they stand. A row is right if it shows the same of the placement. What it
+    /// copies is the same wherever these count: where only touches came to a settled lineage, and of an earlier round.
+    fn lacking(&self, input: &PlaceInput<'_>, wanted: Vec<Row>, settings: &Settings) -> Vec<Row> {
+        let only_new = input.only_touched && input.stored.lineage().is_some_and(Lineage::is_settled);
+        let before = input.standing.map(|placement| rows(placement, input.node, &settings.schema)).unwrap_or_default();
+        let right: BTreeMap<&ItemKey, &Row> =
+            self.rows.iter().filter(|_| only_new).chain(&before).map(|row| (&row.key, row)).collect();
+        let is_right = |row: &Row| match right.get(&row.key) {
+            Some(there) => *there == row || !self.rules.keeps(Rule::SameContents),
+            None => false,
+        };
+        wanted.into_iter().filter(|row| !is_right(row)).collect()
     }
 }
 

@@ -277,21 +277,8 @@ impl<'r> Round<'r> {
             self.end.never_placed.insert(node.clone(), placing.sequence.clone());
         }
         let parent = match parent.filter(|parent| *parent != node) {
+            Some(parent) => Some(self.parent(parent, placing.copy_of.is_some(), placed)?),
             None => None,
-            Some(parent) => {
-                let read = self.stored(parent)?.lineage().map(|lineage| lineage.placement.clone());
-                let used = placed.get(parent).cloned().unwrap_or_else(|| read.clone());
-                // A parent that has a lineage needs no prediction.
-                let is_unknown = read.is_none() && !placed.contains_key(parent);
-                let climb = is_unknown.then(|| Climb::from(parent, &self.read, &self.asked, &self.context));
-                // As an orphan it would be off its operation before it is in the lists of its top, and so would be what
-                // is placed below it meanwhile, which doesn't see that it is one.
-                if placing.copy_of.is_some() && climb.as_ref().is_some_and(Climb::is_unread) {
-                    return Err(Failure::Again);
-                }
-                let predicted = climb.and_then(|climb| climb.prediction(&self.context));
-                Some(Parent { node: parent.clone(), used, read, predicted })
-            }
         };
         // A base record that was only touched since has the same rows.
         let standing = placing.standing.as_ref().filter(|standing| {
@@ -323,6 +310,27 @@ impl<'r> Round<'r> {
         let to_count = to_count.map(|one| one.with_records(placing.position, placing.only_touched));
         let node = node.clone();
         Ok(Planned { node, placing, parent, plan, to_count, stopped: None, lacks_rows: false, standing_bytes: 0 })
+    }
+
+    /// What is known of where the parent of a node, or of a copy, stands.
+    fn parent(
+        &self,
+        parent: &NodeRef,
+        is_of_copy: bool,
+        placed: &BTreeMap<NodeRef, Option<Placement>>,
+    ) -> Result<Parent, Failure> {
+        let read = self.stored(parent)?.lineage().map(|lineage| lineage.placement.clone());
+        let used = placed.get(parent).cloned().unwrap_or_else(|| read.clone());
+        // A parent that has a lineage needs no prediction.
+        let is_unknown = read.is_none() && !placed.contains_key(parent);
+        let climb = is_unknown.then(|| Climb::from(parent, &self.read, &self.asked, &self.context));
+        // As an orphan a copy would be off its operation before it is in the lists of its top, and so would be what is
+        // placed below it meanwhile, which doesn't see that it is one.
+        if is_of_copy && climb.as_ref().is_some_and(Climb::is_unread) {
+            return Err(Failure::Again);
+        }
+        let predicted = climb.and_then(|climb| climb.prediction(&self.context));
+        Ok(Parent { node: parent.clone(), used, read, predicted })
     }
 
     fn keeps_totals(&self) -> bool {
