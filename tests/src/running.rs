@@ -10,12 +10,12 @@ use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::{Counts, Fanout, Limits, Report};
+use sapwood_handlers::stream::{Config, Handler, response};
 use sapwood_local::endpoint::{Endpoint, TableStream};
 use sapwood_local::mapping::{Function, Mapping, Settings};
 use sapwood_local::template::{StartingPosition, Template};
 use sapwood_telemetry::metrics::Metrics;
 use serde_json::Value;
-use stream_handler::{Config, Handler, response};
 use tempfile::TempDir;
 
 use crate::client;

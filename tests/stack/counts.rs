@@ -466,7 +466,9 @@ async fn an_import_costs_next_to_nothing_but_its_rows() {
 fn records(event: &str) -> Vec<StreamRecord> {
     let event: serde_json::Value = serde_json::from_str(event).unwrap();
     let records = event["Records"].as_array().unwrap().iter();
-    records.map(|record| stream_handler::decode(&record.to_string(), &Schema::default()).unwrap().record).collect()
+    records
+        .map(|record| sapwood_handlers::stream::decode(&record.to_string(), &Schema::default()).unwrap().record)
+        .collect()
 }
 
 #[tokio::test(flavor = "multi_thread")]

@@ -9,11 +9,11 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::Fanout;
+use sapwood_handlers::stream::Handler;
 use sapwood_tests::client::{item, put_all, s};
 use sapwood_tests::faults::{Call, Fault};
 use sapwood_tests::running::{Running, TABLE, deployed};
 use serde_json::{Value, json};
-use stream_handler::Handler;
 
 /// The handler's process. Its input is the engine's URL, the length of the event, and the event.
 #[test]

@@ -10,6 +10,7 @@ use sapwood_core::model::text;
 use sapwood_core::plan::{Task, TaskOutcome};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::Fanout;
+use sapwood_handlers::stream::Handler;
 use sapwood_store::{Action, Client, Condition, Deadline, Update};
 use sapwood_telemetry::lines::Lines;
 use sapwood_telemetry::metrics::Metrics;
@@ -18,7 +19,6 @@ use sapwood_tests::faults::{Call, Fault, Proxy};
 use sapwood_tests::oracle::{Contents, Oracle};
 use sapwood_tests::running::{Running, TABLE};
 use serde_json::{Value, json};
-use stream_handler::Handler;
 
 /// A stack whose handler's metrics go there.
 async fn start(lines: &Lines) -> Running {

@@ -11,6 +11,7 @@ use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::Item;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::{Fanout, Limits, Report};
+use sapwood_handlers::stream::{Config, Handler};
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
 use sapwood_local::template::Template;
@@ -20,7 +21,6 @@ use sapwood_tests::faults::{Call, Fault, OPERATIONS, Proxy, READS, WRITES};
 use sapwood_tests::oracle::{Contents, Oracle};
 use sapwood_tests::running::{Running, TABLE, TEMPLATE, total};
 use serde_json::{Value, json};
-use stream_handler::{Config, Handler};
 use tokio::net::TcpListener;
 use tokio::sync::OnceCell;
 

@@ -12,6 +12,7 @@ use sapwood_core::keys::Schema;
 use sapwood_core::model::Settings;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::Fanout;
+use sapwood_handlers::stream::Handler;
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
 use sapwood_local::filter::Filter;
@@ -20,7 +21,6 @@ use sapwood_tests::client::{client, contents, delete_all, put};
 use sapwood_tests::oracle::{Contents, Oracle};
 use sapwood_tests::running::{TABLE, TEMPLATE};
 use serde_json::{Value, json};
-use stream_handler::Handler;
 
 /// The story, and whether the table is right after each: a move is passed on by the records that the handler itself
 /// sets off.

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use api_reader::{Config, Shared, State, router, waits};
 use sapwood_dynamodb::{Connection, DynamoTable};
 use sapwood_http::serve;
+use sapwood_https::https_client;
 use sapwood_telemetry::log;
 
 #[tokio::main(flavor = "current_thread")]
@@ -19,7 +20,12 @@ async fn main() -> ExitCode {
 async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let variable = |name: &str| std::env::var(name).ok();
     let config = Config::read(variable)?;
-    let table = DynamoTable::new(&Connection::read(variable)?, config.table_name, config.settings.schema.clone());
+    let table = DynamoTable::new(
+        &Connection::read(variable)?,
+        https_client(),
+        config.table_name,
+        config.settings.schema.clone(),
+    );
     table.connect().await;
     let Config { settings, cursors, options, .. } = config;
     let state = State::new(move |deadline| table.until(deadline), Shared { settings, cursors, waits: waits() });

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use api_writer::{Config, Shared, Source, State, router};
 use sapwood_dynamodb::{Connection, DynamoTable};
 use sapwood_http::serve;
+use sapwood_https::https_client;
 use sapwood_telemetry::log;
 
 #[tokio::main(flavor = "current_thread")]
@@ -19,7 +20,12 @@ async fn main() -> ExitCode {
 async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let variable = |name: &str| std::env::var(name).ok();
     let config = Config::read(variable)?;
-    let table = DynamoTable::new(&Connection::read(variable)?, config.table_name, config.settings.schema.clone());
+    let table = DynamoTable::new(
+        &Connection::read(variable)?,
+        https_client(),
+        config.table_name,
+        config.settings.schema.clone(),
+    );
     table.connect().await;
     let Config { settings, revisions_mutable, trash, options, .. } = config;
     let source = Source::system();

@@ -4,9 +4,10 @@
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-use auditor::{Config, Handler, answer};
 use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
 use sapwood_dynamodb::{Connection, DynamoTable};
+use sapwood_handlers::audit::{Config, Handler, answer};
+use sapwood_https::https_client;
 use sapwood_telemetry::log::{self, Invocation};
 use serde_json::Value;
 
@@ -24,7 +25,12 @@ async fn main() -> ExitCode {
 async fn run() -> Result<(), Error> {
     let variable = |name: &str| std::env::var(name).ok();
     let config = Config::read(variable)?;
-    let table = DynamoTable::new(&Connection::read(variable)?, &config.table_name, config.settings.schema.clone());
+    let table = DynamoTable::new(
+        &Connection::read(variable)?,
+        https_client(),
+        &config.table_name,
+        config.settings.schema.clone(),
+    );
     let handler = &Handler::new(config, table);
     lambda_runtime::run(service_fn(|event: LambdaEvent<Value>| async move {
         // If the deadline has already passed, the event is cargo lambda's: it sends a deadline in the year 1970.

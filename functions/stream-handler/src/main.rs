@@ -6,9 +6,10 @@ use std::time::{Duration, SystemTime};
 use lambda_runtime::{Context, Error, LambdaEvent, service_fn};
 use sapwood_dynamodb::{Connection, DynamoTable};
 use sapwood_engine::fanout::Fanout;
+use sapwood_handlers::stream::{Config, Handler};
+use sapwood_https::https_client;
 use sapwood_telemetry::log::{self, Invocation};
 use serde_json::value::RawValue;
-use stream_handler::{Config, Handler};
 
 /// The time of an invocation whose deadline has already passed: the function's `Timeout` in template.yaml.
 const DEFAULT_TIME: Duration = Duration::from_secs(60);
@@ -24,7 +25,12 @@ async fn main() -> ExitCode {
 async fn run() -> Result<(), Error> {
     let variable = |name: &str| std::env::var(name).ok();
     let config = Config::read(variable)?;
-    let table = DynamoTable::new(&Connection::read(variable)?, config.table_name, config.settings.schema.clone());
+    let table = DynamoTable::new(
+        &Connection::read(variable)?,
+        https_client(),
+        config.table_name,
+        config.settings.schema.clone(),
+    );
     table.connect().await;
     let fanout = Fanout { settings: config.settings, ..Fanout::default() };
     let handler = &Handler::new(fanout, table).measured(config.metrics).announcing();

@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
-use aws_config::{BehaviorVersion, Region, SdkConfig};
-use aws_sdk_s3::config::{Credentials, SharedCredentialsProvider};
+use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedCredentialsProvider};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
+use aws_types::SdkConfig;
 use clap::Args;
 use sapwood_core::keys::{KeyError, Names, Schema};
 use sapwood_core::model::{Announcement, NewerFormat, Settings, VariableError};
-use sapwood_dynamodb::DynamoTable;
+use sapwood_dynamodb::{DynamoTable, plain_http};
 use sapwood_engine::announce::announced;
 use sapwood_local::template::{Template, TemplateError};
 use sapwood_store::{Client, ErrorKind, LATE, RetryPolicy, TableError};
@@ -114,6 +115,12 @@ pub(crate) enum ConnectError {
     /// The table's keys have names that no schema has.
     #[error(transparent)]
     Keys(#[from] KeyError),
+    /// This build reaches no AWS.
+    #[cfg(not(feature = "aws"))]
+    #[error(
+        "this sapwood was compiled for tables on this machine alone: cargo run --features aws -- reaches AWS, and so does a package (docs/installing.md)"
+    )]
+    NoAws,
     /// Nothing names the region.
     #[error("no region is named: give --region, or set one in the profile or in AWS_REGION")]
     Region,
@@ -211,14 +218,23 @@ impl Connection {
     /// Makes the table, without a request.
     pub(crate) async fn table(&self, schema: Schema) -> Result<DynamoTable, ConnectError> {
         if let Some(url) = &self.endpoint {
-            return Ok(DynamoTable::new(&self.at(url), &self.table, schema).waiting(LOCAL_CALL_TIME_MAX));
+            return Ok(
+                DynamoTable::new(&self.at(url), http_client(url)?, &self.table, schema).waiting(LOCAL_CALL_TIME_MAX)
+            );
         }
         Ok(DynamoTable::of(&self.config().await?, &self.table, schema))
     }
 
     /// Loads the profile's region and credentials.
+    #[cfg(not(feature = "aws"))]
     pub(crate) async fn config(&self) -> Result<SdkConfig, ConnectError> {
-        let mut loader = aws_config::defaults(BehaviorVersion::latest());
+        Err(ConnectError::NoAws)
+    }
+
+    /// Loads the profile's region and credentials.
+    #[cfg(feature = "aws")]
+    pub(crate) async fn config(&self) -> Result<SdkConfig, ConnectError> {
+        let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(sapwood_https::https_client());
         if let Some(profile) = &self.profile {
             Self::check_profile(profile).await?;
             loader = loader.profile_name(profile);
@@ -231,6 +247,7 @@ impl Connection {
         Ok(config)
     }
 
+    #[cfg(feature = "aws")]
     /// The SDK says nothing of a profile that isn't there. Files that can't be read are left to it.
     async fn check_profile(name: &str) -> Result<(), ConnectError> {
         let (fs, env, files) = Default::default();
@@ -254,32 +271,37 @@ impl Connection {
     }
 
     /// The same for clients of the SDK.
-    pub(crate) fn config_at(&self, url: &str) -> SdkConfig {
+    pub(crate) fn config_at(&self, url: &str) -> Result<SdkConfig, ConnectError> {
         let endpoint = self.at(url);
         let credentials = Credentials::new(endpoint.access_key_id, endpoint.secret_access_key, None, None, "local");
-        SdkConfig::builder()
+        Ok(SdkConfig::builder()
             .behavior_version(BehaviorVersion::latest())
+            .http_client(http_client(url)?)
             .region(Region::new(endpoint.region))
             .credentials_provider(SharedCredentialsProvider::new(credentials))
             .endpoint_url(url)
-            .build()
+            .build())
     }
 
     /// The configuration of a service's clients: that of this endpoint, if one is named, and otherwise the region's.
     pub(crate) async fn config_of(&self, endpoint: Option<&str>) -> Result<SdkConfig, ConnectError> {
         match endpoint {
-            Some(url) => Ok(self.config_at(url)),
+            Some(url) => self.config_at(url),
             None => self.config().await,
         }
     }
 
     /// The same for the services around a table whose clients have this one. `None` where an endpoint of DynamoDB alone
     /// is named.
-    pub(crate) fn config_of_services(&self, of_table: &SdkConfig, endpoint: Option<&str>) -> Option<SdkConfig> {
+    pub(crate) fn config_of_services(
+        &self,
+        of_table: &SdkConfig,
+        endpoint: Option<&str>,
+    ) -> Result<Option<SdkConfig>, ConnectError> {
         match (endpoint, self.endpoint()) {
-            (Some(url), _) => Some(self.config_at(url)),
-            (None, Some(_)) => None,
-            (None, None) => Some(of_table.clone()),
+            (Some(url), _) => self.config_at(url).map(Some),
+            (None, Some(_)) => Ok(None),
+            (None, None) => Ok(Some(of_table.clone())),
         }
     }
 
@@ -297,6 +319,17 @@ impl Connection {
     pub(crate) fn endpoint(&self) -> Option<&str> {
         self.endpoint.as_deref()
     }
+}
+
+/// The client that reaches an endpoint.
+fn http_client(url: &str) -> Result<SharedHttpClient, ConnectError> {
+    if !url.starts_with("https:") {
+        return Ok(plain_http());
+    }
+    #[cfg(feature = "aws")]
+    return Ok(sapwood_https::https_client());
+    #[cfg(not(feature = "aws"))]
+    Err(ConnectError::NoAws)
 }
 
 /// What the table's handler has left about itself.

@@ -2,8 +2,9 @@
 
 use std::error::Error;
 
-pub(crate) use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
+pub(crate) use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use sapwood_dynamodb::lacks_credentials;
+#[cfg(feature = "aws")]
 pub(crate) use sapwood_local::sdk_error::causes;
 
 /// What a failed call says, in a few words.

@@ -1,10 +1,10 @@
 //! Requests to a table's stream.
 
-use aws_config::SdkConfig;
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::config::Builder;
 use aws_sdk_dynamodbstreams::config::retry::RetryConfig;
 use aws_sdk_dynamodbstreams::types::{Shard, ShardIteratorType};
+use aws_types::SdkConfig;
 use sapwood_dynamodb::lacks_credentials;
 use sapwood_import::failed_records::NoKey;
 use sapwood_store::RetryPolicy;

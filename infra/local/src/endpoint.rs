@@ -13,6 +13,7 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, StreamSpecification,
     StreamViewType, TableDescription, TableStatus, TimeToLiveSpecification,
 };
+use sapwood_dynamodb::plain_http;
 
 use crate::sdk_error::said;
 use crate::template::{KeyAttribute, TableDefinition};
@@ -100,6 +101,7 @@ impl Endpoint {
         let url = url.into();
         let config = aws_sdk_dynamodb::Config::builder()
             .behavior_version(BehaviorVersion::v2026_01_12())
+            .http_client(plain_http())
             .endpoint_url(&url)
             .region(Region::new(ANYTHING))
             .credentials_provider(Credentials::new(ANYTHING, ANYTHING, None, None, "a local endpoint"))

@@ -8,6 +8,7 @@ use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodbstreams::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodbstreams::types::ShardIteratorType;
+use sapwood_dynamodb::plain_http;
 
 use crate::record::Record;
 use crate::sdk_error::said;
@@ -63,6 +64,7 @@ impl Stream {
     pub(crate) fn new(url: &str, arn: &str) -> Self {
         let config = aws_sdk_dynamodbstreams::Config::builder()
             .behavior_version(BehaviorVersion::v2026_01_12())
+            .http_client(plain_http())
             .endpoint_url(url)
             .region(Region::new(ANYTHING))
             .credentials_provider(Credentials::new(ANYTHING, ANYTHING, None, None, "a local endpoint"))

@@ -10,12 +10,13 @@ use aws_sdk_dynamodb::config::{BehaviorVersion, ConfigBag, Credentials, Intercep
 use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodb::types::{AttributeValue as SdkValue, ConsumedCapacity, KeyType, WriteRequest};
+use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{key_of, with_key};
 
 use crate::connection::Connection;
 use crate::errors::{Kind, table_error};
-use crate::https::https_client;
+use crate::plain::plain_http;
 use crate::values::{WRITE_BYTES, from_sdk, put_object};
 use sapwood_store::{ANSWER_BYTES_MAX, Deadline, ErrorKind, ReadOptions, Reply, Table, TableError, Write};
 
@@ -50,10 +51,10 @@ fn place(endpoint_url: Option<&str>, region: &str) -> String {
 }
 
 impl DynamoTable {
-    /// Makes a table by its name. The SDK's own retries are off, because [`sapwood_store::Client`] retries in the time
+    /// Makes a table by its name, reached by a client: that of `sapwood-https`, or [`plain_http`]. The SDK's own retries are off, because [`sapwood_store::Client`] retries in the time
     /// that it has, and counts.
     #[must_use]
-    pub fn new(connection: &Connection, name: impl Into<String>, schema: Schema) -> Self {
+    pub fn new(connection: &Connection, http: SharedHttpClient, name: impl Into<String>, schema: Schema) -> Self {
         let Connection { region, endpoint_url, access_key_id, secret_access_key, session_token } = connection.clone();
         let mut credentials = Credentials::builder()
             .access_key_id(access_key_id)
@@ -62,7 +63,7 @@ impl DynamoTable {
         credentials.set_session_token(session_token);
         let mut config = aws_sdk_dynamodb::Config::builder()
             .behavior_version(BehaviorVersion::latest())
-            .http_client(https_client())
+            .http_client(http)
             .region(Region::new(region))
             .credentials_provider(credentials.build())
             .retry_config(RetryConfig::disabled());
@@ -78,13 +79,11 @@ impl DynamoTable {
         }
     }
 
-    /// Makes a table with the region and the credentials of a configuration, which may renew them.
+    /// Makes a table with the region, the client and the credentials of a configuration, which may renew these.
     #[must_use]
     pub fn of(config: &aws_types::SdkConfig, name: impl Into<String>, schema: Schema) -> Self {
         let place = place_of(config);
-        let config = aws_sdk_dynamodb::config::Builder::from(config)
-            .http_client(https_client())
-            .retry_config(RetryConfig::disabled());
+        let config = aws_sdk_dynamodb::config::Builder::from(config).retry_config(RetryConfig::disabled());
         Self {
             client: Client::from_conf(config.build()),
             name: name.into(),
@@ -98,7 +97,7 @@ impl DynamoTable {
     /// Makes a table on an endpoint that checks no credentials, such as DynamoDB Local.
     #[must_use]
     pub fn local(url: &str, name: impl Into<String>, schema: Schema) -> Self {
-        Self::new(&Connection::local(url), name, schema)
+        Self::new(&Connection::local(url), plain_http(), name, schema)
     }
 
     /// Reads an item that doesn't exist (half a read unit), and ignores the outcome. For its first request the SDK

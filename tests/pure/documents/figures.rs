@@ -17,9 +17,9 @@ use super::{EXAMPLE_SECONDS, ROOT, between, documents, read, section};
 
 /// The directories of the files that make metrics: the stream handler's, those of both API functions, and the
 /// auditor's.
-const HANDLER_METRICS: &str = "functions/stream-handler/src";
+const HANDLER_METRICS: &str = "shared/handlers/src/stream";
 const API_METRICS: &str = "shared/http/src/serve";
-const AUDITOR_METRICS: &str = "functions/auditor/src";
+const AUDITOR_METRICS: &str = "shared/handlers/src/audit";
 
 /// Most metrics of a dashboard in AWS's free tier.
 const FREE_METRICS_OF_A_DASHBOARD: usize = 50;
@@ -478,7 +478,7 @@ fn the_auditor_reads_as_much_a_month_as_the_costs_say() {
         ],
     );
     // A run spends them evenly over a share of its time.
-    let source = read("functions/auditor/src/lib.rs");
+    let source = read("shared/handlers/src/audit/mod.rs");
     let share: f64 = between(&source, "const SHARE_FOR_SCAN: f64 = ", ";").next().unwrap().parse().unwrap();
     let span = (number(&resources["Auditor"], "Timeout") as f64 * share) as u64;
     assert!(span < minutes * 60, "a run is over before the next one begins");

@@ -3,11 +3,11 @@
 
 use std::time::Duration;
 
-use auditor::{Config, Evenly, Handler, SHARE_FOR_SCAN};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{number, text, with_key};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::auditor::{Limits, Pace};
+use sapwood_handlers::audit::{Config, Evenly, Handler, SHARE_FOR_SCAN};
 use sapwood_store::{Condition, ReadOptions, Table};
 use sapwood_tests::running::Running;
 use sapwood_tests::runtime_api::{Function, environment, pairs};

@@ -13,8 +13,8 @@ use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{AttributeValue, is_touch};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::{Fanout, Report};
+use sapwood_handlers::stream::{Handler, decode};
 use serde_json::{Value, json};
-use stream_handler::{Handler, decode};
 
 /// Returns JSON that no [`Value`] can hold. A record holds its name instead, until the record is printed.
 fn raw(name: &str) -> String {

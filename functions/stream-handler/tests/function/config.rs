@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use sapwood_core::model::{Copied, Settings};
 use sapwood_dynamodb::Connection;
-use stream_handler::{Config, ConfigError};
+use sapwood_handlers::stream::{Config, ConfigError};
 
 fn read(variables: &[(&str, &str)]) -> Result<Config, String> {
     let lookup = |name: &str| variables.iter().find(|(n, _)| *n == name).map(|(_, value)| (*value).to_owned());

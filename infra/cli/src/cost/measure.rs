@@ -10,13 +10,13 @@ use sapwood_core::model::{AttributeValue, Item, item_bytes, key_of, text, with_k
 use sapwood_core::request::{Condition, Scan};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::Fanout;
+use sapwood_handlers::stream::{Config, Handler, response};
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine};
 use sapwood_local::mapping::{Function, Mapping, Settings};
 use sapwood_local::template::Template;
 use sapwood_store::{ReadOptions, Reply, Scannable, Table};
 use serde_json::Value;
-use stream_handler::{Config, Handler, response};
 
 use super::CostError;
 

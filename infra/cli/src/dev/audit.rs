@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
-use auditor::{Config, Handler};
 use sapwood_dynamodb::DynamoTable;
+use sapwood_handlers::audit::{Config, Handler};
 use sapwood_local::template::Template;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;

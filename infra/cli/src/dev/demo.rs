@@ -4,11 +4,11 @@
 use std::io::Write;
 use std::time::Duration;
 
-use auditor::Handler;
 use sapwood_core::audit::Difference;
 use sapwood_core::keys::{Id, ItemKey, OrderedList, Schema, SortKey, SortRange, Version};
 use sapwood_core::model::{Amounts, AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text};
 use sapwood_dynamodb::DynamoTable;
+use sapwood_handlers::audit::Handler;
 use sapwood_local::mapping::Mapping;
 use sapwood_store::{Condition, Query, ReadOptions, Table};
 

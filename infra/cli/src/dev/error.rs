@@ -5,11 +5,11 @@ use std::net::SocketAddr;
 use std::path::PathBuf;
 
 use sapwood_core::keys::KeyError;
+use sapwood_handlers::stream::ConfigError;
 use sapwood_local::endpoint::TableError;
 use sapwood_local::engine::EngineError;
 use sapwood_local::mapping::{MappingError, Stopped};
 use sapwood_local::template::TemplateError;
-use stream_handler::ConfigError;
 
 use crate::exit::{Exit, Failure};
 

@@ -6,9 +6,9 @@ use std::time::{Duration, Instant};
 
 use sapwood_core::keys::Schema;
 use sapwood_engine::fanout::Report;
+use sapwood_handlers::stream::{Handler, response};
 use sapwood_local::mapping::Function;
 use serde_json::{Value, json};
-use stream_handler::{Handler, response};
 
 use super::mortal::Way;
 use super::output::Output;

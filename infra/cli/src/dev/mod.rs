@@ -22,11 +22,11 @@ use clap::{ArgGroup, Args};
 use sapwood_core::keys::{Schema, Tenant};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::Fanout;
+use sapwood_handlers::stream::{Config, Handler};
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine, create_private};
 use sapwood_local::mapping::{Mapping, Settings};
 use sapwood_local::template::Template;
-use stream_handler::{Config, Handler};
 
 use crate::TEMPLATE;
 use crate::arguments::parameter;
@@ -186,7 +186,7 @@ struct Stack {
     /// The event source mapping, unless `--no-handler` is set.
     mapping: Option<Mapping>,
     http: Option<Http>,
-    auditor: Option<auditor::Handler>,
+    auditor: Option<sapwood_handlers::audit::Handler>,
     /// The auditor's runs, with `--audit`.
     audit: Option<Audit>,
     table: DynamoTable,

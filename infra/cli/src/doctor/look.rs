@@ -2,9 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use aws_sdk_cloudwatch::types::{MetricAlarm, StateValue};
 use aws_sdk_dynamodb::types::{KeyType, PointInTimeRecoveryStatus, TimeToLiveStatus};
-use aws_sdk_lambda::types::EventSourceMappingConfiguration;
 use sapwood_core::audit::{Kept, State};
 use sapwood_core::keys::{Names, Schema};
 use sapwood_core::model::{Announcement, NewerFormat};
@@ -12,7 +10,8 @@ use sapwood_dynamodb::place_of;
 use sapwood_store::{Client, ReadOptions};
 
 use super::DoctorError;
-use super::seen::{Read, Seen, SeenAlarm, SeenEpoch, SeenFunction, SeenMapping, SeenTable};
+use super::seen::{Read, Seen, SeenEpoch, SeenTable};
+use super::services::Around;
 use crate::clock::seconds;
 use crate::connect::{Connection, Patient, left_by_handler};
 use crate::sdk::{ProvideErrorMetadata, SdkError, is, said};
@@ -23,17 +22,17 @@ pub(super) struct Services {
     /// Where its table is, for errors.
     place: String,
     /// `None` where an endpoint of DynamoDB alone is named.
-    others: Option<(aws_sdk_lambda::Client, aws_sdk_cloudwatch::Client)>,
+    others: Option<Around>,
 }
 
 /// Makes the clients. `endpoint` is that of Lambda and CloudWatch, if one is named.
 pub(super) async fn services(connection: &Connection, endpoint: Option<&str>) -> Result<Services, DoctorError> {
     let dynamodb = connection.config_of(connection.endpoint()).await?;
-    let others = connection.config_of_services(&dynamodb, endpoint);
+    let others = connection.config_of_services(&dynamodb, endpoint)?;
     Ok(Services {
         dynamodb: aws_sdk_dynamodb::Client::new(&dynamodb),
         place: place_of(&dynamodb),
-        others: others.map(|config| (aws_sdk_lambda::Client::new(&config), aws_sdk_cloudwatch::Client::new(&config))),
+        others: others.map(|config| Around::of(&config)).transpose()?,
     })
 }
 
@@ -64,21 +63,21 @@ pub(super) async fn look(connection: &Connection, services: &Services) -> Result
         (seen.announcement, seen.audit, seen.epoch) = left(connection, partition_key, sort_key).await?;
     }
     let stream = seen.table.as_ref().and_then(|table| table.stream.as_ref());
-    if let Some((lambda, cloudwatch)) = &services.others {
+    if let Some(around) = &services.others {
         seen.mappings = match stream {
-            Some((arn, _)) => mappings(lambda, arn).await,
+            Some((arn, _)) => around.mappings(arn).await,
             None => Read::Known(Vec::new()),
         };
         let mut about = BTreeSet::from([name.clone()]);
         if let Read::Known(mappings) = &seen.mappings {
             for mapping in mappings {
-                seen.functions.insert(mapping.function.clone(), function(lambda, &mapping.function).await);
+                seen.functions.insert(mapping.function.clone(), around.function(&mapping.function).await);
                 about.insert(mapping.id.clone());
                 // arn:aws:lambda:REGION:ACCOUNT:function:NAME, and perhaps an alias.
                 about.extend(mapping.function.split(':').nth(6).map(str::to_owned));
             }
         }
-        seen.alarms = alarms(cloudwatch, &about).await;
+        seen.alarms = around.alarms(&about).await;
     }
     Ok(seen)
 }
@@ -161,84 +160,4 @@ async fn left(connection: &Connection, partition_key: String, sort_key: String) 
         Err(error) => Read::Unknown(error.to_string()),
     };
     Ok((announcement, audit, epoch))
-}
-
-async fn mappings(client: &aws_sdk_lambda::Client, stream: &str) -> Read<Vec<SeenMapping>> {
-    let pages = client.list_event_source_mappings().event_source_arn(stream).into_paginator().items().send();
-    match pages.collect::<Result<Vec<_>, _>>().await {
-        Ok(mappings) => Read::Known(mappings.into_iter().map(seen_mapping).collect()),
-        Err(error) => Read::Unknown(said(&error)),
-    }
-}
-
-fn seen_mapping(mapping: EventSourceMappingConfiguration) -> SeenMapping {
-    let filters = mapping.filter_criteria.and_then(|criteria| criteria.filters).unwrap_or_default();
-    let types = mapping.function_response_types.unwrap_or_default();
-    let destination = mapping.destination_config.and_then(|config| config.on_failure);
-    SeenMapping {
-        id: mapping.uuid.unwrap_or_default(),
-        function: mapping.function_arn.unwrap_or_default(),
-        state: mapping.state.unwrap_or_default(),
-        filters: filters.into_iter().filter_map(|filter| filter.pattern).collect(),
-        reports_failures: types.iter().any(|kind| kind.as_str() == "ReportBatchItemFailures"),
-        bisects: mapping.bisect_batch_on_function_error.unwrap_or_default(),
-        retries: mapping.maximum_retry_attempts.map_or(-1, i64::from),
-        record_age: mapping.maximum_record_age_in_seconds.map_or(-1, i64::from),
-        parallelization: mapping.parallelization_factor.map_or(1, i64::from),
-        has_destination: destination.and_then(|destination| destination.destination).is_some(),
-    }
-}
-
-async fn function(client: &aws_sdk_lambda::Client, arn: &str) -> Read<SeenFunction> {
-    let configuration = client.get_function_configuration().function_name(arn).send();
-    // An alias has no reserved concurrency of its own.
-    let name = arn.split(':').take(7).collect::<Vec<_>>().join(":");
-    let concurrency = client.get_function_concurrency().function_name(name).send();
-    let (configuration, concurrency) = futures::join!(configuration, concurrency);
-    let configuration = match configuration {
-        Ok(configuration) => configuration,
-        Err(error) => return Read::Unknown(said(&error)),
-    };
-    let concurrency = match concurrency {
-        Ok(concurrency) => concurrency,
-        Err(error) => return Read::Unknown(said(&error)),
-    };
-    let environment = configuration.environment.and_then(|environment| environment.variables);
-    Read::Known(SeenFunction {
-        last_update: configuration.last_update_status.map(|status| status.as_str().to_owned()).unwrap_or_default(),
-        environment: environment.unwrap_or_default().into_iter().collect(),
-        reserved_concurrency: concurrency.reserved_concurrent_executions.map(i64::from),
-    })
-}
-
-async fn alarms(client: &aws_sdk_cloudwatch::Client, about: &BTreeSet<String>) -> Read<Vec<SeenAlarm>> {
-    let mut pages = client.describe_alarms().into_paginator().send();
-    let mut alarms = Vec::new();
-    while let Some(page) = pages.next().await {
-        match page {
-            Ok(page) => alarms.extend(page.metric_alarms.unwrap_or_default().into_iter().map(seen_alarm)),
-            Err(error) => return Read::Unknown(said(&error)),
-        }
-    }
-    alarms.retain(|alarm: &SeenAlarm| alarm.dimensions.iter().any(|value| about.contains(value)));
-    Read::Known(alarms)
-}
-
-fn seen_alarm(alarm: MetricAlarm) -> SeenAlarm {
-    let stats = alarm.metrics.unwrap_or_default();
-    let metrics = stats.into_iter().filter_map(|query| query.metric_stat?.metric);
-    let (mut names, mut dimensions) = (Vec::new(), alarm.dimensions.unwrap_or_default());
-    names.extend(alarm.metric_name);
-    for metric in metrics {
-        names.extend(metric.metric_name);
-        dimensions.extend(metric.dimensions.unwrap_or_default());
-    }
-    SeenAlarm {
-        name: alarm.alarm_name.unwrap_or_default(),
-        state: alarm.state_value.unwrap_or(StateValue::InsufficientData).as_str().to_owned(),
-        metrics: names,
-        dimensions: dimensions.into_iter().filter_map(|dimension| dimension.value).collect(),
-        has_actions: alarm.actions_enabled.unwrap_or_default()
-            && alarm.alarm_actions.is_some_and(|all| !all.is_empty()),
-    }
 }

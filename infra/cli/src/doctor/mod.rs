@@ -5,6 +5,7 @@ mod error;
 mod finding;
 mod look;
 mod seen;
+mod services;
 
 use std::collections::BTreeMap;
 

@@ -19,7 +19,7 @@ use sapwood_store::{Client, ErrorKind};
 use serde_json::json;
 
 use self::error::RedriveError;
-use self::sources::{Reader, Source, client};
+use self::sources::{Reader, Source};
 use self::table_stream::TableStream;
 use crate::arguments::endpoint;
 use crate::clock::nanoseconds;
@@ -85,8 +85,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, RedriveError> {
             Source::Path(path) => reader.path(path)?,
             Source::Bucket { bucket, prefix } => {
                 let path_style = arguments.s3_endpoint_of_environment.is_some();
-                let client = client(&arguments.connection, arguments.s3_endpoint.as_deref(), path_style).await?;
-                reader.bucket(&client, bucket, prefix).await?;
+                let endpoint = arguments.s3_endpoint.as_deref();
+                reader.bucket(&arguments.connection, endpoint, path_style, (bucket, prefix)).await?;
             }
             Source::Stream(arn) => {
                 let stream = TableStream::open(&arguments.connection, arn, &settings.schema).await?;

@@ -3,16 +3,22 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
+#[cfg(feature = "aws")]
 use aws_sdk_s3::Client;
-use futures::{StreamExt, TryStreamExt, stream};
+use futures::TryStreamExt;
+#[cfg(feature = "aws")]
+use futures::{StreamExt, stream};
 use indicatif::ProgressBar;
 use sapwood_core::keys::Schema;
 use sapwood_import::failed_records::{LostError, LostKeys, read};
 
-use super::error::{RedriveError, Refusal};
+use super::error::RedriveError;
+#[cfg(feature = "aws")]
+use super::error::Refusal;
 use super::table_stream::{StreamArn, TableStream, shown};
 use crate::connect::Connection;
 use crate::printable;
+#[cfg(feature = "aws")]
 use crate::sdk::causes;
 use crate::stream::StreamRefusal;
 
@@ -87,28 +93,6 @@ impl Reader<'_> {
         Ok(())
     }
 
-    pub(super) async fn bucket(&mut self, client: &Client, bucket: &str, prefix: &str) -> Result<(), RedriveError> {
-        let failed = |what: String, refusal: Refusal| RedriveError::Bucket { what, refusal };
-        let mut pages = client.list_objects_v2().bucket(bucket).prefix(prefix).into_paginator().send();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| failed(format!("s3://{bucket}"), Refusal::of(&error)))?;
-            let names = page.contents().iter().filter_map(|object| object.key().map(str::to_owned));
-            let mut objects = stream::iter(names.map(|name| async move {
-                let what = format!("s3://{bucket}/{name}");
-                let object = client.get_object().bucket(bucket).key(&name).send().await;
-                let object = object.map_err(|error| failed(what.clone(), Refusal::of(&error)))?;
-                let bytes = object.body.collect().await;
-                let bytes = bytes.map_err(|error| failed(what.clone(), Refusal::Unanswered(causes(&error))))?;
-                Ok::<_, RedriveError>((what, bytes.into_bytes()))
-            }))
-            .buffered(OBJECTS_IN_FLIGHT_MAX);
-            while let Some((what, bytes)) = objects.try_next().await? {
-                self.read(&what, &bytes[..])?;
-            }
-        }
-        Ok(())
-    }
-
     /// Reads a stream, and says how far back it goes.
     pub(super) async fn stream(&mut self, stream: &TableStream<'_>, bar: &ProgressBar) -> Result<(), RedriveError> {
         let failed = |refusal: StreamRefusal| RedriveError::Stream { arn: stream.arn().to_owned(), refusal };
@@ -150,14 +134,56 @@ impl Reader<'_> {
     }
 }
 
-/// Makes a client of S3: with the profile's credentials, or with those that an emulator at an endpoint takes.
-/// `path_style` names buckets by the path, as emulators and endpoints of one's own know them.
-pub(super) async fn client(
-    connection: &Connection,
-    endpoint: Option<&str>,
-    path_style: bool,
-) -> Result<Client, RedriveError> {
-    let config = connection.config_of(endpoint).await?;
-    let config = aws_sdk_s3::config::Builder::from(&config).force_path_style(path_style || endpoint.is_some());
-    Ok(Client::from_conf(config.build()))
+#[cfg(not(feature = "aws"))]
+impl Reader<'_> {
+    /// Refuses to read from S3.
+    pub(super) async fn bucket(
+        &mut self,
+        _: &Connection,
+        _: Option<&str>,
+        _: bool,
+        _: (&str, &str),
+    ) -> Result<(), RedriveError> {
+        Err(crate::connect::ConnectError::NoAws.into())
+    }
+}
+
+#[cfg(feature = "aws")]
+impl Reader<'_> {
+    /// Reads the objects of a bucket whose names begin with a prefix: with the profile's credentials, or with those that
+    /// an emulator at an endpoint takes. `path_style` names buckets by the path, as emulators and endpoints of one's own
+    /// know them.
+    pub(super) async fn bucket(
+        &mut self,
+        connection: &Connection,
+        endpoint: Option<&str>,
+        path_style: bool,
+        (bucket, prefix): (&str, &str),
+    ) -> Result<(), RedriveError> {
+        let config = connection.config_of(endpoint).await?;
+        let config = aws_sdk_s3::config::Builder::from(&config).force_path_style(path_style || endpoint.is_some());
+        self.objects(&Client::from_conf(config.build()), bucket, prefix).await
+    }
+
+    async fn objects(&mut self, client: &Client, bucket: &str, prefix: &str) -> Result<(), RedriveError> {
+        let failed = |what: String, refusal: Refusal| RedriveError::Bucket { what, refusal };
+        let mut pages = client.list_objects_v2().bucket(bucket).prefix(prefix).into_paginator().send();
+        while let Some(page) = pages.next().await {
+            let page = page.map_err(|error| failed(format!("s3://{bucket}"), Refusal::of(&error)))?;
+            let names = page.contents().iter().filter_map(|object| object.key().map(str::to_owned));
+            let mut objects = stream::iter(names.map(|name| async move {
+                let what = format!("s3://{bucket}/{name}");
+                let object = client.get_object().bucket(bucket).key(&name).send().await;
+                let object = object.map_err(|error| failed(what.clone(), Refusal::of(&error)))?;
+                let bytes = object.body.collect().await;
+                let bytes = bytes.map_err(|error| failed(what.clone(), Refusal::Unanswered(causes(&error))))?;
+                Ok::<_, RedriveError>((what, bytes.into_bytes()))
+            }))
+            .buffered(OBJECTS_IN_FLIGHT_MAX);
+            while let Some((what, bytes)) = objects.try_next().await? {
+                self.read(&what, &bytes[..])?;
+            }
+        }
+        Ok(())
+    }
 }

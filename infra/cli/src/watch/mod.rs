@@ -6,10 +6,10 @@ mod follow;
 
 use std::collections::HashMap;
 
-use aws_config::SdkConfig;
 use aws_sdk_dynamodb::types::StreamViewType;
 use aws_sdk_dynamodbstreams::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_dynamodbstreams::types::{AttributeValue, Record};
+use aws_types::SdkConfig;
 use clap::Args;
 use sapwood_core::keys::{DEPTH_MAX, ItemKey, Schema, SortKey};
 use sapwood_core::model::{Item, key_of, sort_sets};
@@ -92,7 +92,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), WatchError> {
         return Err(WatchError::OtherStream(other.stream.clone()));
     }
     // An endpoint of DynamoDB alone has no functions.
-    let services = connection.config_of_services(&config, services_endpoint.as_deref());
+    let services = connection.config_of_services(&config, services_endpoint.as_deref())?;
     if let Some(services) = services.filter(|_| !third_reader) {
         check_readers(&services, &arn, is_global).await?;
     }
@@ -173,6 +173,13 @@ async fn stream(config: &SdkConfig, table: &str) -> Result<(String, bool), Watch
 }
 
 /// Checks that the stream has room for one more reader.
+#[cfg(not(feature = "aws"))]
+async fn check_readers(_: &SdkConfig, _: &str, _: bool) -> Result<(), WatchError> {
+    Err(crate::connect::ConnectError::NoAws.into())
+}
+
+/// Checks that the stream has room for one more reader.
+#[cfg(feature = "aws")]
 async fn check_readers(config: &SdkConfig, arn: &str, is_global: bool) -> Result<(), WatchError> {
     let request = aws_sdk_lambda::Client::new(config).list_event_source_mappings().event_source_arn(arn);
     let mappings: Result<Vec<_>, _> = request.into_paginator().items().send().collect().await;

@@ -11,12 +11,12 @@ use sapwood_core::fanout::StreamRecord;
 use sapwood_core::model::{DELETING, DeletionMark, DeletionMode};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::{Fanout, Run};
+use sapwood_handlers::stream::{decode, response};
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::mapping::{Function, Mapping, Settings};
 use sapwood_store::Deadline;
 use sapwood_tests::intercept::{Intercept, Observer, Request};
 use sapwood_tests::running::{TABLE, deployed};
-use stream_handler::{decode, response};
 
 use crate::client::{Client, Item, Of, Query, Range, Table, Value, Write, answer, item, number, s, text};
 use crate::meter::{Meter, Sent, Spent};
@@ -31,7 +31,7 @@ pub struct Sapwood {
     handled: Arc<Mutex<Vec<(String, Instant)>>>,
 }
 
-/// The handler, counted request by request. It does what `stream_handler::Handler` does, on a table that is observed.
+/// The handler, counted request by request. It does what `sapwood_handlers::stream::Handler` does, on a table that is observed.
 struct Counted {
     fanout: Fanout,
     table: DynamoTable,

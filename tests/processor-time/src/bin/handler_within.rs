@@ -6,17 +6,18 @@ use std::time::SystemTime;
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use sapwood_core::fanout::Limits;
-use sapwood_dynamodb::{Connection, DynamoTable};
+use sapwood_dynamodb::{Connection, DynamoTable, plain_http};
 use sapwood_engine::fanout::Fanout;
+use sapwood_handlers::stream::{Config, Handler};
 use serde_json::value::RawValue;
-use stream_handler::{Config, Handler};
 
 #[tokio::main(flavor = "current_thread")]
 async fn main() -> Result<(), Error> {
     let variable = |name: &str| std::env::var(name).ok();
     let requests_in_flight_max = variable("REQUESTS_IN_FLIGHT_MAX").unwrap().parse().unwrap();
     let config = Config::read(variable)?;
-    let table = DynamoTable::new(&Connection::read(variable)?, config.table_name, config.settings.schema.clone());
+    let table =
+        DynamoTable::new(&Connection::read(variable)?, plain_http(), config.table_name, config.settings.schema.clone());
     table.connect().await;
     let limits = Limits { requests_in_flight_max, ..Limits::default() };
     let handler = &Handler::new(Fanout { settings: config.settings, limits, ..Fanout::default() }, table);

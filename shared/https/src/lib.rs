@@ -5,6 +5,9 @@
 //! ([AWS](https://www.amazontrust.com/repository/)), so the client tries these first. Where a certificate isn't under
 //! them (another endpoint, a proxy that inspects connections, a new root), the client reads the system's roots and
 //! tries again. So it refuses nothing that the system trusts.
+//!
+//! It is a crate of its own, because TLS takes a sixth of the time in which `cargo run -- dev` compiles, and the local
+//! stack has no use for it.
 
 use std::error::Error;
 use std::io;
@@ -24,7 +27,8 @@ use aws_smithy_runtime_api::shared::IntoShared;
 const AMAZONS_ROOTS: &[u8] = include_bytes!("amazon-roots.pem");
 
 /// Returns an HTTPS client that trusts Amazon's roots and the system's.
-pub(crate) fn https_client() -> SharedHttpClient {
+#[must_use]
+pub fn https_client() -> SharedHttpClient {
     let https = || Builder::new().tls_provider(Provider::Rustls(CryptoMode::AwsLc));
     let system = https().build_https();
     let roots = TrustStore::empty().with_pem_certificate(AMAZONS_ROOTS);

@@ -1,0 +1,130 @@
+//! The command-line tool `sapwood`.
+//!
+//! Without the feature `aws` it reaches this machine alone: what signs in, S3, Lambda, CloudWatch and TLS take longer to compile
+//! than all the rest. The packages have it, and so have the tests.
+#![cfg_attr(not(feature = "aws"), allow(dead_code, reason = "what only AWS needs isn't used"))]
+
+mod arguments;
+mod ask;
+mod audit;
+mod backfill;
+mod clock;
+mod connect;
+mod cost;
+mod dev;
+mod doctor;
+mod exit;
+mod explore;
+mod explorer;
+mod help;
+mod node;
+mod placed;
+mod printable;
+mod rate_limit;
+mod recognised;
+mod redrive;
+mod replace;
+mod say;
+mod sdk;
+mod settled;
+mod shell;
+mod stop_signal;
+mod stream;
+#[cfg(test)]
+mod tests;
+mod transfer;
+mod tree;
+mod watch;
+
+use std::process::ExitCode;
+
+use clap::{FromArgMatches, Parser, Subcommand};
+
+use crate::exit::Exit;
+
+/// Hierarchies and version history in one DynamoDB table, kept correct by its stream.
+#[derive(Parser)]
+#[command(name = "sapwood", version, arg_required_else_help = true)]
+#[command(after_help = "Examples:
+  sapwood dev --demo
+  sapwood put D --set name=Drive --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood tree D --table sapwood --profile prod
+
+Each command ends with 0 if all is well, 1 if something is wrong, absent or refused, 2 if its arguments are wrong, 3 if something isn't
+finished yet, and 4 if it failed.")]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Run DynamoDB, the stream handler and the API in this process. They are as template.yaml configures them.
+    Dev(dev::Arguments),
+    Explore(explore::Arguments),
+    Settled(settled::Arguments),
+    Import(transfer::ImportArguments),
+    Export(transfer::ExportArguments),
+    Tree(tree::Arguments),
+    Get(node::GetArguments),
+    Put(node::PutArguments),
+    Move(node::MoveArguments),
+    Copy(node::CopyArguments),
+    Rm(node::RmArguments),
+    Trash(node::TrashArguments),
+    History(node::HistoryArguments),
+    Latest(node::LatestArguments),
+    Links(node::LinksArguments),
+    Inherited(node::InheritedArguments),
+    Granted(node::GrantedArguments),
+    Watch(watch::Arguments),
+    Totals(node::TotalsArguments),
+    Backfill(backfill::Arguments),
+    Verify(audit::VerifyArguments),
+    Repair(audit::RepairArguments),
+    Redrive(redrive::Arguments),
+    Doctor(doctor::Arguments),
+    Cost(cost::Arguments),
+    Completions(shell::CompletionsArguments),
+    Man(shell::ManArguments),
+}
+
+/// The template: the same one that is deployed.
+const TEMPLATE: &str = include_str!("../../../template.yaml");
+
+/// Runs the command that the arguments of this process name.
+#[tokio::main]
+pub async fn main() -> ExitCode {
+    let matches = help::command().get_matches();
+    let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
+    let exit = match arguments.command {
+        Command::Dev(arguments) => Exit::of(dev::run(arguments).await),
+        Command::Explore(arguments) => Exit::of(explore::run(arguments).await),
+        Command::Settled(arguments) => Exit::of(settled::run(arguments).await),
+        Command::Import(arguments) => Exit::of(transfer::import(arguments).await),
+        Command::Export(arguments) => Exit::of(transfer::export(arguments).await),
+        Command::Tree(arguments) => Exit::of(tree::run(arguments).await),
+        Command::Get(arguments) => Exit::of(node::get(arguments).await),
+        Command::History(arguments) => Exit::of(node::history(arguments).await),
+        Command::Latest(arguments) => Exit::of(node::latest(arguments).await),
+        Command::Links(arguments) => Exit::of(node::links(arguments).await),
+        Command::Inherited(arguments) => Exit::of(node::inherited(arguments).await),
+        Command::Granted(arguments) => Exit::of(node::granted(arguments).await),
+        Command::Totals(arguments) => Exit::of(node::totals(arguments).await),
+        Command::Put(arguments) => Exit::of(node::put(arguments).await),
+        Command::Move(arguments) => Exit::of(node::relocate(arguments).await),
+        Command::Copy(arguments) => Exit::of(node::copy(arguments).await),
+        Command::Rm(arguments) => Exit::of(node::rm(arguments).await),
+        Command::Trash(arguments) => Exit::of(node::trash(arguments).await),
+        Command::Watch(arguments) => Exit::of(watch::run(arguments).await),
+        Command::Backfill(arguments) => Exit::of(backfill::run(arguments).await),
+        Command::Verify(arguments) => Exit::of(audit::verify(arguments).await),
+        Command::Repair(arguments) => Exit::of(audit::repair(arguments).await),
+        Command::Redrive(arguments) => Exit::of(redrive::run(arguments).await),
+        Command::Doctor(arguments) => Exit::of(doctor::run(arguments).await),
+        Command::Cost(arguments) => Exit::of(cost::run(arguments).await),
+        Command::Completions(arguments) => Exit::of(shell::completions(&arguments, help::command())),
+        Command::Man(arguments) => Exit::of(shell::man(arguments, help::command())),
+    };
+    exit.into()
+}
