@@ -71,13 +71,12 @@ class Smoke(unittest.TestCase):
 
     @classmethod
     def setUpClass(cls):
-        subprocess.run(["cargo", "build", "--quiet", "--locked", "--bins"], cwd=ROOT, check=True)
         cls.environment = {name: value for name, value in os.environ.items() if not name.startswith("AWS_")}
         cls.environment["AWS_EC2_METADATA_DISABLED"] = "true"
 
     def stack(self, *options):
         """Starts a local stack, and returns its table and what names it."""
-        dev = ["cargo", "run", "--quiet", "--locked", "--", "dev", "--dynamodb", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json", *options]
+        dev = [os.environ["SAPWOOD_BINARY"], "dev", "--dynamodb", "127.0.0.1:0", "--http", "127.0.0.1:0", "--json", *options]
         process = Process(dev, ROOT, self.environment)
         self.addCleanup(process.stop)
         said = process.wait_until(lambda: re.search('"dynamodb":"([^"]+)".*"http":"([^"]+)"', process.said()))
