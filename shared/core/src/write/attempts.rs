@@ -43,6 +43,24 @@ pub(super) struct Attempts<'a> {
     failed_on: BTreeSet<ItemKey>,
 }
 
+/// A transaction that is sent once.
+pub(super) struct Attempt {
+    /// The write's own actions.
+    pub(super) actions: Vec<Action>,
+    /// The actions that complete the claim with the outcome.
+    completion: Vec<Action>,
+    outcome: Outcome,
+    /// The record that the attempt is decided on; `None` if there is none.
+    on: Option<Arc<Item>>,
+}
+
+impl Attempt {
+    /// How many actions it has.
+    pub(super) fn len(&self) -> usize {
+        self.actions.len() + self.completion.len()
+    }
+}
+
 /// What the items beside a record tell of an attempt without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trace {
@@ -97,41 +115,26 @@ impl<'a> Attempts<'a> {
         self.decided_on.as_deref()
     }
 
-    /// The actions that complete the claim with an outcome.
-    pub(super) fn completion(&self, outcome: &Outcome) -> Vec<Action> {
+    /// The attempt that carries out these actions, and completes the claim with this outcome. `on` is the record that
+    /// it is decided on.
+    pub(super) fn attempt(&self, actions: Vec<Action>, outcome: Outcome, on: Option<Arc<Item>>) -> Attempt {
         let complete = |claim: &Claim| claim.completion(&outcome.encode(), self.context.settings);
-        self.claim.as_ref().map_or_else(Vec::new, complete)
+        let completion = self.claim.as_ref().map_or_else(Vec::new, complete);
+        Attempt { actions, completion, outcome, on }
     }
 
-    /// Sends the next attempt: these actions, and those that complete the claim with this outcome. Returns the outcome
-    /// if it was carried out. Else it waits, and the write looks again. `on` is the record that the attempt was decided
-    /// on.
+    /// Sends an attempt, and returns its outcome if it was carried out. Else it waits, and the write looks again. One
+    /// that has nothing to do isn't sent.
     ///
     /// # Errors
     /// See [`Attempts::fail`].
-    pub(super) async fn send(
-        &mut self,
-        io: &Io,
-        own: Vec<Action>,
-        outcome: Outcome,
-        on: Option<Arc<Item>>,
-    ) -> Result<Option<Outcome>, Stop> {
-        let completion = self.completion(&outcome);
-        self.send_completed(io, own, completion, outcome, on).await
-    }
-
-    /// The same, with the [completion](Self::completion) of the outcome.
-    pub(super) async fn send_completed(
-        &mut self,
-        io: &Io,
-        own: Vec<Action>,
-        completion: Vec<Action>,
-        outcome: Outcome,
-        on: Option<Arc<Item>>,
-    ) -> Result<Option<Outcome>, Stop> {
-        let own_actions = own.len();
-        let mut actions = own;
+    pub(super) async fn send(&mut self, io: &Io, attempt: Attempt) -> Result<Option<Outcome>, Stop> {
+        let Attempt { mut actions, completion, outcome, on } = attempt;
+        let own_actions = actions.len();
         actions.extend(completion);
+        if actions.is_empty() {
+            return Ok(Some(outcome));
+        }
         let claims: BTreeMap<usize, ItemKey> = actions
             .iter()
             .enumerate()

@@ -13,8 +13,8 @@ use super::traces::DELETED_SECONDS;
 use super::{Context, Outcome, Refusal};
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use crate::model::{
-    BORN, BaseNode, DELETING, Deletion as DeletionOf, DeletionMark, DeletionMode, Item, NameClaim, PUT_BACK, Settings,
-    Stored, Tombstone, Trashed, WRITE, has_mark, key_of, life_of, with_key,
+    BORN, BaseNode, DELETING, Deletion, DeletionMark, DeletionMode, Item, NameClaim, PUT_BACK, Settings, Stored,
+    Tombstone, Trashed, WRITE, has_mark, key_of, life_of, with_key,
 };
 use crate::plan::{Failure, Io, Need, Read, Rule};
 use crate::request::{Action, Condition, Query, ReadOptions, Update};
@@ -24,7 +24,7 @@ const LOOKS_MAX: u32 = 8;
 
 /// The deletion of a node: at once where it has no children, else it is marked. It takes 2 round trips.
 #[derive(Clone, Copy)]
-pub(super) struct Deletion<'a> {
+pub(super) struct DeleteNode<'a> {
     pub(super) node: &'a NodeRef,
     pub(super) children: Children,
     pub(super) revisions: bool,
@@ -46,7 +46,7 @@ enum Decided {
     Later,
 }
 
-impl Deletion<'_> {
+impl DeleteNode<'_> {
     pub(super) async fn carry_out(self, io: &Io, attempts: &mut Attempts<'_>) -> Result<Outcome, Stop> {
         let schema = &attempts.context.settings.schema;
         let mut looks = 0;
@@ -63,7 +63,8 @@ impl Deletion<'_> {
                     if self.children == Children::Restrict && self.has_unseen_children(io, attempts).await? {
                         return Err(Refusal::HasChildren.into());
                     }
-                    if let Some(outcome) = attempts.send(io, actions, outcome, Some(Arc::clone(before))).await? {
+                    let attempt = attempts.attempt(actions, outcome, Some(Arc::clone(before)));
+                    if let Some(outcome) = attempts.send(io, attempt).await? {
                         return Ok(outcome);
                     }
                 }
@@ -257,8 +258,8 @@ impl Deletion<'_> {
         let mark = DeletionMark { mode, operation, revisions: false, mark: None };
         // Nobody knows the heir of a node whose record can't be understood.
         let deletion = match BaseNode::read(before.clone(), self.node, schema) {
-            Ok(base) => DeletionOf::by(mark, self.node, &base),
-            Err(_) => DeletionOf { mark, heir: None },
+            Ok(base) => Deletion::by(mark, self.node, &base),
+            Err(_) => Deletion { mark, heir: None },
         };
         Tombstone { deletion, born, earlier, deleted: stamp.seconds }.write(&mut item, settings);
         Ok(vec![

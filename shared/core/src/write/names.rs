@@ -27,13 +27,17 @@ const RENAMES_MAX: usize = 20;
 const NUMBERED_MAX: usize = 10_000;
 
 /// A name below a parent, or among the roots.
-pub(super) type Place = (Option<Id>, String);
+#[derive(Debug, PartialEq)]
+pub(super) struct SiblingName {
+    pub(super) parent: Option<Id>,
+    pub(super) name: String,
+}
 
 /// The name that a node gets in the place of one that a sibling has.
 #[derive(Debug)]
 pub(super) struct Renamed {
     /// Where the name was taken.
-    pub(super) of: Place,
+    pub(super) of: SiblingName,
     number: u64,
     tries: usize,
     pub(super) name: String,
@@ -120,14 +124,14 @@ impl Naming {
     pub(super) async fn renamed(
         io: &Io,
         node: &NodeRef,
-        of: Place,
+        of: SiblingName,
         attempts: &Attempts<'_>,
         last: Option<Renamed>,
         refusal: Refusal,
     ) -> Result<Renamed, Stop> {
         let settings = attempts.context.settings;
         let (tried, tries) = last.map_or((1, 0), |last| (last.number, last.tries));
-        let (parent, wanted) = (of.0.as_ref(), &of.1);
+        let (parent, wanted) = (of.parent.as_ref(), &of.name);
         let key = |end: &str| settings.schema.name_key(node, parent, settings.names.compared(&ending(wanted, end)));
         let ItemKey { pk, sk: from } = key(" (");
         // The byte after the digits. What is cut to fit a key is in no order.

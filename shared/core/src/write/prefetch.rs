@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use super::attempts::Attempts;
 use super::perform::{self, BatchBefore};
-use super::reorder::walk::Placed;
+use super::reorder::SiblingPosition;
 use super::{Children, Command, Context, Outcome, Request, Stamp};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{BaseNode, Item, Settings, answered_bytes, text};
@@ -34,7 +34,7 @@ pub struct Prefetched {
     /// The first page of one query of a partition.
     pages: BTreeMap<String, (Query, Page)>,
     /// What the batch has placed among its siblings, whose rows can't be there yet.
-    placed: Vec<Placed>,
+    placed: Vec<SiblingPosition>,
     /// The nodes that the batch has written, each with its parent. Of a copy the record alone says it.
     parents: BTreeMap<NodeRef, Option<Option<Id>>>,
 }
@@ -124,17 +124,17 @@ impl Prefetched {
     fn place(&mut self, node: &NodeRef, item: &Item, settings: &Settings) {
         let Some(order) = settings.order.as_ref().filter(|order| order.by_hand) else { return };
         if BaseNode::is_in_trash(item, node, &settings.schema) {
-            self.placed.retain(|(_, id, _)| *id != node.id);
+            self.placed.retain(|position| position.node != node.id);
             return;
         }
-        let place = order.place(item, &node.id);
-        self.place_too([(BaseNode::parent_in(item, node, &settings.schema), node.id.clone(), place)]);
+        let (parent, place) = (BaseNode::parent_in(item, node, &settings.schema), order.place(item, &node.id));
+        self.place_too([SiblingPosition { parent, node: node.id.clone(), place }]);
     }
 
     /// Takes siblings that got other values, to make room.
-    pub(super) fn place_too(&mut self, changed: impl IntoIterator<Item = Placed>) {
+    pub(super) fn place_too(&mut self, changed: impl IntoIterator<Item = SiblingPosition>) {
         for placed in changed {
-            self.placed.retain(|(_, id, _)| *id != placed.1);
+            self.placed.retain(|position| position.node != placed.node);
             self.placed.push(placed);
         }
     }

@@ -45,12 +45,8 @@ pub(super) async fn put_into_trash(io: &Io, attempts: &mut Attempts<'_>, node: &
             let naming = Naming::of(node, Some(before), Some(&item), attempts.context);
             (std::iter::once(action).chain(naming.release(node, attempts)).collect(), outcome(item))
         };
-        let completion = attempts.completion(&outcome);
-        if actions.is_empty() && completion.is_empty() {
-            return Ok(outcome);
-        }
-        let on = Some(Arc::clone(before));
-        if let Some(outcome) = attempts.send_completed(io, actions, completion, outcome, on).await? {
+        let attempt = attempts.attempt(actions, outcome, Some(Arc::clone(before)));
+        if let Some(outcome) = attempts.send(io, attempt).await? {
             return Ok(outcome);
         }
     }

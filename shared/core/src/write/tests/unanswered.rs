@@ -526,7 +526,8 @@ fn a_check_that_gets_no_answer_says_nothing_of_others() {
     let ends = |answer: Option<TaskOutcome>| {
         let mut plan = Script::new(|io| {
             let (mut attempts, check) = (Attempts::new(context, &request, None), check.clone());
-            async move { done(attempts.send(&io, vec![check], Outcome::Deleted, None).await) }
+            let attempt = attempts.attempt(vec![check], Outcome::Deleted, None);
+            async move { done(attempts.send(&io, attempt).await) }
         });
         plan.next(Facts::None).unwrap();
         plan.next(Facts::Tried(answer)).unwrap()
