@@ -14,7 +14,7 @@ use crate::model::{
     Placement, Row, Settings, Shortfall, Shown, Stored, Wanted, has_mark, has_unreadable_mark, held_name, holds_name,
     is_row_key, is_truncated, rows, shown_by,
 };
-use crate::plan::{Failure, Io, Need, Read, Rules, Script};
+use crate::plan::{Failure, Io, Need, Plan, Read, Rules};
 use crate::request::ReadOptions;
 
 /// The plan that looks at these nodes, rows and cursors. [`look_at_history`](super::look_at_history) looks at
@@ -27,9 +27,9 @@ pub fn look<'a>(
     subjects: BTreeSet<Subject>,
     known: &'a BTreeMap<ItemKey, Item>,
     strong: bool,
-) -> Script<'a, Vec<Difference>> {
+) -> Plan<'a, Vec<Difference>> {
     let look = Look { settings, subjects, strong, known, read: Read::default(), found: Vec::new() };
-    Script::new(|io| look.carry_out(io))
+    Plan::new(|io| look.carry_out(io))
 }
 
 /// A look at some nodes, rows and cursors.

@@ -10,7 +10,7 @@ use super::context::Context;
 use crate::keys::{Id, ItemKey, LANES, NodeRef};
 use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, NewerFormat, Share, TOUCHED, item_bytes, text};
 use crate::plan::step::{Added, Counting, Failure, Need, Task, TaskOutcome};
-use crate::plan::{Io, Rule, Rules, Script};
+use crate::plan::{Io, Plan, Rule, Rules};
 use crate::request::{Action, Condition, Update};
 
 /// Most bytes of what nodes are counted as in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]), and the
@@ -135,8 +135,8 @@ impl Seen {
 
 /// The plan that counts nodes. Returns the nodes whose records have to be delivered again.
 #[must_use]
-pub fn count_nodes(context: Context<'_>, nodes: BTreeMap<NodeRef, ToCount>) -> Script<'_, BTreeSet<NodeRef>> {
-    Script::new(|io| async move {
+pub fn count_nodes(context: Context<'_>, nodes: BTreeMap<NodeRef, ToCount>) -> Plan<'_, BTreeSet<NodeRef>> {
+    Plan::new(|io| async move {
         let mut counter = Counter { context, io: &io, left: nodes, stopped: BTreeMap::new(), writes: 0 };
         counter.count().await?;
         counter.touch().await

@@ -10,7 +10,7 @@ use crate::model::{BORN, BaseNode, Deletion, Item, NewerFormat, Stored, Under, i
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, PathEnd};
 use crate::plan::conditions::{TooManyAttributes, still_gone};
 use crate::plan::step::{Failure, Need, Task, TaskOutcome, count_held};
-use crate::plan::{Io, Problem, Rule, Script};
+use crate::plan::{Io, Plan, Problem, Rule};
 use crate::request::{Action, Condition};
 
 /// A node that came late.
@@ -27,8 +27,8 @@ impl LateChild {
     /// there is no heir, the late child becomes a root. If the late child changes meanwhile, the plan ends, and the
     /// late child's new record decides again.
     #[must_use]
-    pub fn plan(self, context: Context<'_>) -> Script<'_, ()> {
-        Script::new(|io| async move { Acting { context, child: self.child, io: &io }.act(self.deletion).await })
+    pub fn plan(self, context: Context<'_>) -> Plan<'_, ()> {
+        Plan::new(|io| async move { Acting { context, child: self.child, io: &io }.act(self.deletion).await })
     }
 }
 

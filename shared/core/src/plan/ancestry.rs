@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::script::{Io, Script};
+use super::protocol::{Io, Plan};
 use super::step::{Failure, Need, Read};
 use super::{Rule, Rules};
 use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema};
@@ -298,10 +298,10 @@ pub fn read_ancestor_path<'a>(
     item: &Item,
     lineage: &Stored,
     schema: &'a Schema,
-) -> Script<'a, AncestorPath> {
+) -> Plan<'a, AncestorPath> {
     let mut ancestry = Ancestry::default();
     ancestry.add(Edge::read(node, Some(item), schema), Some(lineage));
-    Script::new(|io| async move {
+    Plan::new(|io| async move {
         ancestry.read_on(&io, schema, node, &[&parent]).await?;
         ancestry.path(&parent)
     })

@@ -1,7 +1,7 @@
 //! How a decision that takes several requests is made, without a table, a clock or randomness.
 //!
-//! Such a decision is a [`Plan`], a protocol in straight code ([`Script`]): it asks for what it needs to know, says
-//! what to write, and gets the outcome. Whoever runs it reads and writes, and decides nothing. The plans of the stream
+//! Such a decision is a [`Plan`], a protocol in straight code: it asks for what it needs to know, says
+//! what to write, and gets the outcome. Its executor reads and writes, and decides nothing. The plans of the stream
 //! handler are in [`fanout`](crate::fanout), those of the API in [`write`](mod@crate::write), and those of the
 //! comparison in [`audit`](crate::audit). Here is what they share: [steps](step), and the two searches that all of
 //! them make: [the ancestors of a node](ancestry), and [the newest revision](mod@newest).
@@ -9,14 +9,12 @@
 pub mod ancestry;
 pub mod conditions;
 pub mod newest;
-mod script;
+mod protocol;
+mod report;
 pub mod step;
-mod tally;
 
-pub use script::{Io, Script};
-pub use step::{
-    Added, Counting, Facts, Failure, Need, Plan, PlanReport, Problem, Read, Step, Task, TaskOutcome, Writes, WritesKind,
-};
-pub use tally::Tally;
+pub use protocol::{Io, Plan};
+pub use report::{PlanReport, Problem, Tally};
+pub use step::{Added, Counting, Facts, Failure, Need, Read, Step, Task, TaskOutcome, Writes, WritesKind};
 
 pub use crate::rules::{Rule, Rules};

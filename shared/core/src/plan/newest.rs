@@ -13,7 +13,7 @@
 use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use super::script::Io;
+use super::protocol::Io;
 use super::step::{Failure, Need};
 use crate::keys::{ItemKey, Schema, SortKey, Version};
 use crate::model::{AttributeValue, Item, Latest, Settings, key_of};

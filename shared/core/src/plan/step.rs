@@ -1,54 +1,15 @@
 //! What a plan asks for, and what it is told.
 //!
-//! A plan does no I/O: [`Plan::next`] takes the facts that the last [`Step`] asked for and returns the next step. Its
+//! A plan does no I/O: [`Plan::next`](super::Plan::next) takes the facts that the last [`Step`] asked for and returns the next step. Its
 //! executor reads and writes, and decides nothing. So every decision, every condition and every second look of the
 //! protocol is a value that a test can print.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::Tally;
 use crate::keys::ItemKey;
 use crate::model::{DELETING, DeletionMark, Item};
 use crate::request::{Action, Condition, Page, Query, ReadOptions, Update, Write};
-
-/// Decides what to read and to write, step by step.
-pub trait Plan {
-    /// The result of the plan.
-    type Done;
-
-    /// Returns the next step, given the facts that the last step asked for. The first call takes [`Facts::None`].
-    ///
-    /// # Errors
-    /// [`Failure::Again`] if something that the plan can't do without wasn't read or written.
-    fn next(&mut self, facts: Facts) -> Result<Step<Self::Done>, Failure>;
-
-    /// Takes what the plan has to report since this was last called. The executor calls it after the plan is done or
-    /// has failed.
-    fn take_report(&mut self) -> PlanReport {
-        PlanReport::default()
-    }
-}
-
-/// What a plan has to report besides its result.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PlanReport {
-    /// What the plan has done.
-    pub tally: Tally,
-    /// Faults that no retry can mend.
-    pub problems: Vec<Problem>,
-}
-
-/// A fault that no retry can mend. The text holds keys, never attributes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Problem {
-    /// The item that has the fault.
-    pub key: ItemKey,
-    /// What is wrong and what to do.
-    pub reason: String,
-    /// True if a base record, or a stream record, can't be understood. It is skipped, or counts as not there.
-    pub unreadable: bool,
-}
 
 /// What a plan asks for next.
 #[derive(Clone, Debug, PartialEq)]

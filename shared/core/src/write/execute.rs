@@ -5,7 +5,7 @@ use super::idempotency::{Begun, begun, given_back};
 use super::perform::{BatchBefore, Carried, carry_out, plan};
 use super::prefetch::Prefetched;
 use super::{Command, Context, Outcome, Refusal, Request};
-use crate::plan::{Facts, Failure, Io, Plan, Rule, Script, Step, Task, TaskOutcome};
+use crate::plan::{Facts, Failure, Io, Plan, Rule, Step, Task, TaskOutcome};
 
 /// The outcome of a command.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Answered {
 /// that time. A command that is refused gives its claim back, so that the same request may come again. A command of a
 /// batch uses the items that the batch has read ahead: `prefetched`.
 ///
-/// Where the plan fails and one of its attempts is [unanswered](Script::is_unanswered), the command may have been
+/// Where the plan fails and one of its attempts is [unanswered](Plan::is_unanswered), the command may have been
 /// carried out.
 ///
 /// # Errors
@@ -32,8 +32,8 @@ pub fn write_once<'a>(
     command: &'a Command,
     request: &'a Request,
     mut prefetched: Option<&'a mut Prefetched>,
-) -> Script<'a, Result<Answered, Refusal>> {
-    Script::new(move |io| async move {
+) -> Plan<'a, Result<Answered, Refusal>> {
+    Plan::new(move |io| async move {
         let answered = once(&io, context, command, request, &mut prefetched).await;
         if let (Ok(Answered { outcome, .. }), Some(prefetched)) = (&answered, prefetched) {
             // The rows of what a batch has written aren't there yet.

@@ -7,7 +7,7 @@ use super::request::Stamp;
 use super::{Context, Refusal};
 use crate::keys::{ItemKey, Tenant};
 use crate::model::{AttributeValue, Item, Settings, text, text_of, with_key};
-use crate::plan::{Io, Need, Script, Task, TaskOutcome};
+use crate::plan::{Io, Need, Plan, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
 /// How long an outcome is kept.
@@ -147,8 +147,8 @@ impl Claim {
 /// # Errors
 /// [`Refusal::IdempotencyMismatch`], [`Refusal::InProgress`] and [`Refusal::Contended`].
 #[must_use]
-pub fn begin<'a>(context: Context<'a>, key: &'a Idempotency, stamp: &'a Stamp) -> Script<'a, Result<Begun, Refusal>> {
-    Script::new(move |io| async move { done(begun(&io, context, key, stamp).await) })
+pub fn begin<'a>(context: Context<'a>, key: &'a Idempotency, stamp: &'a Stamp) -> Plan<'a, Result<Begun, Refusal>> {
+    Plan::new(move |io| async move { done(begun(&io, context, key, stamp).await) })
 }
 
 pub(super) async fn begun(io: &Io, context: Context<'_>, key: &Idempotency, stamp: &Stamp) -> Result<Begun, Stop> {

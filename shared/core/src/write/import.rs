@@ -6,7 +6,7 @@ use super::traces::{deleted_since, traces_may_be_gone, traces_stay};
 use crate::keys::{ItemKey, NodeRef, SortKey};
 use crate::model::{AttributeValue, DELETING, DeletionMark, Item, PUT_BACK, Settings, Stored, Trashed, has_mark};
 use crate::plan::conditions::still_gone;
-use crate::plan::{Failure, Io, Need, Read, Rule, Script, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Plan, Read, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
 /// Most looks at a record that is being deleted. With the waits of a person's retry policy that is two minutes.
@@ -63,8 +63,8 @@ pub struct ImportedRecord<'a> {
 
 /// Puts one record. It takes one request where there is no record of its key, and it can't have been written before.
 #[must_use]
-pub fn import_record<'a>(context: Context<'a>, record: ImportedRecord<'a>) -> Script<'a, Imported> {
-    Script::new(move |io| async move { put(&io, context, record).await })
+pub fn import_record<'a>(context: Context<'a>, record: ImportedRecord<'a>) -> Plan<'a, Imported> {
+    Plan::new(move |io| async move { put(&io, context, record).await })
 }
 
 async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Result<Imported, Failure> {

@@ -9,7 +9,7 @@ use crate::model::{
     AttributeValue, COPIED, COPYING, CREATED_AT, CREATED_BY, CopyEnd, CopyMark, CopyOf, DeletionMark, DeletionMode,
     ENDED, Item, LEFT_OUT, RENAMED, Settings, key_of, names_unplaced, number, text, text_of, times, with_key,
 };
-use crate::plan::{Failure, Io, Need, Read, Script};
+use crate::plan::{Failure, Io, Need, Plan, Read};
 use crate::request::{Query, ReadOptions};
 
 const NODE: &str = "_node";
@@ -179,8 +179,8 @@ pub fn read_operation<'a>(
     settings: &'a Settings,
     tenant: Option<&'a Tenant>,
     id: &'a str,
-) -> Script<'a, Option<Operation>> {
-    Script::new(move |io| async move {
+) -> Plan<'a, Option<Operation>> {
+    Plan::new(move |io| async move {
         let key = settings.schema.operation_key(tenant, id);
         let read = io.read(Need::keys([key.clone()])).await?;
         let Some(operation) = read.item(&key)?.and_then(parse) else { return Ok(None) };

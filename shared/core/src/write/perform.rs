@@ -11,7 +11,7 @@ use super::trash::put_into_trash;
 use super::wanted::Wanted;
 use super::{Command, Outcome, Patch, Refusal, revision};
 use crate::keys::Id;
-use crate::plan::{Failure, Io, Script};
+use crate::plan::{Failure, Io, Plan};
 
 /// The outcome of a command, without its idempotency key.
 pub(super) struct Carried {
@@ -75,6 +75,6 @@ pub(super) async fn carry_out(
 }
 
 /// The same as a plan.
-pub(super) fn plan<'a>(attempts: Attempts<'a>, command: &'a Command, before: BatchBefore) -> Script<'a, Carried> {
-    Script::new(move |io| async move { carry_out(&io, attempts, command, before).await })
+pub(super) fn plan<'a>(attempts: Attempts<'a>, command: &'a Command, before: BatchBefore) -> Plan<'a, Carried> {
+    Plan::new(move |io| async move { carry_out(&io, attempts, command, before).await })
 }

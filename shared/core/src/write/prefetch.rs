@@ -21,7 +21,7 @@ use super::reorder::SiblingPosition;
 use super::{Children, Command, Context, Outcome, Request, Stamp};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{BaseNode, Item, Settings, answered_bytes, text};
-use crate::plan::{Facts, Need, Plan, Read, Rule, Step, Task};
+use crate::plan::{Facts, Need, Read, Rule, Step, Task};
 use crate::request::{Action, Page, Query, ReadOptions};
 
 /// Most bytes of items, as answers have them, that are kept from operations that are done.
