@@ -24,7 +24,7 @@ pub enum Numbers {
 /// Writes an answer as JSON.
 ///
 /// # Errors
-/// Those of [`serde_json::to_vec`].
+/// The errors of [`serde_json::to_vec`].
 pub fn to_vec(body: &impl Serialize, numbers: Numbers) -> serde_json::Result<Vec<u8>> {
     match numbers {
         Numbers::Plain => serde_json::to_vec(body),

@@ -39,7 +39,7 @@ const DIGITS_MAX: usize = 38;
 const EXPONENTS: std::ops::RangeInclusive<i32> = -130..=125;
 const OFFSET: i32 = 500;
 
-/// What an error says that there should be.
+/// The expectations in errors.
 const EXPECTED: &str = "a number of at most 38 digits, from 1E-130 to 9.99E+125, its negative, or 0";
 const TEXT_EXPECTED: &str = "the text of a decimal number";
 

@@ -35,11 +35,11 @@ pub struct Edge {
     pub segment: Option<String>,
     /// How the node was put into the trash, if it is there.
     pub trashed: Option<Trashed>,
-    /// What the record says of that, where it names no parent.
+    /// The attribute that says so, where the record names no parent.
     pub trashed_value: Option<AttributeValue>,
     /// True while the node is being deleted.
     pub deleting: bool,
-    /// What stands in the place of the node's mark and is none.
+    /// The value in the place of the node's mark that is none.
     pub unreadable_mark: Option<AttributeValue>,
 }
 
@@ -148,7 +148,7 @@ impl AncestorPath {
     }
 }
 
-/// What is known of the nodes of one tenant: their edges, and the paths that lineages guess.
+/// The known nodes of one tenant: their edges, and the paths that lineages guess.
 #[derive(Clone, Debug, Default)]
 pub struct Ancestry {
     edges: BTreeMap<Id, Edge>,

@@ -16,11 +16,11 @@ use super::step::{Facts, Failure, Need, Read, Step, Task, TaskOutcome, Writes};
 use crate::keys::ItemKey;
 use crate::request::{Page, Query};
 
-/// What a protocol asks with.
+/// The channel by which a protocol asks.
 #[derive(Clone, Debug, Default)]
 pub struct Io(Arc<Mutex<Slot>>);
 
-/// What passes between a protocol and its plan.
+/// The step and the answer between a protocol and its plan.
 #[derive(Debug, Default)]
 struct Slot {
     /// The step that the protocol asks for.

@@ -16,7 +16,7 @@ pub struct PlanReport {
 pub struct Problem {
     /// The item that has the fault.
     pub key: ItemKey,
-    /// What is wrong and what to do.
+    /// The fault and the remedy.
     pub reason: String,
     /// True if a base record, or a stream record, can't be understood. It is skipped, or counts as not there.
     pub unreadable: bool,

@@ -11,7 +11,7 @@ use crate::keys::ItemKey;
 use crate::model::{DELETING, DeletionMark, Item};
 use crate::request::{Action, Condition, Page, Query, ReadOptions, Update, Write};
 
-/// What a plan asks for next.
+/// The next step of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step<D> {
     /// Read these items and this page, all at once. [`Facts::Read`] is the answer.
@@ -26,7 +26,7 @@ pub enum Step<D> {
     Write(Writes),
     /// Wait before another attempt, the longer the higher this step is (from 0). Answered by [`Facts::Waited`].
     Wait(u32),
-    /// Nothing more.
+    /// The plan has come to its end.
     Done(D),
 }
 
@@ -60,11 +60,11 @@ pub struct Writes {
     /// The writes, in the order in which they are sent. The plan keeps them, too, and knows by them whose write has
     /// failed.
     pub writes: Arc<[Write]>,
-    /// What they are.
+    /// Their kind.
     pub kind: WritesKind,
 }
 
-/// What writes are. Each kind leaves enough of an invocation's time to what follows it, so that the front of a batch is
+/// The kinds of writes. Each kind leaves enough of an invocation's time to what follows it, so that the front of a batch is
 /// done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritesKind {
@@ -123,7 +123,7 @@ impl Need {
 /// Writes that are carried out together, or not at all.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
-    /// One write on a condition.
+    /// A write on a condition.
     Write(Action),
     /// A transaction.
     Transact(Vec<Action>),
@@ -134,7 +134,7 @@ pub enum Task {
         key: ItemKey,
         /// The mark. Each attempt replaces its name.
         mark: DeletionMark,
-        /// What must hold of the base record.
+        /// The condition on the base record.
         condition: Condition,
     },
     /// Writes that say what nodes are counted as, and the totals that change with them: carried out together, or not at
@@ -146,20 +146,20 @@ pub enum Task {
 /// conditional on has changed then, for good.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counting {
-    /// What the nodes are counted as: each on the condition that it is as it was read.
+    /// The writes that say as what the nodes are counted: each on the condition that it is as it was read.
     pub counted: Vec<Action>,
-    /// What is added to the totals of each ancestor.
+    /// The additions to the totals of each ancestor.
     pub added: Vec<Added>,
     /// The lane of the first attempt. Each attempt takes the next, because another writer may hold the one before.
     pub lane: usize,
 }
 
-/// What is added to the totals of one node.
+/// An addition to the totals of one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Added {
     /// The keys of its lanes. There is one at least.
     pub lanes: Vec<ItemKey>,
-    /// What is added to one of them.
+    /// The addition to one of them.
     pub update: Update,
 }
 
@@ -245,7 +245,7 @@ impl Task {
 pub enum TaskOutcome {
     /// All conditions held, and the task is done.
     Held,
-    /// Nothing was written. These are the positions of the actions whose conditions didn't hold.
+    /// No action was carried out. These are the positions of the actions whose conditions didn't hold.
     Failed(Vec<usize>),
 }
 
@@ -336,7 +336,7 @@ impl Facts {
     }
 }
 
-/// What was read: the items that exist, the keys that couldn't be read, and the page.
+/// The result of a read: the items that exist, the keys that couldn't be read, and the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read {
     /// The items by their keys.

@@ -1,16 +1,9 @@
-//! What the plans of writes have in common: a write is sent on the condition that what was read still holds. Where it
-//! doesn't, another attempt reads again, a few times; then the write is [`Refusal::Contended`].
+//! The attempts of a write. Each is sent on the condition that what was read still holds. Where it doesn't, another
+//! attempt reads again, a few times; then the write is [`Refusal::Contended`].
 //!
-//! An attempt without an answer may have been carried out. It is settled by the next look:
-//!
-//! 1. It is found done: its record has its name, or what was written with it or after it shows that it was carried out.
-//! 2. It wasn't carried out yet, because an item that only it writes isn't there: the record of its operation, or
-//!    what completes the claim of its idempotency key. The write doesn't end before that claim is completed or given
-//!    back, so it is carried out once at most.
-//! 3. Its record stands as the attempt was decided on, so it wasn't carried out. The next attempt has the same
-//!    condition on the record.
-//! 4. Anything else doesn't tell: [`Refusal::OutcomeUnknown`]. Deciding anew could do the write a second time, over
-//!    what others have written and were answered.
+//! An attempt without an answer may have been carried out. The next look settles it: docs/protocol.md has the cases, in
+//! the order of [`Attempts::settle`]. Where none applies it is [`Refusal::OutcomeUnknown`]: deciding anew could do the
+//! write a second time, over what others have written and were answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,11 +25,9 @@ pub(super) struct Attempts<'a> {
     claim: Option<Claim>,
     /// How many attempts have failed.
     failed: u32,
-    /// Outcome to return if the last attempt succeeded.
+    /// The outcome of the last attempt.
     tried: Option<Outcome>,
-    /// The record that the last attempt was decided on; `None` if there was none.
     decided_on: Option<Arc<Item>>,
-    /// True once an attempt that changes something got no answer.
     is_unanswered: bool,
     claim_is_lost: bool,
     /// The claims of names on whose conditions attempts have failed.
@@ -61,7 +52,7 @@ impl Attempt {
     }
 }
 
-/// What the items beside a record tell of an attempt without an answer.
+/// The evidence beside a record of an attempt without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trace {
     /// It was carried out.
@@ -70,7 +61,7 @@ pub(super) enum Trace {
     NotDone,
     /// It may have been, and others have written since.
     Lost,
-    /// Nothing: the record decides.
+    /// There is none: the record decides.
     None,
 }
 

@@ -80,7 +80,7 @@ impl CopyNode<'_> {
         save(io, attempts, self.node, wanted, placed, changed).await
     }
 
-    /// What the top is to be: what the source is, elsewhere.
+    /// The content of the top: that of the source, elsewhere.
     fn content(&self, base: &BaseNode, attempts: &Attempts<'_>) -> Content {
         let settings = attempts.context.settings;
         let own = base.item.iter().filter(|(name, _)| !is_of_nodes(name, &settings.schema));

@@ -69,7 +69,7 @@ async fn once(
         Ok(outcome) => return Ok(Answered { outcome, is_repeated: false }),
         Err(refusal) => refusal,
     };
-    // Nothing keeps an attempt without an answer from being carried out later. With a claim, giving it back does.
+    // An attempt without an answer may still be carried out later. Giving the claim back prevents it.
     let may_come = is_unanswered && context.rules.keeps(Rule::UnknownNotRefused);
     match claim {
         None if may_come => Err(Refusal::OutcomeUnknown.into()),
@@ -102,7 +102,7 @@ struct Guided<'w> {
     /// True if the command goes by something that was read ahead, and no condition of a write has shown that it still
     /// holds.
     relies: bool,
-    /// What the command writes.
+    /// The task that the command has under way.
     under_way: Option<Task>,
     context: Context<'w>,
 }

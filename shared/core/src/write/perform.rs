@@ -22,7 +22,7 @@ pub(super) struct Carried {
     pub(super) changed: Vec<SiblingPosition>,
 }
 
-/// What the operations of a batch before this one have written, and rows don't show yet.
+/// The writes of a batch before this operation that rows don't show yet.
 #[derive(Default)]
 pub(super) struct BatchBefore {
     /// Nodes that they have placed among their siblings.

@@ -154,9 +154,8 @@ pub(super) async fn change(
     }
 }
 
-/// What there is now tells of an attempt without an answer: a revision that isn't there any more is deleted, whoever
-/// did it. So is one in whose place another has been appended since. One that stands as it was may have been deleted
-/// and put back.
+/// The evidence of an attempt without an answer. A revision that isn't there any more is deleted, whoever did it. So is
+/// one in whose place another has been appended since. One that stands as it was may have been deleted and put back.
 fn trace_of_change(attempts: &Attempts<'_>, attributes: Option<&Item>, now: Option<&Item>) -> Trace {
     let created = |item: Option<&Item>| item.and_then(|item| text_of(item, CREATED_AT)).map(str::to_owned);
     let is_another = match (created(attempts.decided_on()), created(now)) {

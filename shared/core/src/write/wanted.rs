@@ -1,12 +1,12 @@
 //! What is requested of a node: to be created, replaced, patched, or taken out of the trash.
 
-use super::command::{Content, NewRevision, OnConflict, Patch, Spot};
+use super::command::{Content, NewRevision, OnConflict, Patch, Spot, check_node_names, check_revision_names};
 use super::{Outcome, Refusal};
-use crate::keys::{Id, Schema};
+use crate::keys::{Id, Schema, check_segment};
 use crate::model::CopyMark;
 use crate::request::Action;
 
-/// What a node has that is created as the top of a copy.
+/// The difference of a node that is created as the top of a copy.
 #[derive(Clone, Debug)]
 pub(super) struct CopyTop {
     pub(super) mark: CopyMark,
@@ -23,7 +23,7 @@ pub(super) enum Change<'a> {
     Create {
         content: &'a Content,
         is_made_id: bool,
-        /// What makes the node the top of a copy.
+        /// Set for the top of a copy.
         top: Option<&'a CopyTop>,
     },
     Replace(&'a Content),
@@ -116,10 +116,14 @@ impl<'a> Wanted<'a> {
     }
 
     pub(super) fn check(&self, schema: &Schema) -> Result<(), Refusal> {
+        self.segment.flatten().map_or(Ok(()), check_segment)?;
         match self.change {
-            Change::Create { content, .. } | Change::Replace(content) => content.check(schema),
-            Change::Patch(patch) | Change::Restore(patch) => patch.check(schema),
+            Change::Create { content, .. } | Change::Replace(content) => {
+                check_node_names(content.attributes.keys(), schema)?;
+            }
+            Change::Patch(patch) | Change::Restore(patch) => check_node_names(patch.attributes.keys(), schema)?,
         }
+        self.revision.map_or(Ok(()), |revision| check_revision_names(&revision.attributes, schema))
     }
 
     /// True if the node gets another name where a sibling has its own.

@@ -58,12 +58,12 @@ enum Decided {
     Further,
 }
 
-/// Which siblings are looked for.
+/// The siblings that are looked for.
 #[derive(Debug)]
 enum Phase {
-    /// Those on the way from the spot.
+    /// The nearest on the way from the spot.
     Nearest,
-    /// Those on the other side of the anchor, which make room where those on the way can't, or only by long values.
+    /// The nearest on the other side of the anchor, which make room where those on the way can't, or only by long values.
     OtherSide(Walk, Option<Box<(usize, Insertion)>>),
     /// The first siblings without a value, after the last one that got one in a slice: more have none than one
     /// transaction gives values to.
@@ -109,15 +109,13 @@ impl<'a> FindSpot<'a> {
         }
         let siblings = Siblings { settings, order, node };
         let own = own.and_then(|item| siblings.read(parent.as_ref(), &node.id, item));
-        let anchor = match spot.anchor() {
-            None => None,
-            Some(id) => {
-                let anchor = anchor.and_then(|item| siblings.read(parent.as_ref(), id, item));
-                let anchor = anchor.ok_or_else(|| Refusal::NotASibling(id.clone()))?;
-                siblings.text_or_none(&anchor)?;
-                Some(anchor)
-            }
+        let read = |id: &Id| {
+            let anchor = anchor.and_then(|item| siblings.read(parent.as_ref(), id, item));
+            let anchor = anchor.ok_or_else(|| Refusal::NotASibling(id.clone()))?;
+            siblings.text_or_none(&anchor).map(|_| ())?;
+            Ok::<_, Refusal>(anchor)
         };
+        let anchor = spot.anchor().map(read).transpose()?;
         let way = match spot {
             _ if anchor.as_ref().is_some_and(|anchor| !anchor.has_value()) => Way::Down,
             Spot::First | Spot::After(_) => Way::Up,

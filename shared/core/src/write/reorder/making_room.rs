@@ -25,7 +25,7 @@ const SIBLINGS_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 /// How siblings make room for a node, from one attempt to write it to the next.
 #[derive(Debug)]
 pub(in crate::write) struct MakingRoom {
-    /// What the batch has placed before.
+    /// The positions that the batch has given before.
     placed: Vec<SiblingPosition>,
     /// Most siblings that get other values in a transaction.
     room: Room,
@@ -155,7 +155,7 @@ impl Weighing {
     /// Takes what was read of these siblings.
     fn add(&mut self, siblings: &[(Action, SiblingPosition)], read: &Read) -> Result<(), Failure> {
         for (action, position) in siblings {
-            // One that has gone is no weight: the write finds that out.
+            // A sibling that has gone has no weight: the write finds that out.
             let bytes = read.item(action.key())?.map_or(0, item_bytes);
             self.bytes += bytes;
             self.fitting += usize::from(self.bytes <= SIBLINGS_BYTES_MAX);

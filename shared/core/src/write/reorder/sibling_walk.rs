@@ -54,7 +54,7 @@ impl Sibling {
     }
 }
 
-/// Which way siblings are walked.
+/// The direction of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Up,
@@ -167,7 +167,7 @@ impl<'a> Siblings<'a> {
             rows_read: 0,
             is_over: false,
         };
-        // What the batch has placed on the way. Upwards from the first sibling without a value, those that have one are
+        // Nodes that the batch has placed on the way. Upwards from the first sibling without a value, those that have one are
         // behind.
         let is_unvalued = way == Way::Up && matches!(start, Start::Unvalued | Start::UnvaluedAfter(_));
         let ours = placed.iter().filter(|position| {
@@ -247,23 +247,17 @@ impl<'a> Siblings<'a> {
                 Way::Down => range.to = beginning,
             }
         }
-        Query {
-            pk,
-            range,
-            after: walk.after.clone(),
-            limit: (4 * walk.rows_read).clamp(FIRST_ROWS, PAGE_ROWS_MAX),
-            descending: walk.way == Way::Down,
-            reading: ReadOptions { strong: true, attributes: Some([].into()) },
-        }
+        let limit = (4 * walk.rows_read).clamp(FIRST_ROWS, PAGE_ROWS_MAX);
+        let (after, descending) = (walk.after.clone(), walk.way == Way::Down);
+        Query { after, descending, ..Query::first(pk, range, limit).of([]) }
     }
 
-    /// What is needed of siblings' base records.
+    /// The need for siblings' base records.
     fn records(&self, ids: &[Id]) -> Need {
         let names = self.settings.schema.names();
-        let attributes = [&*names.parent, &*names.segment, self.order.attribute(), DELETING, PUT_BACK, TRASHED];
-        let attributes = attributes.into_iter().chain([REVISION, CREATED_AT]).map(str::to_owned).collect();
-        let options = ReadOptions { strong: true, attributes: Some(attributes) };
-        Need { options, ..Need::keys(ids.iter().map(|id| self.key(id))) }
+        let own = [DELETING, PUT_BACK, TRASHED, REVISION, CREATED_AT];
+        let attributes = [&*names.parent, &*names.segment, self.order.attribute()].into_iter().chain(own);
+        Need { options: ReadOptions::of(attributes), ..Need::keys(ids.iter().map(|id| self.key(id))) }
     }
 }
 

@@ -62,7 +62,7 @@ impl FindSpot<'_> {
         beyond: Option<&Sibling>,
     ) -> Result<Option<Vec<String>>, Refusal> {
         let Some(text) = self.siblings.text_or_none(anchor)? else { return Ok(None) };
-        // What comes last later comes after the anchor, and what comes first before it.
+        // A node that is put last later comes after the anchor, and one that is put first before it.
         let (low, high) = match self.way {
             Way::Down => (self.low(near), self.high(beyond)?.map(str::to_owned).or_else(|| order_key::ceiling(text))),
             Way::Up => (self.low(beyond), self.high(near)?.map(str::to_owned)),

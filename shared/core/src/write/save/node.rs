@@ -9,8 +9,8 @@
 use std::borrow::Cow;
 
 use super::super::attempts::Attempt;
-use super::super::command::{Patch, ValueChange};
-use super::super::record::{self, Draft};
+use super::super::command::{Content, Patch, ValueChange};
+use super::super::record::{Draft, NodeRecord};
 use super::super::reorder::Insertion;
 use super::super::wanted::{Change, CopyTop};
 use super::super::{Outcome, Refusal};
@@ -64,25 +64,20 @@ impl SaveNode<'_, '_> {
             Change::Patch(patch) | Change::Restore(patch) => match self.draft_patched(look, patch, insertion)? {
                 Some(draft) => draft,
                 // Its stamps say that the revision was appended: an attempt without an answer is settled by them.
-                None if patch.revision.is_some() || self.may_come_late() => {
-                    let before = look.node.as_deref().ok_or(Refusal::NotFound)?;
-                    let request = self.attempts.request;
-                    let strict = request.preconditions.are_given();
-                    record::stamped_again(self.node_key(), before, strict, &request.stamp, self.schema())?
-                }
+                None if patch.revision.is_some() || self.may_come_late() => self.record(look).stamped_again()?,
                 None => return Ok(None),
             },
         };
         Ok(Some(self.keep_position(look, insertion, drafted)))
     }
 
-    fn draft_whole(
-        &self,
-        look: &Look,
-        content: &super::super::Content,
-        insertion: &Insertion,
-    ) -> Result<Draft, Refusal> {
-        let (schema, request, before) = (self.schema(), self.attempts.request, look.node.as_deref());
+    fn record<'l>(&'l self, look: &'l Look) -> NodeRecord<'l> {
+        let (request, before) = (self.attempts.request, look.node.as_deref());
+        let (strict, under) = (request.preconditions.are_given(), self.under(look));
+        NodeRecord { key: self.node_key(), before, under, strict, stamp: &request.stamp, schema: self.schema() }
+    }
+
+    fn draft_whole(&self, look: &Look, content: &Content, insertion: &Insertion) -> Result<Draft, Refusal> {
         let mut content = Cow::Borrowed(content);
         if let Some(taken) = &self.taken {
             content.to_mut().parent.clone_from(taken);
@@ -90,12 +85,10 @@ impl SaveNode<'_, '_> {
         if let Some(name) = self.other_name() {
             content.to_mut().segment = Some(name.to_owned());
         }
-        if let Some((attribute, value)) = self.placed_by_hand(before, insertion) {
+        if let Some((attribute, value)) = self.placed_by_hand(look, insertion) {
             content.to_mut().attributes.insert(attribute, value);
         }
-        let (strict, under) = (request.preconditions.are_given(), self.under(look));
-        let mut draft =
-            record::node(self.node_key(), &content, under.as_ref(), before, strict, &request.stamp, schema)?;
+        let mut draft = self.record(look).whole(&content)?;
         if let (Some(gone), Action::Put { condition, .. }) = (&look.gone, &mut draft.action) {
             condition.clone_from(gone);
         }
@@ -106,7 +99,6 @@ impl SaveNode<'_, '_> {
     }
 
     fn draft_patched(&self, look: &Look, patch: &Patch, insertion: &Insertion) -> Result<Option<Draft>, Refusal> {
-        let (request, before) = (self.attempts.request, look.node.as_deref().ok_or(Refusal::NotFound)?);
         let mut patch = Cow::Borrowed(patch);
         if let Some(taken) = &self.taken {
             patch.to_mut().parent = Some(taken.clone());
@@ -114,11 +106,10 @@ impl SaveNode<'_, '_> {
         if let Some(name) = self.other_name() {
             patch.to_mut().segment = Some(Some(name.to_owned()));
         }
-        if let Some((attribute, value)) = self.placed_by_hand(Some(before), insertion) {
+        if let Some((attribute, value)) = self.placed_by_hand(look, insertion) {
             patch.to_mut().attributes.insert(attribute, ValueChange::Set(value));
         }
-        let (strict, under) = (request.preconditions.are_given(), self.under(look));
-        record::patched(self.node_key(), &patch, under.as_ref(), before, strict, &request.stamp, self.schema())
+        self.record(look).patched(&patch)
     }
 
     /// True if an attempt got no answer and nothing but the record's stamps keeps it from being carried out after this

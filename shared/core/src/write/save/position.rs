@@ -50,14 +50,10 @@ impl<'a> SaveNode<'_, 'a> {
 
     /// The attribute that orders the node by hand, with its new value, or with the one that it keeps where the caller
     /// doesn't name it.
-    pub(super) fn placed_by_hand(
-        &self,
-        before: Option<&Item>,
-        insertion: &Insertion,
-    ) -> Option<(String, AttributeValue)> {
+    pub(super) fn placed_by_hand(&self, look: &Look, insertion: &Insertion) -> Option<(String, AttributeValue)> {
         let attribute = self.by_hand().filter(|attribute| !self.wanted.names(attribute))?;
         let is_whole = !matches!(self.wanted.change, Change::Patch(Patch { clears: false, .. }) | Change::Restore(_));
-        let kept = || before.filter(|_| is_whole)?.get(attribute).cloned();
+        let kept = || look.node.as_ref().filter(|_| is_whole)?.get(attribute).cloned();
         Some((attribute.to_owned(), insertion.value.as_ref().map(text).or_else(kept)?))
     }
 

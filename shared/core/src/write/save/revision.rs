@@ -45,7 +45,7 @@ impl SaveNode<'_, '_> {
         let found = if self.reads_node() {
             revision::next(io, self.attempts, &topic, &wanted.attributes, &preconditions).await
         } else {
-            // Nothing can have an id that the API has just made.
+            // An id that the API has just made has no revisions.
             let checked = preconditions.check(None).map_err(Stop::from);
             checked
                 .and_then(|()| revision::after(None, self.attempts, &topic, &wanted.attributes, Vec::new()))

@@ -24,7 +24,7 @@ impl SaveNode<'_, '_> {
         keys
     }
 
-    /// What an attempt without an answer has left besides the node's record: the revision that was appended with it. A
+    /// The evidence of an attempt without an answer besides the node's record: the revision that was appended with it. A
     /// node that was created leaves the record of its deletion, or its tombstone, if it was deleted since.
     pub(super) fn trace(&self, look: &Look, read: &Read) -> Result<Trace, Failure> {
         let (attempts, stamp) = (&self.attempts, &self.attempts.request.stamp);
@@ -44,7 +44,7 @@ impl SaveNode<'_, '_> {
         if born(look.node.as_deref()) || born(deleted) || is_own(look.node_lineage.born()) {
             return Ok(Trace::Done);
         }
-        // What others have deleted since may have been this node, and then another one of the same id.
+        // Others may have deleted this node since, and then another one of the same id.
         let (node_lineage, settings) = (&look.node_lineage, attempts.context.settings);
         let was_deleted = || look.node.is_none() && deleted_since(stamp.seconds, deleted, node_lineage, settings);
         Ok(if was_deleted() { Trace::Lost } else { Trace::None })
