@@ -115,7 +115,7 @@ fn repairs_beside_readers_do_no_harm() {
 }
 
 /// Runs a plan to its end on the table of a fixture, and does something else before its first write.
-fn carried_out<D>(fixture: &mut Fixture, mut plan: impl Plan<Done = D>, meanwhile: impl FnOnce(&mut Fixture)) -> D {
+fn carried_out<D>(fixture: &mut Fixture, mut plan: Plan<'_, D>, meanwhile: impl FnOnce(&mut Fixture)) -> D {
     let (mut facts, mut meanwhile) = (Facts::None, Some(meanwhile));
     loop {
         match plan.next(facts).unwrap() {

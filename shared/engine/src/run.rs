@@ -34,27 +34,24 @@ enum Stop<D> {
 }
 
 /// A plan on its way.
-struct Running<'p, P> {
-    plan: &'p mut P,
+struct Running<'p, 'a, D> {
+    plan: &'p mut Plan<'a, D>,
     facts: Facts,
     may_come_again: bool,
 }
 
-impl<'p, P> Running<'p, P> {
-    fn new(plan: &'p mut P) -> Self {
+impl<'p, 'a, D> Running<'p, 'a, D> {
+    fn new(plan: &'p mut Plan<'a, D>) -> Self {
         Self { plan, facts: Facts::None, may_come_again: false }
     }
 
     /// Runs the plan until it is done, or asks for nothing but touches that may share a request.
-    async fn go_on<T: Table, R: RetryPolicy, D>(
+    async fn go_on<T: Table, R: RetryPolicy>(
         &mut self,
         client: &Client<'_, T, R>,
         errors: &impl Errors,
         shares: bool,
-    ) -> Result<Stop<D>, Failure>
-    where
-        P: Plan<Done = D>,
-    {
+    ) -> Result<Stop<D>, Failure> {
         loop {
             self.facts = match self.plan.next(std::mem::take(&mut self.facts))? {
                 Step::Need(need) => Facts::Read(read(client, need, errors).await?),
@@ -91,7 +88,7 @@ impl<'p, P> Running<'p, P> {
 /// Runs a plan of the handler to its end.
 pub(crate) async fn drive<T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
-    plan: &mut impl Plan<Done = D>,
+    plan: &mut Plan<'_, D>,
     errors: &impl Errors,
 ) -> Result<D, Failure> {
     match Running::new(plan).go_on(client, errors, false).await? {
@@ -101,24 +98,24 @@ pub(crate) async fn drive<T: Table, P: RetryPolicy, D>(
 }
 
 /// Plans that wait to touch.
-struct Waiting<'p, P> {
+struct Waiting<'p, 'a, D> {
     /// Each plan, its position, and the number of its touches.
-    plans: Vec<(usize, Running<'p, P>, usize)>,
+    plans: Vec<(usize, Running<'p, 'a, D>, usize)>,
     touches: Vec<Task>,
 }
 
-impl<P> Default for Waiting<'_, P> {
+impl<D> Default for Waiting<'_, '_, D> {
     fn default() -> Self {
         Self { plans: Vec::new(), touches: Vec::new() }
     }
 }
 
 /// What has happened.
-enum Event<'p, P, D> {
+enum Event<'p, 'a, D> {
     /// A plan has stopped.
-    Stopped(usize, Running<'p, P>, Result<Stop<D>, Failure>),
+    Stopped(usize, Running<'p, 'a, D>, Result<Stop<D>, Failure>),
     /// These have touched.
-    Touched(Waiting<'p, P>, Vec<CarriedOut>),
+    Touched(Waiting<'p, 'a, D>, Vec<CarriedOut>),
 }
 
 /// An attempt whose wait is as long as touches wait for others to share requests with, if no other plan stops: 0.1 s at
@@ -126,18 +123,18 @@ enum Event<'p, P, D> {
 const PAUSE: u32 = 2;
 
 /// Plans that run side by side, and how far they are.
-struct SideBySide<'p, P, D> {
+struct SideBySide<'p, 'a, D> {
     /// The results, in the order of the plans.
     results: Vec<Option<Result<D, Failure>>>,
     /// The plans that have touched, and go on.
-    touched: VecDeque<(usize, Running<'p, P>)>,
-    waiting: Waiting<'p, P>,
+    touched: VecDeque<(usize, Running<'p, 'a, D>)>,
+    waiting: Waiting<'p, 'a, D>,
     /// The number of plans that run.
     going: usize,
     is_touching: bool,
 }
 
-impl<'p, P, D> SideBySide<'p, P, D> {
+impl<'p, 'a, D> SideBySide<'p, 'a, D> {
     fn new(plans: usize) -> Self {
         let results = std::iter::repeat_with(|| None).take(plans).collect();
         Self { results, touched: VecDeque::new(), waiting: Waiting::default(), going: 0, is_touching: false }
@@ -148,7 +145,7 @@ impl<'p, P, D> SideBySide<'p, P, D> {
         !self.is_touching && !self.waiting.plans.is_empty()
     }
 
-    fn take(&mut self, event: Event<'p, P, D>, errors: &impl Errors) {
+    fn take(&mut self, event: Event<'p, 'a, D>, errors: &impl Errors) {
         match event {
             Event::Stopped(position, one, stop) => {
                 self.going -= 1;
@@ -181,13 +178,13 @@ impl<'p, P, D> SideBySide<'p, P, D> {
 /// cursor, however many others there are. The results are in the order of the plans.
 pub(crate) async fn drive_all<T: Table, P: RetryPolicy, D: Send>(
     client: &Client<'_, T, P>,
-    plans: &mut [impl Plan<Done = D> + Send],
+    plans: &mut [Plan<'_, D>],
     errors: &impl Errors,
 ) -> Vec<Result<D, Failure>> {
     let full = BATCH_UPDATES_MAX * client.in_flight_max();
     let mut side = SideBySide::new(plans.len());
     let mut new = plans.iter_mut().map(Running::new).enumerate();
-    let mut under_way = FuturesUnordered::<BoxFuture<'_, Event<'_, _, D>>>::new();
+    let mut under_way = FuturesUnordered::<BoxFuture<'_, Event<'_, '_, D>>>::new();
     loop {
         while side.going < client.in_flight_max() {
             let next = match side.touched.pop_front() {
@@ -318,7 +315,7 @@ impl Errors for LastError {
 /// [`TableError`] where something can't be read, or where the plan can't go on without a write that failed.
 pub(crate) async fn run<T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
-    mut plan: impl Plan<Done = D>,
+    mut plan: Plan<'_, D>,
 ) -> Result<D, TableError> {
     run_to_end(client, &mut plan).await
 }
@@ -328,9 +325,9 @@ pub(crate) async fn run<T: Table, P: RetryPolicy, D>(
 ///
 /// # Errors
 /// See [`run`].
-pub(crate) async fn run_settled<T: Table, P: RetryPolicy, L: Plan<Done = D>, D>(
+pub(crate) async fn run_settled<'p, T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
-    plan: impl Fn() -> L,
+    plan: impl Fn() -> Plan<'p, D>,
 ) -> Result<D, TableError> {
     let (done, mut may_come_again) = run_telling(client, &mut plan()).await?;
     for _ in 0..LATE_LOOKS_MAX {
@@ -357,7 +354,7 @@ const LATE_WAITS: u32 = 5;
 /// The same, for whoever asks the plan afterwards how it has ended.
 pub(crate) async fn run_to_end<T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
-    plan: &mut impl Plan<Done = D>,
+    plan: &mut Plan<'_, D>,
 ) -> Result<D, TableError> {
     Ok(run_telling(client, plan).await?.0)
 }
@@ -365,7 +362,7 @@ pub(crate) async fn run_to_end<T: Table, P: RetryPolicy, D>(
 /// Runs a plan to its end. Says, too, whether one of its writes got no answer and may be carried out once more.
 async fn run_telling<T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
-    plan: &mut impl Plan<Done = D>,
+    plan: &mut Plan<'_, D>,
 ) -> Result<(D, bool), TableError> {
     let (errors, mut running) = (LastError::default(), Running::new(plan));
     match running.go_on(client, &errors, false).await {

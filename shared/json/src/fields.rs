@@ -8,7 +8,7 @@ use super::{JsonError, Place};
 
 /// A type that can be read from JSON.
 pub trait FromJson: Sized {
-    /// What the JSON must be, as an error says it: "an object …".
+    /// The wanted JSON, as an error says it: "an object …".
     const WANTED: &'static str;
 
     /// Reads the JSON that stands at this place in the body.
@@ -36,7 +36,7 @@ impl<'a> Fields<'a> {
     /// Reads a field that may be absent.
     ///
     /// # Errors
-    /// Those of `read`.
+    /// The errors of `read`.
     pub fn optional<T>(
         &mut self,
         name: &str,
@@ -81,7 +81,7 @@ impl<'a> Fields<'a> {
 /// Reads a value of any type.
 ///
 /// # Errors
-/// Those of the type.
+/// The errors of the type.
 pub fn value<T: FromJson>(raw: &RawValue, at: &Place<'_>) -> Result<T, JsonError> {
     T::from_json(raw, at)
 }

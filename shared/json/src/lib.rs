@@ -17,20 +17,17 @@ mod error;
 mod fields;
 mod merge;
 mod names;
-mod number;
 mod numbers;
-mod place;
 mod read;
 #[cfg(test)]
 mod tests;
 mod write;
 
-pub use error::{Fault, JsonError};
+pub use error::{Fault, JsonError, Place};
 pub use fields::{Fields, FromJson, id, or_null, text, value};
 pub use merge::MergePatch;
 use names::Record;
 pub use numbers::{Numbers, to_vec};
-pub use place::Place;
 pub use read::{list, number_text};
 use sapwood_core::keys::Schema;
 use sapwood_core::model::Item;

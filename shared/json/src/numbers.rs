@@ -1,13 +1,14 @@
-//! How answers write numbers.
+//! Numbers as JSON has them.
 
 use std::io;
 
+use sapwood_core::model::PLAIN_NUMBER_BYTES_MAX;
+use sapwood_keys::{Decimal, NumberFault};
 use serde::Serialize;
 use serde_json::Serializer;
 use serde_json::ser::{CompactFormatter, Formatter};
 
-use super::number;
-use super::read::NUMBER;
+pub(super) const NUMBER: &str = "$number";
 
 /// How answers write the numbers of attributes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -23,7 +24,7 @@ pub enum Numbers {
 /// Writes an answer as JSON.
 ///
 /// # Errors
-/// Those of [`serde_json::to_vec`].
+/// The errors of [`serde_json::to_vec`].
 pub fn to_vec(body: &impl Serialize, numbers: Numbers) -> serde_json::Result<Vec<u8>> {
     match numbers {
         Numbers::Plain => serde_json::to_vec(body),
@@ -41,9 +42,30 @@ struct LongAsText;
 
 impl Formatter for LongAsText {
     fn write_raw_fragment<W: ?Sized + io::Write>(&mut self, writer: &mut W, fragment: &str) -> io::Result<()> {
-        if number::is_number(fragment) && !number::is_kept_by_doubles(fragment) {
+        if is_number(fragment) && !is_kept_by_doubles(fragment) {
             return write!(writer, r#"{{"{NUMBER}":"{fragment}"}}"#);
         }
         CompactFormatter.write_raw_fragment(writer, fragment)
     }
+}
+
+/// Returns a number as it is written in JSON: in plain digits, or with an exponent where these are long and that is
+/// shorter. DynamoDB keeps 1E125 in two bytes, and plain digits take 126.
+pub(super) fn written(text: &str) -> Result<String, NumberFault> {
+    let number = Decimal::read(text)?;
+    let (plain, scientific) = (number.plain(), number.to_string());
+    let is_short = plain.len() <= PLAIN_NUMBER_BYTES_MAX || plain.len() <= scientific.len();
+    Ok(if is_short { plain } else { scientific })
+}
+
+/// Returns true if a JSON value that begins like this is a number.
+pub(super) fn is_number(json: &str) -> bool {
+    json.starts_with(|first: char| first == '-' || first.is_ascii_digit())
+}
+
+/// Returns true if a double that is read from this number is written as the same number again.
+fn is_kept_by_doubles(text: &str) -> bool {
+    let Ok(double) = text.parse::<f64>() else { return false };
+    let (wanted, kept) = (Decimal::read(text), Decimal::read(&double.to_string()));
+    wanted.is_ok() && wanted == kept
 }

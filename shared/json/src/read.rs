@@ -6,11 +6,12 @@ use std::fmt;
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
 use sapwood_core::model::{AttributeValue, Item};
+use sapwood_keys::{Decimal, NumberFault};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::number::{self, NumberError};
+use super::numbers::{self, NUMBER};
 use super::{Attributes, FromJson, JsonError, Place};
 
 /// The most levels of lists and maps in an attribute. DynamoDB allows 32, and counts the item itself as one.
@@ -20,7 +21,6 @@ pub(super) const NESTED_MAX: usize = 31;
 pub(super) const NAME_BYTES_MAX: usize = 65_535;
 
 pub(super) const BINARY: &str = "$binary";
-pub(super) const NUMBER: &str = "$number";
 pub(super) const SET: &str = "$set";
 pub(super) const MAP: &str = "$map";
 
@@ -152,7 +152,7 @@ pub(super) fn string(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError
 }
 
 fn is_number(raw: &RawValue) -> bool {
-    number::is_number(raw.get())
+    numbers::is_number(raw.get())
 }
 
 fn number(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
@@ -169,10 +169,10 @@ fn number_text_of(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
 /// [`JsonError`] if the text isn't a number, or not one that DynamoDB keeps.
 pub fn number_text(text: &str, at: &Place<'_>) -> Result<String, JsonError> {
     let path = || at.to_string();
-    number::spelt(text).map_err(|error| match error {
-        NumberError::Digits(digits) => JsonError::Digits { path: path(), digits },
-        NumberError::Range => JsonError::Range { path: path() },
-        NumberError::NoNumber => JsonError::Type { path: path(), wanted: "a number" },
+    Decimal::read(text).map(|number| number.plain()).map_err(|fault| match fault {
+        NumberFault::Digits(digits) => JsonError::Digits { path: path(), digits },
+        NumberFault::Range => JsonError::Range { path: path() },
+        NumberFault::NoNumber => JsonError::Type { path: path(), wanted: "a number" },
     })
 }
 

@@ -10,7 +10,7 @@ use serde::{Serialize, Serializer};
 use serde_json::value::RawValue;
 
 use super::read::{BINARY, MAP, SET};
-use super::{Attributes, number};
+use super::{Attributes, numbers};
 
 impl Serialize for Attributes {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -82,11 +82,11 @@ struct Number<'a>(&'a str);
 
 impl Serialize for Number<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        let is_short = self.0.len() <= PLAIN_NUMBER_BYTES_MAX && number::is_number(self.0);
+        let is_short = self.0.len() <= PLAIN_NUMBER_BYTES_MAX && numbers::is_number(self.0);
         if let (true, Ok(raw)) = (is_short, serde_json::from_str::<&RawValue>(self.0)) {
             return raw.serialize(serializer);
         }
-        let spelt = number::written(self.0).map_err(|_| S::Error::custom("a number attribute is no number"))?;
+        let spelt = numbers::written(self.0).map_err(|_| S::Error::custom("a number attribute is no number"))?;
         RawValue::from_string(spelt).map_err(S::Error::custom)?.serialize(serializer)
     }
 }

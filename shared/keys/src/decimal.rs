@@ -39,11 +39,55 @@ const DIGITS_MAX: usize = 38;
 const EXPONENTS: std::ops::RangeInclusive<i32> = -130..=125;
 const OFFSET: i32 = 500;
 
-/// What an error says that there should be.
+/// The expectations in errors.
 const EXPECTED: &str = "a number of at most 38 digits, from 1E-130 to 9.99E+125, its negative, or 0";
 const TEXT_EXPECTED: &str = "the text of a decimal number";
 
+/// Why a text is no [`Decimal`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum NumberFault {
+    /// The text isn't a number.
+    NoNumber,
+    /// The number has this many significant digits.
+    Digits(usize),
+    /// The number is too large, or too close to zero.
+    Range,
+}
+
 impl Decimal {
+    const ZERO: Self = Self { is_negative: false, exponent: 0, digits: String::new() };
+
+    /// Reads a number such as `-12.50` or `1.25E+3`.
+    ///
+    /// # Errors
+    /// [`NumberFault`].
+    pub fn read(text: &str) -> Result<Self, NumberFault> {
+        let (is_negative, unsigned) = signed(text);
+        let (mantissa, power) = match unsigned.split_once(['e', 'E']) {
+            Some((mantissa, power)) => (mantissa, read_power(power)?),
+            None => (unsigned, 0),
+        };
+        let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
+        let all = format!("{whole}{fraction}");
+        if !are_digits(&all) {
+            return Err(NumberFault::NoNumber);
+        }
+        let significant = all.trim_start_matches('0');
+        let digits = significant.trim_end_matches('0');
+        if digits.is_empty() {
+            return Ok(Self::ZERO);
+        }
+        if digits.len() > DIGITS_MAX {
+            return Err(NumberFault::Digits(digits.len()));
+        }
+        // The lengths are those of a text in memory, so they fit.
+        let length = |text: &str| i64::try_from(text.len()).unwrap_or(i64::MAX);
+        let zeros = length(&all) - length(significant);
+        let exponent = i32::try_from(power.saturating_add(length(whole) - zeros - 1)).ok();
+        let exponent = exponent.filter(|exponent| EXPONENTS.contains(exponent)).ok_or(NumberFault::Range)?;
+        Ok(Self { is_negative, exponent, digits: digits.to_owned() })
+    }
+
     /// True if it is less than zero.
     #[must_use]
     pub fn is_negative(&self) -> bool {
@@ -61,40 +105,52 @@ impl Decimal {
     pub fn exponent(&self) -> i32 {
         self.exponent
     }
+
+    /// The number without an exponent, as DynamoDB answers it: `-12.5`.
+    #[must_use]
+    pub fn plain(&self) -> String {
+        let (sign, digits) = (if self.is_negative { "-" } else { "" }, &self.digits);
+        // How many digits are before the point.
+        let point = self.exponent + 1;
+        match usize::try_from(point) {
+            _ if digits.is_empty() => "0".to_owned(),
+            Ok(0) => format!("{sign}0.{digits}"),
+            Ok(point) if point >= digits.len() => format!("{sign}{digits:0<point$}"),
+            Ok(point) => format!("{sign}{}.{}", &digits[..point], &digits[point..]),
+            Err(_) => format!("{sign}0.{}{digits}", "0".repeat(point.unsigned_abs() as usize)),
+        }
+    }
 }
 
 impl FromStr for Decimal {
     type Err = Error;
 
-    /// Reads a number such as `-12.50` or `1.25E+3`.
+    /// Reads a number as [`Decimal::read`] does.
     fn from_str(text: &str) -> Result<Self, Error> {
-        read(text).ok_or_else(|| Error::value(text, EXPECTED))
+        Self::read(text).map_err(|_| Error::value(text, EXPECTED))
     }
 }
 
-fn read(text: &str) -> Option<Decimal> {
-    let (is_negative, unsigned) = match text.strip_prefix('-') {
+/// Reads a power of ten. One that doesn't fit an integer is replaced by the largest.
+fn read_power(text: &str) -> Result<i64, NumberFault> {
+    let (is_negative, digits) = signed(text);
+    if !are_digits(digits) {
+        return Err(NumberFault::NoNumber);
+    }
+    let size: i64 = digits.parse().unwrap_or(i64::MAX);
+    Ok(if is_negative { -size } else { size })
+}
+
+/// True for a text that begins with a minus, and the text without its sign.
+fn signed(text: &str) -> (bool, &str) {
+    match text.strip_prefix('-') {
         Some(rest) => (true, rest),
         None => (false, text.strip_prefix('+').unwrap_or(text)),
-    };
-    let (mantissa, power) = match unsigned.split_once(['e', 'E']) {
-        Some((mantissa, power)) => (mantissa, power.parse::<i32>().ok()?),
-        None => (unsigned, 0),
-    };
-    let (whole, fraction) = mantissa.split_once('.').unwrap_or((mantissa, ""));
-    let all = format!("{whole}{fraction}");
-    if all.is_empty() || !all.bytes().all(|byte| byte.is_ascii_digit()) {
-        return None;
     }
-    let significant = all.trim_start_matches('0');
-    let zeros = i32::try_from(all.len() - significant.len()).ok()?;
-    let digits = significant.trim_end_matches('0');
-    if digits.is_empty() {
-        return Some(Decimal { is_negative: false, exponent: 0, digits: String::new() });
-    }
-    let exponent = i32::try_from(whole.len()).ok()?.checked_sub(zeros + 1)?.checked_add(power)?;
-    let is_in_range = digits.len() <= DIGITS_MAX && EXPONENTS.contains(&exponent);
-    is_in_range.then(|| Decimal { is_negative, exponent, digits: digits.to_owned() })
+}
+
+fn are_digits(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit())
 }
 
 /// Takes each digit from 9.
@@ -114,7 +170,7 @@ impl Part for Decimal {
 
     fn decode(text: &str) -> Result<Self, Error> {
         let (is_negative, rest) = match (text, text.strip_prefix('-')) {
-            ("0", _) => return Ok(Self { is_negative: false, exponent: 0, digits: String::new() }),
+            ("0", _) => return Ok(Self::ZERO),
             (_, Some(rest)) => (true, rest.strip_suffix('~')),
             _ => (false, text.strip_prefix('1')),
         };

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-/// Which part of a key an [`Error`] is about.
+/// The part of a key that an [`Error`] is about.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Place {
     /// The part's position in the key, counted from 0; literals count too.
@@ -28,7 +28,7 @@ pub enum Error {
     Format {
         /// The format's separator.
         separator: String,
-        /// What is wrong with the separator, and what would be right.
+        /// The fault of the separator, and the remedy.
         why: &'static str,
     },
 
@@ -56,7 +56,7 @@ pub enum Error {
         part: Place,
         /// The part's value.
         found: String,
-        /// What the part must be.
+        /// The expected value.
         expected: String,
     },
 

@@ -55,7 +55,8 @@
 //!
 //! # Declare a kind of key
 //!
-//! A declared key documents the pattern, checks its parts, and makes the prefixes of its access patterns:
+//! This is for the keys of your own table; those of Sapwood's are made by `sapwood_core::keys::Schema`. A declared key
+//! documents the pattern, checks its parts, and makes the prefixes of its access patterns:
 //!
 //! ```
 //! use sapwood_keys::{CompositeKey, composite_key};
@@ -108,7 +109,7 @@ mod typed;
 #[cfg(test)]
 mod tests;
 
-pub use decimal::Decimal;
+pub use decimal::{Decimal, NumberFault};
 pub use error::{Error, Place};
 pub use format::Format;
 pub use number::Padded;

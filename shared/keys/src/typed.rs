@@ -98,7 +98,7 @@ pub trait CompositeKey: Sized {
     }
 }
 
-/// One element of a key's layout.
+/// An element of a key's layout.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Piece {
     /// The same text in every key.

@@ -107,7 +107,7 @@ pub fn table() -> Contents {
 }
 
 /// Runs a plan to its end.
-pub fn run<D>(mut plan: impl Plan<Done = D>, table: &mut Contents) -> D {
+pub fn run<D>(mut plan: Plan<'_, D>, table: &mut Contents) -> D {
     let mut facts = Facts::None;
     loop {
         facts = match plan.next(facts).unwrap() {

@@ -10,7 +10,7 @@ use super::{Difference, Kind, Mended};
 use crate::fanout::Context;
 use crate::keys::{Id, NodeRef, Schema};
 use crate::model::{AttributeValue, Epoch, FORMAT_ATTRIBUTE, Item, NewerFormat, text};
-use crate::plan::{Failure, Io, Need, Read, Rule, Script, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Plan, Read, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 /// The two items of the epoch, as they were read.
@@ -118,9 +118,9 @@ pub enum NotBegun {
 /// The plan that begins an epoch which is later than the present one and than all of these: those of totals, and of
 /// what nodes are counted as. Handlers count in it from their next batch on. `name` is one that nobody else has. Who
 /// sends it again, with the same name, is told of the epoch that was begun.
-pub fn begin_epoch<'c>(context: Context<'c>, used: &[Epoch], name: String) -> Script<'c, Result<Epoch, NotBegun>> {
+pub fn begin_epoch<'c>(context: Context<'c>, used: &[Epoch], name: String) -> Plan<'c, Result<Epoch, NotBegun>> {
     let mut all = used.to_vec();
-    Script::new(|io| async move {
+    Plan::new(|io| async move {
         let schema = context.schema();
         let ours = Some(text(name.as_str()));
         let mut is_sent = false;
@@ -152,8 +152,8 @@ pub fn begin_epoch<'c>(context: Context<'c>, used: &[Epoch], name: String) -> Sc
 
 /// The plan that notes that all nodes are written, so that handlers count them in this epoch. Returns false if another
 /// one was begun meanwhile.
-pub fn end_epoch(context: Context<'_>, epoch: Epoch, name: String) -> Script<'_, bool> {
-    Script::new(move |io| async move {
+pub fn end_epoch(context: Context<'_>, epoch: Epoch, name: String) -> Plan<'_, bool> {
+    Plan::new(move |io| async move {
         let key = context.schema().epoch_key();
         let number = AttributeValue::N(epoch.0.to_string());
         let is_ours =

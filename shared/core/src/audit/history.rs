@@ -6,7 +6,7 @@ use super::difference::Evidence;
 use super::{Difference, Kind};
 use crate::keys::{ItemKey, NodeRef, SortKey, Version};
 use crate::model::{Item, Latest, Settings, item_bytes, key_of};
-use crate::plan::Script;
+use crate::plan::Plan;
 use crate::request::{Page, Query, ReadOptions};
 
 /// The plan that looks at all revisions and copies of a node, in pages of `page_items_max` items. It goes from the
@@ -18,7 +18,7 @@ pub fn look_at_history(
     strong: bool,
     page_items_max: usize,
     bytes_max: usize,
-) -> Script<'_, Vec<Difference>> {
+) -> Plan<'_, Vec<Difference>> {
     let mut query = Query {
         pk: settings.schema.partition(&node),
         range: settings.schema.revision_range(),
@@ -28,7 +28,7 @@ pub fn look_at_history(
         reading: ReadOptions { strong, attributes: None },
     };
     let mut history = History { settings, node, topics: BTreeMap::new() };
-    Script::new(move |io| async move {
+    Plan::new(move |io| async move {
         let mut bytes = 0;
         loop {
             let page = io.page(query.clone()).await?;

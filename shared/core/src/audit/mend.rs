@@ -15,7 +15,7 @@ use crate::model::{
     with_key,
 };
 use crate::plan::conditions::{same_claim, same_name};
-use crate::plan::{Failure, Io, Need, Rule, Script, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 /// What became of a difference.
@@ -44,14 +44,14 @@ pub enum Mended {
 
 /// The plan that mends a difference. `name` has at most 19 digits, and no other repair of this table has had it: a
 /// write that changes nothing makes no stream record.
-pub fn mend(context: Context<'_>, difference: Difference, name: String) -> Script<'_, Mended> {
-    Script::new(|io| async move { Mend { context, difference: &difference, name: &name, io: &io }.carry_out().await })
+pub fn mend(context: Context<'_>, difference: Difference, name: String) -> Plan<'_, Mended> {
+    Plan::new(|io| async move { Mend { context, difference: &difference, name: &name, io: &io }.carry_out().await })
 }
 
 /// The plan that puts a cursor without a position in the place of one whose sequence number is another stream's. `name`
 /// as for [`mend`](fn@mend).
-pub fn start_anew(context: Context<'_>, node: NodeRef, name: String) -> Script<'_, Mended> {
-    Script::new(|io| async move {
+pub fn start_anew(context: Context<'_>, node: NodeRef, name: String) -> Plan<'_, Mended> {
+    Plan::new(|io| async move {
         let key = context.schema().cascade_key(&node);
         let read = io.read(Need::keys([key.clone()])).await?;
         match read.item(&key)?.map(Cursor::read) {

@@ -15,7 +15,7 @@ use super::Mended;
 use crate::fanout::Context;
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, Stored, key_of, text, with_key};
-use crate::plan::{Failure, Io, Need, Rule, Script, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 /// The attribute of a lane that names the recount under way. Lanes that are deleted meanwhile and come back don't have
@@ -51,8 +51,8 @@ impl Recount {
     /// lack, theirs can lack as well, and then they only seem right. `name` is one that no other recount has. Once all
     /// transactions are over that were under way, the whole table has to be [taken](Recount::take), read strongly
     /// consistent.
-    pub fn begin(context: Context<'_>, mut nodes: BTreeSet<NodeRef>, name: String) -> Script<'_, Self> {
-        Script::new(|io| async move {
+    pub fn begin(context: Context<'_>, mut nodes: BTreeSet<NodeRef>, name: String) -> Plan<'_, Self> {
+        Plan::new(|io| async move {
             let schema = context.schema();
             if context.rules.keeps(Rule::RecountAbove) {
                 nodes.extend(nodes_above(&nodes, schema, &io).await?.0);
@@ -119,8 +119,8 @@ impl Recount {
     /// The plan that ends it. Returns what has become of the totals of each node, those above included:
     /// [`Mended::Recounted`], [`Mended::Gone`] if they were right, [`Mended::Busy`] if they were written meanwhile, or
     /// [`Mended::Left`] if a newer version has written something that has a say.
-    pub fn end(self, context: Context<'_>) -> Script<'_, BTreeMap<NodeRef, Mended>> {
-        Script::new(|io| async move {
+    pub fn end(self, context: Context<'_>) -> Plan<'_, BTreeMap<NodeRef, Mended>> {
+        Plan::new(|io| async move {
             let mut mended = BTreeMap::new();
             let (above_newer, are_all) = nodes_above(&self.newer, context.schema(), &io).await?;
             // Without a lineage that can be read nobody can say where a node is counted.

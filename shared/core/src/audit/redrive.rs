@@ -8,7 +8,7 @@ use super::{Difference, Kind, Mended};
 use crate::fanout::Context;
 use crate::keys::{ItemKey, NodeRef, SortKey};
 use crate::model::{Counted, Cursor, CursorError, Item, Latest, PUT_BACK, Stored, has_mark};
-use crate::plan::{Failure, Io, Need, Rule, Script, Task};
+use crate::plan::{Failure, Io, Need, Plan, Rule, Task};
 use crate::request::{Action, Condition};
 
 /// What became of an item whose record was lost.
@@ -73,8 +73,8 @@ const LOOKS_MAX: usize = 20;
 /// | a revision | the topic's copy is made anew | the same |
 /// | a lineage | a cursor, in the place of any that is half way | the same |
 /// | a cursor | `_redriven` | nothing |
-pub fn redrive(context: Context<'_>, key: ItemKey, name: String, is_dry: bool) -> Script<'_, Redriven> {
-    Script::new(|io| async move { Redrive { context, key: &key, name: &name, is_dry, io: &io }.carry_out().await })
+pub fn redrive(context: Context<'_>, key: ItemKey, name: String, is_dry: bool) -> Plan<'_, Redriven> {
+    Plan::new(|io| async move { Redrive { context, key: &key, name: &name, is_dry, io: &io }.carry_out().await })
 }
 
 /// True if a node is still counted below others by this item.

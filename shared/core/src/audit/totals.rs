@@ -11,7 +11,7 @@ use super::epoch::Epochs;
 use super::{Difference, Kind};
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef};
 use crate::model::{Amounts, Counted, Epoch, Item, ROW_ID, Settings, Share, Stored, key_of, shown_by};
-use crate::plan::{Failure, Io, Need, Read, Script};
+use crate::plan::{Failure, Io, Need, Plan, Read};
 use crate::request::{Query, ReadOptions};
 
 /// The plan that looks at the totals of a node, in pages of `page_items_max` children. Those of a node with more than
@@ -22,8 +22,8 @@ pub fn look_at_totals(
     strong: bool,
     page_items_max: usize,
     children_max: usize,
-) -> Script<'_, Vec<Difference>> {
-    Script::new(move |io| async move {
+) -> Plan<'_, Vec<Difference>> {
+    Plan::new(move |io| async move {
         let look = Look { settings, node: &node, strong, io: &io, page_items_max, children_max };
         let (epoch, compared) = match look.compared(None).await? {
             Ok(compared) => compared,
@@ -46,8 +46,8 @@ pub fn look_at_totals(
 
 /// The plan that says whether the totals of the nodes above a node hold what it was counted as, and nothing else is
 /// wrong with them. Then they are right once it was counted anew. What can't be compared is taken for a no.
-pub fn count_holds(settings: &Settings, node: NodeRef, page_items_max: usize, children_max: usize) -> Script<'_, bool> {
-    Script::new(move |io| async move {
+pub fn count_holds(settings: &Settings, node: NodeRef, page_items_max: usize, children_max: usize) -> Plan<'_, bool> {
+    Plan::new(move |io| async move {
         let schema = &settings.schema;
         let own = Look { settings, node: &node, strong: true, io: &io, page_items_max, children_max };
         let (counted, lineage) = (schema.counted_key(&node), schema.lineage_key(&node));

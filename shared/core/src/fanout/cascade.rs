@@ -8,14 +8,14 @@ use super::context::Context;
 use super::deletion::{DeletionSlice, Slice, children_of, delete_marked, keys_alone, page_query};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey};
 use crate::model::{Cursor, CursorError, FORMAT_ATTRIBUTE, Position, TOUCHED, text, touch_value};
-use crate::plan::{Failure, Io, Need, Problem, Rule, Script, Task, TaskOutcome, count_held};
+use crate::plan::{Failure, Io, Need, Plan, Problem, Rule, Task, TaskOutcome, count_held};
 use crate::request::{Action, Condition, Update};
 
 /// The plan that a record of a lineage asks for, on the children of its node or a first slice of them. `sequence` is
 /// the record's sequence number, padded to 40 digits. If the children don't fit one slice, the plan starts a cursor.
 #[must_use]
-pub fn hand_down(context: Context<'_>, node: NodeRef, sequence: String, kind: HandDown) -> Script<'_, ()> {
-    Script::new(|io| async move {
+pub fn hand_down(context: Context<'_>, node: NodeRef, sequence: String, kind: HandDown) -> Plan<'_, ()> {
+    Plan::new(|io| async move {
         let cascade = Cascade { context, node: &node, sequence, is_continued: false, io: &io };
         match kind {
             HandDown::Deletion { touches, mark_went } => {
@@ -28,8 +28,8 @@ pub fn hand_down(context: Context<'_>, node: NodeRef, sequence: String, kind: Ha
 
 /// The plan that a record of a cursor asks for: the next slice.
 #[must_use]
-pub fn continue_cursor(context: Context<'_>, node: NodeRef) -> Script<'_, ()> {
-    Script::new(|io| async move {
+pub fn continue_cursor(context: Context<'_>, node: NodeRef) -> Plan<'_, ()> {
+    Plan::new(|io| async move {
         let key = context.schema().cascade_key(&node);
         let read = io.read(Need::keys([key.clone()])).await?;
         let Some(item) = read.item(&key)? else { return Ok(()) };

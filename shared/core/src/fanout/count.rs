@@ -9,7 +9,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::context::Context;
 use crate::keys::{Id, ItemKey, LANES, NodeRef};
 use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, NewerFormat, Share, TOUCHED, item_bytes, text};
-use crate::plan::{Added, Counting, Failure, Io, Need, Rule, Rules, Script, Task, TaskOutcome};
+use crate::plan::{Added, Counting, Failure, Io, Need, Plan, Rule, Rules, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 /// Most bytes of what nodes are counted as in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]), and the
@@ -134,8 +134,8 @@ impl Seen {
 
 /// The plan that counts nodes. Returns the nodes whose records have to be delivered again.
 #[must_use]
-pub fn count_nodes(context: Context<'_>, nodes: BTreeMap<NodeRef, ToCount>) -> Script<'_, BTreeSet<NodeRef>> {
-    Script::new(|io| async move {
+pub fn count_nodes(context: Context<'_>, nodes: BTreeMap<NodeRef, ToCount>) -> Plan<'_, BTreeSet<NodeRef>> {
+    Plan::new(|io| async move {
         let mut counter = Counter { context, io: &io, left: nodes, stopped: BTreeMap::new(), writes: 0 };
         counter.count().await?;
         counter.touch().await

@@ -7,7 +7,7 @@ use super::Placing;
 use super::context::Context;
 use crate::keys::NodeRef;
 use crate::model::Stored;
-use crate::plan::{Need, Script};
+use crate::plan::{Need, Plan};
 
 /// How often the plan looks without seeing one more parent placed. The waits between the looks grow.
 const LOOKS_MAX: u32 = 3;
@@ -81,8 +81,8 @@ pub struct Awaited {
 
 /// The plan that waits until parents of early nodes are placed. While parents come one after the other it is worth
 /// waiting for the next: a round takes some requests.
-pub fn await_parents(context: Context<'_>, mut early: Early) -> Script<'_, Awaited> {
-    Script::new(|io| async move {
+pub fn await_parents(context: Context<'_>, mut early: Early) -> Plan<'_, Awaited> {
+    Plan::new(|io| async move {
         let schema = context.schema();
         let (mut ready, mut looks) = (BTreeMap::new(), 0);
         while io.wait(1 + looks).await? {

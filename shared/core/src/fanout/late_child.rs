@@ -9,7 +9,7 @@ use crate::keys::{DEPTH_MAX, NodeRef};
 use crate::model::{BORN, BaseNode, Deletion, Item, NewerFormat, Stored, Under, is_same_life};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, PathEnd};
 use crate::plan::conditions::{TooManyAttributes, still_gone};
-use crate::plan::{Failure, Io, Need, Problem, Rule, Script, Task, TaskOutcome, count_held};
+use crate::plan::{Failure, Io, Need, Plan, Problem, Rule, Task, TaskOutcome, count_held};
 use crate::request::{Action, Condition};
 
 /// A node that came late.
@@ -26,8 +26,8 @@ impl LateChild {
     /// there is no heir, the late child becomes a root. If the late child changes meanwhile, the plan ends, and the
     /// late child's new record decides again.
     #[must_use]
-    pub fn plan(self, context: Context<'_>) -> Script<'_, ()> {
-        Script::new(|io| async move { Acting { context, child: self.child, io: &io }.act(self.deletion).await })
+    pub fn plan(self, context: Context<'_>) -> Plan<'_, ()> {
+        Plan::new(|io| async move { Acting { context, child: self.child, io: &io }.act(self.deletion).await })
     }
 }
 

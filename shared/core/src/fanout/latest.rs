@@ -6,7 +6,7 @@ use super::context::Context;
 use crate::keys::{ItemKey, Version};
 use crate::model::{Item, Latest, VERSION, key_of, number};
 use crate::plan::newest::newest_on;
-use crate::plan::{Failure, Io, Need, Read, Rule, Script, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Plan, Read, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Query, ReadOptions};
 
 /// What the records of a batch say of a topic.
@@ -32,8 +32,8 @@ pub enum Copied {
 /// The plan for a first look at all topics of a batch, each with the revisions that the batch is about. It copies the
 /// highest revision of the batch that exists, unless the copy is of a newer one, and reads that revision again. One
 /// that was amended meanwhile is copied again. It returns what is left to do for each topic, in their order.
-pub fn copy_highest<'a>(context: Context<'a>, topics: &'a BTreeMap<Latest, TopicChanges>) -> Script<'a, Vec<Copied>> {
-    Script::new(|io| async move {
+pub fn copy_highest<'a>(context: Context<'a>, topics: &'a BTreeMap<Latest, TopicChanges>) -> Plan<'a, Vec<Copied>> {
+    Plan::new(|io| async move {
         let keys = topics.iter().flat_map(|(latest, changes)| {
             changes.versions.iter().filter_map(|version| latest.revision_key(*version, context.settings).ok())
         });
@@ -135,8 +135,8 @@ impl Topic {
 }
 
 /// The plan that makes the copy of a topic equal to the newest revision, or deletes the copy if there is no revision.
-pub fn copy_newest(context: Context<'_>, latest: Latest) -> Script<'_, ()> {
-    Script::new(|io| async move { make_equal(context, &latest, &io).await })
+pub fn copy_newest(context: Context<'_>, latest: Latest) -> Plan<'_, ()> {
+    Plan::new(|io| async move { make_equal(context, &latest, &io).await })
 }
 
 /// Makes the copy of a topic equal to the newest revision. It ends only on a look that finds the two equal.

@@ -6,7 +6,7 @@ use super::cascade::{touch, untouched};
 use super::context::Context;
 use crate::keys::NodeRef;
 use crate::model::{ORPHAN_ROW, orphan_row_parent, own_id};
-use crate::plan::{Rule, Script, Task, count_held};
+use crate::plan::{Plan, Rule, Task, count_held};
 use crate::request::{Query, ReadOptions};
 
 /// The result of a look into the register of orphans.
@@ -22,8 +22,8 @@ pub struct Orphans {
 /// The plan that touches the orphans that wait for nodes whose lineages are new. It looks into one partition of the
 /// register, for the nodes whose orphans it holds, each with the sequence number of its lineage's record.
 #[must_use]
-pub fn touch_orphans(context: Context<'_>, partition: String, nodes: BTreeMap<NodeRef, String>) -> Script<'_, Orphans> {
-    Script::new(|io| async move {
+pub fn touch_orphans(context: Context<'_>, partition: String, nodes: BTreeMap<NodeRef, String>) -> Plan<'_, Orphans> {
+    Plan::new(|io| async move {
         let register = Query {
             pk: partition,
             range: context.schema().orphan_range(),

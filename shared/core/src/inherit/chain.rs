@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use crate::keys::{Id, NodeRef, Schema};
 use crate::model::{BaseNode, Item, PUT_BACK, Unreadable};
 use crate::plan::ancestry::{AncestorPath, Ancestry, PathEnd};
-use crate::plan::{Failure, Script};
+use crate::plan::{Failure, Plan};
 
 /// A node and the nodes above it, nearest first.
 #[derive(Clone, Debug, PartialEq)]
@@ -74,9 +74,9 @@ pub fn read_chain<'a, V: Send + 'a>(
     attributes: impl IntoIterator<Item = String>,
     schema: &'a Schema,
     keep: impl Fn(&Item) -> V + Send + Sync + 'a,
-) -> Script<'a, Chain<V>> {
+) -> Plan<'a, Chain<V>> {
     let attributes: BTreeSet<String> = attributes.into_iter().chain([PUT_BACK.to_owned()]).collect();
-    Script::new(|io| async move {
+    Plan::new(|io| async move {
         let (mut ancestry, mut records) = (Ancestry::default(), BTreeMap::new());
         let see = |read: &NodeRef, record: Option<&Item>| {
             let kept = match record.map(|record| BaseNode::read(record.clone(), read, schema)) {

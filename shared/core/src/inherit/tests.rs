@@ -6,7 +6,7 @@ use std::sync::Arc;
 use super::*;
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use crate::model::{Item, Lineage, Placement, text, with_key};
-use crate::plan::{Facts, Plan, Read, Step};
+use crate::plan::{Facts, Read, Step};
 
 fn node(id: &str) -> NodeRef {
     Id::new(id).unwrap().into()

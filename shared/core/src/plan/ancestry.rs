@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::script::{Io, Script};
+use super::protocol::{Io, Plan};
 use super::step::{Need, Read};
 use super::task::Failure;
 use super::{Rule, Rules};
@@ -36,11 +36,11 @@ pub struct Edge {
     pub segment: Option<String>,
     /// How the node was put into the trash, if it is there.
     pub trashed: Option<Trashed>,
-    /// What the record says of that, where it names no parent.
+    /// The attribute that says so, where the record names no parent.
     pub trashed_value: Option<AttributeValue>,
     /// True while the node is being deleted.
     pub deleting: bool,
-    /// What stands in the place of the node's mark and is none.
+    /// The value in the place of the node's mark that is none.
     pub unreadable_mark: Option<AttributeValue>,
 }
 
@@ -149,7 +149,7 @@ impl AncestorPath {
     }
 }
 
-/// What is known of the nodes of one tenant: their edges, and the paths that lineages guess.
+/// The known nodes of one tenant: their edges, and the paths that lineages guess.
 #[derive(Clone, Debug, Default)]
 pub struct Ancestry {
     edges: BTreeMap<Id, Edge>,
@@ -299,10 +299,10 @@ pub fn read_ancestor_path<'a>(
     item: &Item,
     lineage: &Stored,
     schema: &'a Schema,
-) -> Script<'a, AncestorPath> {
+) -> Plan<'a, AncestorPath> {
     let mut ancestry = Ancestry::default();
     ancestry.add(Edge::read(node, Some(item), schema), Some(lineage));
-    Script::new(|io| async move {
+    Plan::new(|io| async move {
         ancestry.read_on(&io, schema, node, &[&parent]).await?;
         ancestry.path(&parent)
     })

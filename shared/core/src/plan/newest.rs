@@ -10,10 +10,9 @@
 //! - The list of a topic's revisions (the engine's reads) has to go on from any page, in either direction, and chooses
 //!   what takes fewer read units.
 
-use std::collections::BTreeSet;
 use std::ops::RangeInclusive;
 
-use super::script::Io;
+use super::protocol::Io;
 use super::step::Need;
 use super::task::Failure;
 use crate::keys::{ItemKey, Schema, SortKey, Version};
@@ -53,14 +52,8 @@ pub async fn newest(
     page_items_max: usize,
 ) -> Result<Option<Version>, Failure> {
     let schema = &settings.schema;
-    let query = Query {
-        pk: schema.partition(&topic.node),
-        range: schema.revision_range(),
-        after: None,
-        limit: page_items_max,
-        descending: true,
-        reading: ReadOptions { strong: true, attributes: Some(BTreeSet::new()) },
-    };
+    let query =
+        Query::first(schema.partition(&topic.node), schema.revision_range(), page_items_max).descending().of([]);
     let read = io.read(Need { query: Some(query), ..Need::keys([copy_key.clone()]) }).await?;
     let page = read.page.as_ref().ok_or(Failure::Again)?;
     let shown = newest_on(page, &topic.topic, schema).map(|(version, _)| version);
@@ -98,8 +91,7 @@ async fn highest(
     numbers: RangeInclusive<u32>,
 ) -> Result<Option<Version>, Failure> {
     let key = |number: u32| topic.revision_key(Version::new(number.into()).ok()?, settings).ok();
-    let options = ReadOptions { strong: true, attributes: Some(BTreeSet::new()) };
-    let read = io.read(Need { options, ..Need::keys(numbers.filter_map(key)) }).await?;
+    let read = io.read(Need { options: ReadOptions::of([]), ..Need::keys(numbers.filter_map(key)) }).await?;
     if !read.unread.is_empty() {
         return Err(Failure::Again);
     }

@@ -1,8 +1,28 @@
-//! What plans report besides their results.
+//! What a plan reports besides its result.
 
 use crate::keys::ItemKey;
 
-/// What plans have done.
+/// The report of a plan.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct PlanReport {
+    /// The counts of its work.
+    pub tally: Tally,
+    /// Faults that no retry can mend.
+    pub problems: Vec<Problem>,
+}
+
+/// A fault that no retry can mend. The text holds keys, never attributes.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Problem {
+    /// The item that has the fault.
+    pub key: ItemKey,
+    /// The fault and the remedy.
+    pub reason: String,
+    /// True if a base record, or a stream record, can't be understood. It is skipped, or counts as not there.
+    pub unreadable: bool,
+}
+
+/// Counts of the work of plans.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tally {
     /// Rounds in which nodes were placed.
@@ -34,24 +54,4 @@ impl std::ops::AddAssign for Tally {
         self.nodes_deleted += other.nodes_deleted;
         self.nodes_copied += other.nodes_copied;
     }
-}
-
-/// What a plan has to report besides its result.
-#[derive(Clone, Debug, Default, PartialEq)]
-pub struct PlanReport {
-    /// What the plan has done.
-    pub tally: Tally,
-    /// Faults that no retry can mend.
-    pub problems: Vec<Problem>,
-}
-
-/// A fault that no retry can mend. The text holds keys, never attributes.
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Problem {
-    /// The item that has the fault.
-    pub key: ItemKey,
-    /// What is wrong and what to do.
-    pub reason: String,
-    /// True if a base record, or a stream record, can't be understood. It is skipped, or counts as not there.
-    pub unreadable: bool,
 }

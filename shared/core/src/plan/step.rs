@@ -1,37 +1,18 @@
 //! What a plan asks for, and what it is told.
 //!
-//! A plan does no I/O: [`Plan::next`] takes the facts that the last [`Step`] asked for and returns the next step. Its
+//! A plan does no I/O: [`Plan::next`](super::Plan::next) takes the facts that the last [`Step`] asked for and returns the next step. Its
 //! executor reads and writes, and decides nothing. So every decision, every condition and every second look of the
 //! protocol is a value that a test can print.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::report::PlanReport;
 use super::task::{Failure, Task, TaskOutcome};
 use crate::keys::ItemKey;
 use crate::model::Item;
 use crate::request::{Page, Query, ReadOptions, Write};
 
-/// Decides what to read and to write, step by step.
-pub trait Plan {
-    /// The result of the plan.
-    type Done;
-
-    /// Returns the next step, given the facts that the last step asked for. The first call takes [`Facts::None`].
-    ///
-    /// # Errors
-    /// [`Failure::Again`] if something that the plan can't do without wasn't read or written.
-    fn next(&mut self, facts: Facts) -> Result<Step<Self::Done>, Failure>;
-
-    /// Takes what the plan has to report since this was last called. The executor calls it after the plan is done or
-    /// has failed.
-    fn take_report(&mut self) -> PlanReport {
-        PlanReport::default()
-    }
-}
-
-/// What a plan asks for next.
+/// The next step of a plan.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Step<D> {
     /// Read these items and this page, all at once. [`Facts::Read`] is the answer.
@@ -46,7 +27,7 @@ pub enum Step<D> {
     Write(Writes),
     /// Wait before another attempt, the longer the higher this step is (from 0). Answered by [`Facts::Waited`].
     Wait(u32),
-    /// Nothing more.
+    /// The plan has come to its end.
     Done(D),
 }
 
@@ -80,11 +61,11 @@ pub struct Writes {
     /// The writes, in the order in which they are sent. The plan keeps them, too, and knows by them whose write has
     /// failed.
     pub writes: Arc<[Write]>,
-    /// What they are.
+    /// Their kind.
     pub kind: WritesKind,
 }
 
-/// What writes are. Each kind leaves enough of an invocation's time to what follows it, so that the front of a batch is
+/// The kinds of writes. Each kind leaves enough of an invocation's time to what follows it, so that the front of a batch is
 /// done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritesKind {
@@ -217,7 +198,7 @@ impl Facts {
     }
 }
 
-/// What was read: the items that exist, the keys that couldn't be read, and the page.
+/// The result of a read: the items that exist, the keys that couldn't be read, and the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read {
     /// The items by their keys.

@@ -7,7 +7,7 @@ use crate::request::{Action, Condition, Update};
 /// Writes that are carried out together, or not at all.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Task {
-    /// One write on a condition.
+    /// A write on a condition.
     Write(Action),
     /// A transaction.
     Transact(Vec<Action>),
@@ -18,7 +18,7 @@ pub enum Task {
         key: ItemKey,
         /// The mark. Each attempt replaces its name.
         mark: DeletionMark,
-        /// What must hold of the base record.
+        /// The condition on the base record.
         condition: Condition,
     },
     /// Writes that say what nodes are counted as, and the totals that change with them: carried out together, or not at
@@ -30,20 +30,20 @@ pub enum Task {
 /// conditional on has changed then, for good.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Counting {
-    /// What the nodes are counted as: each on the condition that it is as it was read.
+    /// The writes that say as what the nodes are counted: each on the condition that it is as it was read.
     pub counted: Vec<Action>,
-    /// What is added to the totals of each ancestor.
+    /// The additions to the totals of each ancestor.
     pub added: Vec<Added>,
     /// The lane of the first attempt. Each attempt takes the next, because another writer may hold the one before.
     pub lane: usize,
 }
 
-/// What is added to the totals of one node.
+/// An addition to the totals of one node.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Added {
     /// The keys of its lanes. There is one at least.
     pub lanes: Vec<ItemKey>,
-    /// What is added to one of them.
+    /// The addition to one of them.
     pub update: Update,
 }
 
@@ -129,7 +129,7 @@ impl Task {
 pub enum TaskOutcome {
     /// All conditions held, and the task is done.
     Held,
-    /// Nothing was written. These are the positions of the actions whose conditions didn't hold.
+    /// No action was carried out. These are the positions of the actions whose conditions didn't hold.
     Failed(Vec<usize>),
 }
 

@@ -20,6 +20,13 @@ impl Default for ReadOptions {
     }
 }
 
+impl ReadOptions {
+    /// Strongly consistent reads of these attributes.
+    pub fn of<'n>(attributes: impl IntoIterator<Item = &'n str>) -> Self {
+        Self { strong: true, attributes: Some(attributes.into_iter().map(str::to_owned).collect()) }
+    }
+}
+
 /// A query of a range of one partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Query {
@@ -35,6 +42,26 @@ pub struct Query {
     pub descending: bool,
     /// How the items are read.
     pub reading: ReadOptions,
+}
+
+impl Query {
+    /// The first page of a range from its low end up, strongly consistent and with all attributes.
+    #[must_use]
+    pub fn first(pk: String, range: SortRange, limit: usize) -> Self {
+        Self { pk, range, after: None, limit, descending: false, reading: ReadOptions::default() }
+    }
+
+    /// The same from the high end of the range down.
+    #[must_use]
+    pub fn descending(self) -> Self {
+        Self { descending: true, ..self }
+    }
+
+    /// The same with these attributes.
+    #[must_use]
+    pub fn of<'n>(self, attributes: impl IntoIterator<Item = &'n str>) -> Self {
+        Self { reading: ReadOptions::of(attributes), ..self }
+    }
 }
 
 /// One page of a [`Query`].

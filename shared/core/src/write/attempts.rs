@@ -1,16 +1,9 @@
-//! What the plans of writes have in common: a write is sent on the condition that what was read still holds. Where it
-//! doesn't, another attempt reads again, a few times; then the write is [`Refusal::Contended`].
+//! The attempts of a write. Each is sent on the condition that what was read still holds. Where it doesn't, another
+//! attempt reads again, a few times; then the write is [`Refusal::Contended`].
 //!
-//! An attempt without an answer may have been carried out. It is settled by the next look:
-//!
-//! 1. It is found done: its record has its name, or what was written with it or after it shows that it was carried out.
-//! 2. It wasn't carried out yet, because an item that only it writes isn't there: the record of its operation, or
-//!    what completes the claim of its idempotency key. The write doesn't end before that claim is completed or given
-//!    back, so it is carried out once at most.
-//! 3. Its record stands as the attempt was decided on, so it wasn't carried out. The next attempt has the same
-//!    condition on the record.
-//! 4. Anything else doesn't tell: [`Refusal::OutcomeUnknown`]. Deciding anew could do the write a second time, over
-//!    what others have written and were answered.
+//! An attempt without an answer may have been carried out. The next look settles it: docs/protocol.md has the cases, in
+//! the order of [`Attempts::settle`]. Where none applies it is [`Refusal::OutcomeUnknown`]: deciding anew could do the
+//! write a second time, over what others have written and were answered.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -32,18 +25,34 @@ pub(super) struct Attempts<'a> {
     claim: Option<Claim>,
     /// How many attempts have failed.
     failed: u32,
-    /// Outcome to return if the last attempt succeeded.
+    /// The outcome of the last attempt.
     tried: Option<Outcome>,
-    /// The record that the last attempt was decided on; `None` if there was none.
     decided_on: Option<Arc<Item>>,
-    /// True once an attempt that changes something got no answer.
     is_unanswered: bool,
     claim_is_lost: bool,
     /// The claims of names on whose conditions attempts have failed.
     failed_on: BTreeSet<ItemKey>,
 }
 
-/// What the items beside a record tell of an attempt without an answer.
+/// A transaction that is sent once.
+pub(super) struct Attempt {
+    /// The write's own actions.
+    pub(super) actions: Vec<Action>,
+    /// The actions that complete the claim with the outcome.
+    completion: Vec<Action>,
+    outcome: Outcome,
+    /// The record that the attempt is decided on; `None` if there is none.
+    on: Option<Arc<Item>>,
+}
+
+impl Attempt {
+    /// How many actions it has.
+    pub(super) fn len(&self) -> usize {
+        self.actions.len() + self.completion.len()
+    }
+}
+
+/// The evidence beside a record of an attempt without an answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Trace {
     /// It was carried out.
@@ -52,7 +61,7 @@ pub(super) enum Trace {
     NotDone,
     /// It may have been, and others have written since.
     Lost,
-    /// Nothing: the record decides.
+    /// There is none: the record decides.
     None,
 }
 
@@ -97,41 +106,26 @@ impl<'a> Attempts<'a> {
         self.decided_on.as_deref()
     }
 
-    /// The actions that complete the claim with an outcome.
-    pub(super) fn completion(&self, outcome: &Outcome) -> Vec<Action> {
+    /// The attempt that carries out these actions, and completes the claim with this outcome. `on` is the record that
+    /// it is decided on.
+    pub(super) fn attempt(&self, actions: Vec<Action>, outcome: Outcome, on: Option<Arc<Item>>) -> Attempt {
         let complete = |claim: &Claim| claim.completion(&outcome.encode(), self.context.settings);
-        self.claim.as_ref().map_or_else(Vec::new, complete)
+        let completion = self.claim.as_ref().map_or_else(Vec::new, complete);
+        Attempt { actions, completion, outcome, on }
     }
 
-    /// Sends the next attempt: these actions, and those that complete the claim with this outcome. Returns the outcome
-    /// if it was carried out. Else it waits, and the write looks again. `on` is the record that the attempt was decided
-    /// on.
+    /// Sends an attempt, and returns its outcome if it was carried out. Else it waits, and the write looks again. One
+    /// that has nothing to do isn't sent.
     ///
     /// # Errors
     /// See [`Attempts::fail`].
-    pub(super) async fn send(
-        &mut self,
-        io: &Io,
-        own: Vec<Action>,
-        outcome: Outcome,
-        on: Option<Arc<Item>>,
-    ) -> Result<Option<Outcome>, Stop> {
-        let completion = self.completion(&outcome);
-        self.send_completed(io, own, completion, outcome, on).await
-    }
-
-    /// The same, with the [completion](Self::completion) of the outcome.
-    pub(super) async fn send_completed(
-        &mut self,
-        io: &Io,
-        own: Vec<Action>,
-        completion: Vec<Action>,
-        outcome: Outcome,
-        on: Option<Arc<Item>>,
-    ) -> Result<Option<Outcome>, Stop> {
-        let own_actions = own.len();
-        let mut actions = own;
+    pub(super) async fn send(&mut self, io: &Io, attempt: Attempt) -> Result<Option<Outcome>, Stop> {
+        let Attempt { mut actions, completion, outcome, on } = attempt;
+        let own_actions = actions.len();
         actions.extend(completion);
+        if actions.is_empty() {
+            return Ok(Some(outcome));
+        }
         let claims: BTreeMap<usize, ItemKey> = actions
             .iter()
             .enumerate()

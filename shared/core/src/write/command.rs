@@ -1,13 +1,13 @@
-//! What a client asks for.
+//! The requests of clients, as values.
 
 use std::collections::{BTreeMap, HashMap};
 
 use super::Refusal;
 use super::request::{Preconditions, Tags};
-use crate::keys::{Id, NodeRef, Schema, Version, check_segment};
+use crate::keys::{Id, NodeRef, Schema, Version};
 use crate::model::{AttributeValue, DeletionMode, Item, Latest, is_reserved};
 
-/// One write.
+/// A write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Command {
     /// Creates a node.
@@ -16,21 +16,21 @@ pub enum Command {
         node: NodeRef,
         /// True if the API has just made the id: then nothing can be there or hang under it.
         is_made_id: bool,
-        /// What the node is to be.
+        /// Its content.
         content: Content,
     },
     /// Puts a node, in the place of one or of none. Another parent than before makes it a move.
     Replace {
         /// The node.
         node: NodeRef,
-        /// What the node is to be.
+        /// Its content.
         content: Content,
     },
     /// Changes what the patch names of a node. A patch that changes nothing writes nothing.
     Patch {
         /// The node.
         node: NodeRef,
-        /// What changes.
+        /// The changes.
         patch: Patch,
     },
     /// Deletes a node: at once where it has no children and its revisions stay. Else it is marked, and the stream
@@ -38,7 +38,7 @@ pub enum Command {
     Delete {
         /// The node.
         node: NodeRef,
-        /// What becomes of its children.
+        /// The fate of its children.
         children: Children,
         /// True if its revisions are deleted as well.
         revisions: bool,
@@ -61,7 +61,7 @@ pub enum Command {
         segment: Option<String>,
         /// Where it is to be among its siblings, if they are ordered by hand.
         spot: Option<Spot>,
-        /// What is done where a sibling has its name.
+        /// The remedy where a sibling has its name.
         on_conflict: OnConflict,
     },
     /// Copies a node with all that is below it: the node at the top at once, and the stream carries out the rest.
@@ -79,7 +79,7 @@ pub enum Command {
         segment: Option<String>,
         /// Where the copy is to be among its siblings, if they are ordered by hand.
         spot: Option<Spot>,
-        /// What is done where a sibling has its name.
+        /// The remedy where a sibling has its name.
         on_conflict: OnConflict,
         /// The id of the operation.
         operation: String,
@@ -110,8 +110,7 @@ pub enum Command {
 }
 
 impl Command {
-    /// True if it can give a node that is there another parent, or another segment: then the stream has to place all
-    /// that is below.
+    /// True if it can give a node another parent or another segment, so that the stream has to place its subtree.
     #[must_use]
     pub fn may_move(&self) -> bool {
         match self {
@@ -148,11 +147,11 @@ pub struct Content {
     pub spot: Option<Spot>,
     /// The revision that is appended with it.
     pub revision: Option<NewRevision>,
-    /// What is done where a sibling has its name.
+    /// The remedy where a sibling has its name.
     pub on_conflict: OnConflict,
 }
 
-/// What is done where a sibling has the name that a node is to have.
+/// The remedy where a sibling has the name that a node is to have.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum OnConflict {
     /// The write is refused.
@@ -162,7 +161,7 @@ pub enum OnConflict {
     Rename,
 }
 
-/// What is to change in a node (RFC 7396). What isn't named stays as it is, in value and type.
+/// The changes of a node (RFC 7396). All else stays as it is, in value and type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Patch {
     /// The parent: a new one, or none (a root). Where it isn't named, a node that is put next to another gets the
@@ -178,7 +177,7 @@ pub struct Patch {
     pub spot: Option<Spot>,
     /// The revision that is appended with the change. The node is then written even where nothing else changes.
     pub revision: Option<NewRevision>,
-    /// What is done where a sibling has the node's name.
+    /// The remedy where a sibling has the node's name.
     pub on_conflict: OnConflict,
 }
 
@@ -189,7 +188,7 @@ pub struct NewRevision {
     pub topic: String,
     /// Its attributes.
     pub attributes: Item,
-    /// What the entity tag of the topic's newest revision must be.
+    /// The entity tags that the topic's newest revision may have.
     pub if_match: Option<Tags>,
 }
 
@@ -217,7 +216,7 @@ impl Spot {
     }
 }
 
-/// What a merge patch makes of a value.
+/// The change of a value by a merge patch.
 #[derive(Clone, Debug, PartialEq)]
 pub enum ValueChange {
     /// The value is removed.
@@ -228,7 +227,7 @@ pub enum ValueChange {
     Merge(BTreeMap<String, ValueChange>),
 }
 
-/// What becomes of the children of a node that is deleted.
+/// The fate of the children of a node that is deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Children {
     /// A node that has children isn't deleted.
@@ -238,30 +237,14 @@ pub enum Children {
 }
 
 impl NewRevision {
-    /// What must hold of the topic's newest revision.
+    /// The precondition on the topic's newest revision.
     pub(super) fn preconditions(&self) -> Preconditions {
         Preconditions { if_match: self.if_match.clone(), if_none_match: None }
     }
 }
 
-impl Content {
-    pub(super) fn check(&self, schema: &Schema) -> Result<(), Refusal> {
-        self.segment.as_deref().map_or(Ok(()), check_segment)?;
-        check_node_names(self.attributes.keys(), schema)?;
-        self.revision.as_ref().map_or(Ok(()), |revision| check_revision_names(&revision.attributes, schema))
-    }
-}
-
-impl Patch {
-    pub(super) fn check(&self, schema: &Schema) -> Result<(), Refusal> {
-        self.segment.iter().flatten().try_for_each(|segment| check_segment(segment))?;
-        check_node_names(self.attributes.keys(), schema)?;
-        self.revision.as_ref().map_or(Ok(()), |revision| check_revision_names(&revision.attributes, schema))
-    }
-}
-
 impl ValueChange {
-    /// What becomes of a value; `None`: it is removed.
+    /// The value after the change; `None`: it is removed.
     #[must_use]
     pub fn of(&self, value: Option<&AttributeValue>) -> Option<AttributeValue> {
         let changes = match self {
@@ -288,7 +271,7 @@ pub(super) fn check_revision_names(attributes: &Item, schema: &Schema) -> Result
     check_names(attributes.keys(), |name| is_reserved(name, schema))
 }
 
-fn check_node_names<'a>(names: impl Iterator<Item = &'a String>, schema: &Schema) -> Result<(), Refusal> {
+pub(super) fn check_node_names<'a>(names: impl Iterator<Item = &'a String>, schema: &Schema) -> Result<(), Refusal> {
     check_names(names, |name| is_of_nodes(name, schema))
 }
 

@@ -5,7 +5,7 @@ use super::attempts::{Attempts, Stop};
 use super::command::{Content, OnConflict, Spot, is_of_nodes};
 use super::moves::{deepest_row, height};
 use super::operation::{are_copies_at_their_limit, copy_item};
-use super::reorder::walk::Placed;
+use super::reorder::SiblingPosition;
 use super::save::save;
 use super::wanted::{CopyTop, Wanted};
 use super::{Outcome, Refusal};
@@ -16,7 +16,7 @@ use crate::request::{Action, Condition};
 
 /// A copy. The top takes 1 round trip more than a node that is created, and is put in a transaction with the
 /// operation's record.
-pub(super) struct Copy<'a> {
+pub(super) struct CopyNode<'a> {
     pub(super) source: &'a NodeRef,
     /// The node at the top of the copy.
     pub(super) node: &'a NodeRef,
@@ -28,13 +28,13 @@ pub(super) struct Copy<'a> {
     pub(super) operation: &'a str,
 }
 
-impl Copy<'_> {
+impl CopyNode<'_> {
     pub(super) async fn carry_out(
         self,
         io: &Io,
         attempts: &mut Attempts<'_>,
-        placed: Vec<Placed>,
-        changed: &mut Vec<Placed>,
+        placed: Vec<SiblingPosition>,
+        changed: &mut Vec<SiblingPosition>,
     ) -> Result<Outcome, Stop> {
         let (settings, stamp) = (attempts.context.settings, &attempts.request.stamp);
         let schema = &settings.schema;
@@ -76,11 +76,11 @@ impl Copy<'_> {
             },
         };
         let content = self.content(&base, attempts);
-        let wanted = Wanted::Create { content: &content, is_made_id: self.is_made_id, top: Some(&top) };
+        let wanted = Wanted::create(&content, self.is_made_id, Some(&top));
         save(io, attempts, self.node, wanted, placed, changed).await
     }
 
-    /// What the top is to be: what the source is, elsewhere.
+    /// The content of the top: that of the source, elsewhere.
     fn content(&self, base: &BaseNode, attempts: &Attempts<'_>) -> Content {
         let settings = attempts.context.settings;
         let own = base.item.iter().filter(|(name, _)| !is_of_nodes(name, &settings.schema));

@@ -13,8 +13,8 @@ use super::traces::DELETED_SECONDS;
 use super::{Context, Outcome, Refusal};
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 use crate::model::{
-    BORN, BaseNode, DELETING, Deletion as DeletionOf, DeletionMark, DeletionMode, Item, NameClaim, PUT_BACK, Settings,
-    Stored, Tombstone, Trashed, WRITE, has_mark, key_of, life_of, with_key,
+    BORN, BaseNode, DELETING, Deletion, DeletionMark, DeletionMode, Item, NameClaim, PUT_BACK, Settings, Stored,
+    Tombstone, Trashed, WRITE, has_mark, key_of, life_of, with_key,
 };
 use crate::plan::{Failure, Io, Need, Read, Rule};
 use crate::request::{Action, Condition, Query, ReadOptions, Update};
@@ -24,7 +24,7 @@ const LOOKS_MAX: u32 = 8;
 
 /// The deletion of a node: at once where it has no children, else it is marked. It takes 2 round trips.
 #[derive(Clone, Copy)]
-pub(super) struct Deletion<'a> {
+pub(super) struct DeleteNode<'a> {
     pub(super) node: &'a NodeRef,
     pub(super) children: Children,
     pub(super) revisions: bool,
@@ -39,14 +39,14 @@ const CLAIM_PAGES_MAX: usize = 10;
 /// Most claims on a page, as many as nodes are read at a time.
 const CLAIMS_MAX: usize = 100;
 
-/// What to write.
+/// A decision.
 enum Decided {
     Write(Vec<Action>, Outcome),
     /// The node isn't placed yet, so its children's rows may be missing.
     Later,
 }
 
-impl Deletion<'_> {
+impl DeleteNode<'_> {
     pub(super) async fn carry_out(self, io: &Io, attempts: &mut Attempts<'_>) -> Result<Outcome, Stop> {
         let schema = &attempts.context.settings.schema;
         let mut looks = 0;
@@ -63,7 +63,8 @@ impl Deletion<'_> {
                     if self.children == Children::Restrict && self.has_unseen_children(io, attempts).await? {
                         return Err(Refusal::HasChildren.into());
                     }
-                    if let Some(outcome) = attempts.send(io, actions, outcome, Some(Arc::clone(before))).await? {
+                    let attempt = attempts.attempt(actions, outcome, Some(Arc::clone(before)));
+                    if let Some(outcome) = attempts.send(io, attempt).await? {
                         return Ok(outcome);
                     }
                 }
@@ -92,14 +93,7 @@ impl Deletion<'_> {
             return Need::keys(keys);
         }
         keys.push(schema.lineage_key(self.node));
-        let first_child = Query {
-            pk: schema.partition(self.node),
-            range: schema.depth_range(1, 1),
-            after: None,
-            limit: 1,
-            descending: false,
-            reading: ReadOptions { strong: true, attributes: Some([].into()) },
-        };
+        let first_child = Query::first(schema.partition(self.node), schema.depth_range(1, 1), 1).of([]);
         Need { query: Some(first_child), ..Need::keys(keys) }
     }
 
@@ -111,14 +105,8 @@ impl Deletion<'_> {
         if self.has_child_among(io, self.below, schema).await? {
             return Ok(true);
         }
-        let mut claims = Query {
-            pk: schema.partition(self.node),
-            range: schema.name_range(),
-            after: None,
-            limit: CLAIMS_MAX,
-            descending: false,
-            reading: ReadOptions { strong: true, attributes: Some([NameClaim::NODE.to_owned()].into()) },
-        };
+        let claims = Query::first(schema.partition(self.node), schema.name_range(), CLAIMS_MAX);
+        let mut claims = claims.of([NameClaim::NODE]);
         for _ in 0..CLAIM_PAGES_MAX * usize::from(settings.names.is_on()) {
             let page = io.page(claims.clone()).await?;
             if self.has_child_among(io, &page.items.iter().filter_map(NameClaim::node_in).collect(), schema).await? {
@@ -140,10 +128,8 @@ impl Deletion<'_> {
         let nodes = || ids.iter().map(|id| self.node.sibling(id.clone()));
         // Records can be large, and little of them counts.
         let names = schema.names();
-        let attributes = [&*names.parent, &*names.segment, DELETING, PUT_BACK].map(str::to_owned);
-        let options = ReadOptions { strong: true, attributes: Some(attributes.into()) };
-        let need = Need { options, ..Need::keys(nodes().map(|node| schema.node_key(&node))) };
-        let read = io.read(need).await?;
+        let options = ReadOptions::of([&*names.parent, &*names.segment, DELETING, PUT_BACK]);
+        let read = io.read(Need { options, ..Need::keys(nodes().map(|node| schema.node_key(&node))) }).await?;
         for node in nodes() {
             let record = read.item(&schema.node_key(&node))?.filter(|record| !has_mark(Some(record)));
             if record.and_then(|record| BaseNode::parent_in(record, &node, schema)).as_ref() == Some(&self.node.id) {
@@ -201,7 +187,7 @@ impl Deletion<'_> {
         is_same_life && lineage.deleting.is_none() && lineage.placement.ancestors.first() == parent
     }
 
-    /// What the record of the deletion, or of the operation, tells of an attempt without an answer.
+    /// The evidence of an attempt without an answer: the record of the deletion, or of the operation.
     fn trace(&self, attempts: &Attempts<'_>, read: &Read) -> Result<Trace, Failure> {
         let schema = &attempts.context.settings.schema;
         let is_own = |item: Option<&Item>| attempts.request.stamp.made(item);
@@ -221,15 +207,9 @@ impl Deletion<'_> {
         Ok(mark.is_some_and(|mark| mark.operation == self.operation))
     }
 
-    /// Deletes the record, and puts one that says so:
-    ///
-    /// ```json
-    /// {"PK": "V", "SK": "DELETED", "_born": "93ce…", "_write": "0b6a…", "_expires": 1770000000, "born": "93ce…",
-    ///  "deleted": 1768790400, "deleting": {"mode": "adopt", "operation": "0b6a…", "revisions": false, "heir": "D"}}
-    /// ```
-    ///
-    /// It makes a node of this id that is put again a move: a child may have come in whose rows aren't there yet, and
-    /// nothing but its rows would show it. Such a child finds in it who adopts it, as in a tombstone.
+    /// Deletes the record, and puts one that says so (docs/table.md, `DELETED`). It makes a node of this id that is put
+    /// again a move: a child may have come in whose rows aren't there yet, and only its rows would show it. Such a child
+    /// finds in it who adopts it, as in a tombstone.
     fn delete(
         &self,
         before: &Item,
@@ -255,10 +235,10 @@ impl Deletion<'_> {
         let earlier = [last, stored].iter().flat_map(|stored| stored.lives_before(born.as_deref())).collect();
         let (mode, operation) = (DeletionMode::Adopt, stamp.token.clone());
         let mark = DeletionMark { mode, operation, revisions: false, mark: None };
-        // Nobody knows the heir of a node whose record can't be understood.
+        // The heir of a node whose record can't be understood is unknown.
         let deletion = match BaseNode::read(before.clone(), self.node, schema) {
-            Ok(base) => DeletionOf::by(mark, self.node, &base),
-            Err(_) => DeletionOf { mark, heir: None },
+            Ok(base) => Deletion::by(mark, self.node, &base),
+            Err(_) => Deletion { mark, heir: None },
         };
         Tombstone { deletion, born, earlier, deleted: stamp.seconds }.write(&mut item, settings);
         Ok(vec![

@@ -5,7 +5,7 @@ use super::idempotency::{Begun, begun, given_back};
 use super::perform::{BatchBefore, Carried, carry_out, plan};
 use super::prefetch::Prefetched;
 use super::{Command, Context, Outcome, Refusal, Request};
-use crate::plan::{Facts, Failure, Io, Plan, Rule, Script, Step, Task, TaskOutcome};
+use crate::plan::{Facts, Failure, Io, Plan, Rule, Step, Task, TaskOutcome};
 
 /// The outcome of a command.
 #[derive(Clone, Debug, PartialEq)]
@@ -21,7 +21,7 @@ pub struct Answered {
 /// that time. A command that is refused gives its claim back, so that the same request may come again. A command of a
 /// batch uses the items that the batch has read ahead: `prefetched`.
 ///
-/// Where the plan fails and one of its attempts is [unanswered](Script::is_unanswered), the command may have been
+/// Where the plan fails and one of its attempts is [unanswered](Plan::is_unanswered), the command may have been
 /// carried out.
 ///
 /// # Errors
@@ -32,8 +32,8 @@ pub fn write_once<'a>(
     command: &'a Command,
     request: &'a Request,
     mut prefetched: Option<&'a mut Prefetched>,
-) -> Script<'a, Result<Answered, Refusal>> {
-    Script::new(move |io| async move {
+) -> Plan<'a, Result<Answered, Refusal>> {
+    Plan::new(move |io| async move {
         let answered = once(&io, context, command, request, &mut prefetched).await;
         if let (Ok(Answered { outcome, .. }), Some(prefetched)) = (&answered, prefetched) {
             // The rows of what a batch has written aren't there yet.
@@ -69,7 +69,7 @@ async fn once(
         Ok(outcome) => return Ok(Answered { outcome, is_repeated: false }),
         Err(refusal) => refusal,
     };
-    // Nothing keeps an attempt without an answer from being carried out later. With a claim, giving it back does.
+    // An attempt without an answer may still be carried out later. Giving the claim back prevents it.
     let may_come = is_unanswered && context.rules.keeps(Rule::UnknownNotRefused);
     match claim {
         None if may_come => Err(Refusal::OutcomeUnknown.into()),
@@ -102,7 +102,7 @@ struct Guided<'w> {
     /// True if the command goes by something that was read ahead, and no condition of a write has shown that it still
     /// holds.
     relies: bool,
-    /// What the command writes.
+    /// The task that the command has under way.
     under_way: Option<Task>,
     context: Context<'w>,
 }

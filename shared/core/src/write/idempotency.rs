@@ -7,7 +7,7 @@ use super::request::Stamp;
 use super::{Context, Refusal};
 use crate::keys::{ItemKey, Tenant};
 use crate::model::{AttributeValue, Item, Settings, text, text_of, with_key};
-use crate::plan::{Io, Need, Script, Task, TaskOutcome};
+use crate::plan::{Io, Need, Plan, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
 /// How long an outcome is kept.
@@ -33,7 +33,7 @@ pub struct Idempotency {
     pub fingerprint: String,
 }
 
-/// What came of a key.
+/// The state of a key.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Begun {
     /// It is new: do the work, and complete the claim with it.
@@ -61,14 +61,8 @@ impl Claim {
         Self { key: key.clone(), token: stamp.token.clone(), expires: stamp.seconds + KEPT_SECONDS }
     }
 
-    /// The record of a claim, for example
-    ///
-    /// ```json
-    /// {"PK": "IDEMPOTENCY#6Yx…", "SK": "IDEMPOTENCY#0", "_fingerprint": "p0A…", "_claim": "0b6a…",
-    ///  "_lease": 1770000060, "_expires": 1770086400}
-    /// ```
-    ///
-    /// which loses its lease and gets the number of parts and the first of them when it is completed.
+    /// The record of a claim, without what tells whether it is completed: its lease until then, and after that the number
+    /// of parts and the first of them. docs/table.md has an example.
     fn record(&self, settings: &Settings) -> Item {
         let mut item = with_key(&self.key.key(0, settings), &settings.schema);
         item.insert(FINGERPRINT.to_owned(), text(&self.key.fingerprint));
@@ -147,8 +141,8 @@ impl Claim {
 /// # Errors
 /// [`Refusal::IdempotencyMismatch`], [`Refusal::InProgress`] and [`Refusal::Contended`].
 #[must_use]
-pub fn begin<'a>(context: Context<'a>, key: &'a Idempotency, stamp: &'a Stamp) -> Script<'a, Result<Begun, Refusal>> {
-    Script::new(move |io| async move { done(begun(&io, context, key, stamp).await) })
+pub fn begin<'a>(context: Context<'a>, key: &'a Idempotency, stamp: &'a Stamp) -> Plan<'a, Result<Begun, Refusal>> {
+    Plan::new(move |io| async move { done(begun(&io, context, key, stamp).await) })
 }
 
 pub(super) async fn begun(io: &Io, context: Context<'_>, key: &Idempotency, stamp: &Stamp) -> Result<Begun, Stop> {
@@ -209,7 +203,7 @@ pub(super) async fn given_back(io: &Io, context: Context<'_>, claim: &Claim) -> 
     }
 }
 
-/// What a key was completed with: the bytes of its first record, and of the others.
+/// The outcome that a key was completed with: the bytes of its first record, and of the others.
 async fn parts(io: &Io, key: &Idempotency, first: &Item, settings: &Settings) -> Result<Vec<u8>, Stop> {
     let parts = usize::try_from(number_in(first, PARTS)).unwrap_or_default();
     let keys: Vec<ItemKey> = (1..parts).map(|part| key.key(part, settings)).collect();

@@ -6,7 +6,7 @@ use super::traces::{deleted_since, traces_may_be_gone, traces_stay};
 use crate::keys::{ItemKey, NodeRef, SortKey};
 use crate::model::{AttributeValue, DELETING, DeletionMark, Item, PUT_BACK, Settings, Stored, Trashed, has_mark};
 use crate::plan::conditions::still_gone;
-use crate::plan::{Failure, Io, Need, Read, Rule, Script, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Plan, Read, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
 /// Most looks at a record that is being deleted. With the waits of a person's retry policy that is two minutes.
@@ -14,7 +14,7 @@ pub const LOOKS_MAX: u32 = 75;
 /// The longest wait between two such looks, as a step of the retry policy.
 const LOOK_WAIT_MAX: u32 = 6;
 
-/// What became of a record of an import.
+/// The end of a record's import.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Imported {
     /// The table has it.
@@ -30,15 +30,15 @@ pub enum Imported {
     OutOfTime,
 }
 
-/// What stands where a write got no answer.
+/// The state of a record whose write got no answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Unknown {
     /// Another record.
     Another,
-    /// Nothing, and a node of this id was deleted at about that time, or is being deleted.
+    /// It isn't there, and a node of this id was deleted at about that time, or is being deleted.
     Deleted,
-    /// Nothing, and nothing would tell of a deletion: that of a revision leaves no trace, and that of a node is
-    /// remembered for 14 days.
+    /// It isn't there, and a deletion would leave no trace: that of a revision never does, and that of a node for 14
+    /// days.
     NoTrace,
 }
 
@@ -63,8 +63,8 @@ pub struct ImportedRecord<'a> {
 
 /// Puts one record. It takes one request where there is no record of its key, and it can't have been written before.
 #[must_use]
-pub fn import_record<'a>(context: Context<'a>, record: ImportedRecord<'a>) -> Script<'a, Imported> {
-    Script::new(move |io| async move { put(&io, context, record).await })
+pub fn import_record<'a>(context: Context<'a>, record: ImportedRecord<'a>) -> Plan<'a, Imported> {
+    Plan::new(move |io| async move { put(&io, context, record).await })
 }
 
 async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Result<Imported, Failure> {
@@ -72,12 +72,12 @@ async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Resul
     let mut found = if is_unanswered {
         record.look(io, is_unanswered, context).await?
     } else {
-        Found::Gone(Condition::Absent, Vec::new())
+        Standing::Gone(Condition::Absent, Vec::new())
     };
     loop {
         let step = match found {
-            Found::Settled(imported) => return Ok(imported),
-            Found::Gone(condition, checks) => {
+            Standing::Settled(imported) => return Ok(imported),
+            Standing::Gone(condition, checks) => {
                 let put = Action::Put { key: record.key.clone(), item: record.item.clone(), condition };
                 match io.attempt(Task::together(std::iter::once(put).chain(checks).collect())).await? {
                     Some(TaskOutcome::Held) => return Ok(Imported::Written),
@@ -86,8 +86,8 @@ async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Resul
                 failed += 1;
                 failed - 1
             }
-            Found::BeingDeleted if looks == record.looks_max => return Ok(Imported::BeingDeleted),
-            Found::BeingDeleted => {
+            Standing::BeingDeleted if looks == record.looks_max => return Ok(Imported::BeingDeleted),
+            Standing::BeingDeleted => {
                 looks += 1;
                 (looks - 1).min(LOOK_WAIT_MAX)
             }
@@ -99,9 +99,9 @@ async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Resul
     }
 }
 
-/// What a look at the record's key has found.
-enum Found {
-    /// What has become of the record.
+/// The result of a look at the record's key.
+enum Standing {
+    /// The import has ended.
     Settled(Imported),
     /// There is none. It is put on this condition, where these checks hold.
     Gone(Condition, Vec<Action>),
@@ -113,7 +113,7 @@ impl ImportedRecord<'_> {
         settings.schema.parse_sort_key(&self.key.sk) == Some(SortKey::Node)
     }
 
-    async fn look(&self, io: &Io, is_unanswered: bool, context: Context<'_>) -> Result<Found, Failure> {
+    async fn look(&self, io: &Io, is_unanswered: bool, context: Context<'_>) -> Result<Standing, Failure> {
         let read = io.read(self.needed(is_unanswered, context.settings)).await?;
         self.found(is_unanswered, &read, context)
     }
@@ -127,29 +127,29 @@ impl ImportedRecord<'_> {
         Need::keys(keys)
     }
 
-    fn found(&self, is_unanswered: bool, read: &Read, context: Context<'_>) -> Result<Found, Failure> {
+    fn found(&self, is_unanswered: bool, read: &Read, context: Context<'_>) -> Result<Standing, Failure> {
         let settings = context.settings;
         let there = read.item(&self.key)?;
         if let Some(gone) = still_gone(there) {
             if !is_unanswered {
-                return Ok(Found::Gone(gone, Vec::new()));
+                return Ok(Standing::Gone(gone, Vec::new()));
             }
             // The record may have been written, and deleted since: then it must not come back.
             let looks = context.rules.keeps(Rule::ImportLooks);
             return Ok(match self.deleted_meanwhile(read, settings)?.filter(|_| looks) {
-                Some(unknown) => Found::Settled(Imported::Unknown(unknown)),
-                None => Found::Gone(gone, traces_stay(self.node, read, &settings.schema)?.into()),
+                Some(unknown) => Standing::Settled(Imported::Unknown(unknown)),
+                None => Standing::Gone(gone, traces_stay(self.node, read, &settings.schema)?.into()),
             });
         }
         if self.is_node(settings) && has_mark(there) {
-            let unknown = Found::Settled(Imported::Unknown(Unknown::Deleted));
-            return Ok(if is_unanswered { unknown } else { Found::BeingDeleted });
+            let unknown = Standing::Settled(Imported::Unknown(Unknown::Deleted));
+            return Ok(if is_unanswered { unknown } else { Standing::BeingDeleted });
         }
         let is_equal = there.is_some_and(|there| {
             users_own(there).eq(users_own(&self.item))
                 && said_of_trash(there, settings) == said_of_trash(&self.item, settings)
         });
-        Ok(Found::Settled(match (is_equal, is_unanswered) {
+        Ok(Standing::Settled(match (is_equal, is_unanswered) {
             (true, _) => Imported::Written,
             (false, false) => Imported::Another,
             (false, true) => Imported::Unknown(Unknown::Another),
@@ -177,7 +177,7 @@ fn said_of_trash(item: &Item, settings: &Settings) -> Option<Trashed> {
     Trashed::in_record(item, &settings.schema).map(|trashed| Trashed { born: None, ..trashed })
 }
 
-/// What a node is for those that are to be written below it.
+/// The state of a node, for those that are to be written below it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Above {
     /// There is none, or only a record that a repair has put back.

@@ -10,8 +10,8 @@
 //! | `Naming` | claims the name that a node comes to have among its siblings, and gives back the one that it had |
 //! | `FindSpot` | finds the value of a node that is ordered by hand |
 //! | `put_into_trash` | puts a node into the trash |
-//! | `Deletion` | deletes a node at once, or marks it for the stream |
-//! | `Copy` | creates the top of a copy, and leaves the rest to the stream |
+//! | `DeleteNode` | deletes a node at once, or marks it for the stream |
+//! | `CopyNode` | creates the top of a copy, and leaves the rest to the stream |
 //! | `revision::append`, `revision::change` | append, amend and delete a revision |
 //! | [`begin`] | claims an idempotency key, or reads what it was completed with |
 //! | [`Prefetched`] | what the operations of a batch need, read before they begin |

@@ -6,7 +6,7 @@ use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema, SortKey};
 use crate::model::{Stored, key_of};
 use crate::plan::ancestry::{AncestorPath, Edge, PathEnd};
 use crate::plan::{Rule, Rules};
-use crate::request::{Page, Query, ReadOptions};
+use crate::request::{Page, Query};
 
 /// A move, and both ancestor paths as they were read.
 #[derive(Debug)]
@@ -65,14 +65,7 @@ impl<'a> Move<'a> {
 
 /// The deepest row below a node.
 pub(super) fn deepest_row(node: &NodeRef, schema: &Schema) -> Query {
-    Query {
-        pk: schema.partition(node),
-        range: schema.depth_range(1, DEPTH_MAX),
-        after: None,
-        limit: 1,
-        descending: true,
-        reading: ReadOptions { strong: true, attributes: Some([].into()) },
-    }
+    Query::first(schema.partition(node), schema.depth_range(1, DEPTH_MAX), 1).descending().of([])
 }
 
 /// How many levels there are below a node, by its deepest row.

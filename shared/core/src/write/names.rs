@@ -1,14 +1,9 @@
 //! Names that no two siblings have. A write that gives its node a name claims it in the same transaction, and gives
 //! back the name that the node had.
 //!
-//! A claim is a hint that is checked. Where it names another node, that node's record says whether it has the name:
-//!
-//! 1. It has it: the write is refused.
-//! 2. It hasn't, because it was deleted, moved or renamed by somebody who knows no claims: the claim is taken over, on
-//!    the condition that it is as it was read and that the record still says so. A write of the API that gives the
-//!    other node the name back puts the claim, too, so one of the two fails.
-//!
-//! So leftover claims do no harm.
+//! A claim is a hint that is checked, so one that a writer without claims leaves behind does no harm. Where it names
+//! another node that has the name by its record, the write is refused. Otherwise it is taken over, on the condition that
+//! claim and record are as they were read.
 
 use std::collections::BTreeMap;
 
@@ -17,8 +12,8 @@ use super::{Context, Refusal};
 use crate::keys::{Id, ItemKey, NodeRef, SortRange};
 use crate::model::{Item, NameClaim, ending, held_name, key_of, numbered};
 use crate::plan::conditions::{same_claim, same_name, unclaimed_or_of};
-use crate::plan::{Failure, Io, Need, Rule};
-use crate::request::{Action, Condition, Query, ReadOptions};
+use crate::plan::{Io, Need, Rule};
+use crate::request::{Action, Condition, Query};
 
 /// Most numbers that are tried, where requests for one name take them from each other.
 const RENAMES_MAX: usize = 20;
@@ -27,20 +22,24 @@ const RENAMES_MAX: usize = 20;
 const NUMBERED_MAX: usize = 10_000;
 
 /// A name below a parent, or among the roots.
-pub(super) type Place = (Option<Id>, String);
+#[derive(Debug, PartialEq)]
+pub(super) struct SiblingName {
+    pub(super) parent: Option<Id>,
+    pub(super) name: String,
+}
 
 /// The name that a node gets in the place of one that a sibling has.
 #[derive(Debug)]
 pub(super) struct Renamed {
     /// Where the name was taken.
-    pub(super) of: Place,
+    pub(super) of: SiblingName,
     number: u64,
     tries: usize,
     pub(super) name: String,
 }
 
-/// What a write does to the names among siblings: the claim of the name that the node comes to have, and that of the
-/// name that it had. Neither, if the node keeps its name and its parent, or has no name before and after.
+/// The changes of claims by a write: of the name that the node comes to have, and of the one that it had. Neither, if the
+/// node keeps its name and its parent, or has no name before and after.
 #[derive(Debug, Default)]
 pub(super) struct Naming {
     taken: Option<(ItemKey, String)>,
@@ -48,7 +47,7 @@ pub(super) struct Naming {
 }
 
 impl Naming {
-    /// What is done by a write that makes this record of another, or of none.
+    /// The changes by a write that makes this record of another, or of none.
     pub(super) fn of(node: &NodeRef, before: Option<&Item>, after: Option<&Item>, context: Context<'_>) -> Self {
         let held = |record| held_name(node, record, context.settings);
         let (left, taken) = (held(before).map(|(key, _)| key), held(after));
@@ -120,14 +119,14 @@ impl Naming {
     pub(super) async fn renamed(
         io: &Io,
         node: &NodeRef,
-        of: Place,
+        of: SiblingName,
         attempts: &Attempts<'_>,
         last: Option<Renamed>,
         refusal: Refusal,
     ) -> Result<Renamed, Stop> {
         let settings = attempts.context.settings;
         let (tried, tries) = last.map_or((1, 0), |last| (last.number, last.tries));
-        let (parent, wanted) = (of.0.as_ref(), &of.1);
+        let (parent, wanted) = (of.parent.as_ref(), &of.name);
         let key = |end: &str| settings.schema.name_key(node, parent, settings.names.compared(&ending(wanted, end)));
         let ItemKey { pk, sk: from } = key(" (");
         // The byte after the digits. What is cut to fit a key is in no order.
@@ -135,10 +134,7 @@ impl Naming {
         let mut numbers = BTreeMap::new();
         if range.from < range.to {
             let from = range.from.clone();
-            let reading = ReadOptions { strong: true, attributes: None };
-            let query = Query { pk, range, after: None, limit: NUMBERED_MAX, descending: false, reading };
-            let read = io.read(Need { query: Some(query), ..Need::default() }).await?;
-            let page = read.page.ok_or(Failure::Again)?;
+            let page = io.page(Query::first(pk, range, NUMBERED_MAX)).await?;
             if page.next.is_some() {
                 return Err(refusal.into());
             }

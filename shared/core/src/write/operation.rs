@@ -9,7 +9,7 @@ use crate::model::{
     AttributeValue, COPIED, COPYING, CREATED_AT, CREATED_BY, CopyEnd, CopyMark, CopyOf, DeletionMark, DeletionMode,
     ENDED, Item, LEFT_OUT, RENAMED, Settings, key_of, names_unplaced, number, text, text_of, times, with_key,
 };
-use crate::plan::{Failure, Io, Need, Read, Script};
+use crate::plan::{Failure, Io, Need, Plan, Read};
 use crate::request::{Query, ReadOptions};
 
 const NODE: &str = "_node";
@@ -32,12 +32,12 @@ const OPERATIONS_LOOKED_AT: usize = 100;
 /// How long the record of an operation is kept.
 pub(super) const OPERATION_SECONDS: u64 = 7 * 24 * 60 * 60;
 
-/// What the stream carries out.
+/// An operation that the stream carries out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Operation {
     /// The node that is deleted, or the one at the top of the copy.
     pub node: Id,
-    /// What is done.
+    /// Its work.
     pub work: Work,
     /// When it was asked for.
     pub created_at: String,
@@ -47,12 +47,12 @@ pub struct Operation {
     pub progress: Progress,
 }
 
-/// What an operation does.
+/// The work of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Work {
     /// It deletes a node.
     Deletion {
-        /// What becomes of its children.
+        /// The fate of its children.
         mode: DeletionMode,
         /// True if its revisions are deleted as well.
         revisions: bool,
@@ -84,7 +84,7 @@ pub enum Progress {
 /// Why a copy isn't whole.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Incomplete {
-    /// What is copied was deleted.
+    /// The node that is copied was deleted.
     SourceGone,
     /// It has more nodes than one copy may have.
     LimitReached,
@@ -94,12 +94,7 @@ pub enum Incomplete {
     CopyGone,
 }
 
-/// The item of a deletion, for example
-///
-/// ```json
-/// {"PK": "OPERATIONS", "SK": "OPERATION#5a1c7ab2-…", "_node": "V", "_mode": "adopt", "_revisions": false,
-///  "_created_at": "2026-02-03T04:05:06.789Z", "_created_by": "anna", "_expires": 1770000000}
-/// ```
+/// The item of a deletion. docs/table.md has an example.
 pub(super) fn operation_item(
     key: &ItemKey,
     node: &Id,
@@ -112,14 +107,8 @@ pub(super) fn operation_item(
     item
 }
 
-/// The item of a copy, for example
-///
-/// ```json
-/// {"PK": "OPERATIONS", "SK": "OPERATION#5a1c7ab2-…", "_node": "W", "_mode": "copy", "_source": "V", "_copied": 1,
-///  "_created_at": "2026-02-03T04:05:06.789Z", "_created_by": "anna", "_expires": 1770000000}
-/// ```
-///
-/// It names the copies that aren't placed yet as well, each by an attribute.
+/// The item of a copy. It names the copies that aren't placed yet as well, each by an attribute. docs/table.md has an
+/// example.
 pub(super) fn copy_item(
     key: &ItemKey,
     operation: &str,
@@ -179,8 +168,8 @@ pub fn read_operation<'a>(
     settings: &'a Settings,
     tenant: Option<&'a Tenant>,
     id: &'a str,
-) -> Script<'a, Option<Operation>> {
-    Script::new(move |io| async move {
+) -> Plan<'a, Option<Operation>> {
+    Plan::new(move |io| async move {
         let key = settings.schema.operation_key(tenant, id);
         let read = io.read(Need::keys([key.clone()])).await?;
         let Some(operation) = read.item(&key)?.and_then(parse) else { return Ok(None) };
@@ -233,14 +222,9 @@ pub(super) async fn are_copies_at_their_limit(
     own: &str,
     most: usize,
 ) -> Result<bool, Failure> {
-    let query = Query {
-        pk: schema.operations_partition(tenant),
-        range: schema.operation_range(),
-        after: None,
-        limit: OPERATIONS_LOOKED_AT,
-        descending: true,
-        reading: ReadOptions { strong: false, attributes: Some([NODE, MODE, ENDED].map(str::to_owned).into()) },
-    };
+    let mut query =
+        Query::first(schema.operations_partition(tenant), schema.operation_range(), OPERATIONS_LOOKED_AT).descending();
+    query.reading = ReadOptions { strong: false, ..ReadOptions::of([NODE, MODE, ENDED]) };
     let of_row = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk)? {
         SortKey::Operation(id) if id != own && text_of(row, MODE) == Some(COPY) && !row.contains_key(ENDED) => {
             Some((id, NodeRef { tenant: tenant.cloned(), id: Id::new(text_of(row, NODE)?).ok()? }))
@@ -252,9 +236,8 @@ pub(super) async fn are_copies_at_their_limit(
         return Ok(false);
     }
     // The record of a copy whose top was deleted doesn't say that it has ended.
-    let options = ReadOptions { strong: true, attributes: Some([COPYING.to_owned()].into()) };
     let keys = tops.iter().map(|(_, node)| schema.node_key(node));
-    let read = io.read(Need { options, ..Need::keys(keys) }).await?;
+    let read = io.read(Need { options: ReadOptions::of([COPYING]), ..Need::keys(keys) }).await?;
     let mut running = 0;
     for (id, node) in &tops {
         running += usize::from(copies(read.item(&schema.node_key(node))?, id));
@@ -282,15 +265,9 @@ async fn is_running(
     if mode != DeletionMode::Delete {
         return Ok(false);
     }
-    let mut query = Query {
-        pk: schema.partition(node),
-        range: schema.depth_range(1, DEPTH_MAX),
-        after: None,
-        limit: ROWS_LOOKED_AT,
-        // A deletion goes down, so the deepest are left.
-        descending: true,
-        reading: ReadOptions { strong: true, attributes: Some([].into()) },
-    };
+    // A deletion goes down, so the deepest are left.
+    let rows = Query::first(schema.partition(node), schema.depth_range(1, DEPTH_MAX), ROWS_LOOKED_AT).descending();
+    let mut query = rows.of([]);
     let of_row = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk)? {
         SortKey::Ancestor { id, .. } => Some(node.sibling(id)),
         _ => None,

@@ -1,9 +1,9 @@
-//! What a write comes to, and how that is kept for the next request with the same idempotency key.
+//! Outcomes of writes, and how they are kept for the next request with the same idempotency key.
 
 use crate::keys::{Id, NodeRef, Schema, SortKey, Version};
 use crate::model::{AttributeValue, DeletionMode, ETag, Item, Latest, decode_item, encode_item, key_of, text, text_of};
 
-/// What a write has done.
+/// The outcome of a write.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Outcome {
     /// A node is as it was asked for.
@@ -36,7 +36,7 @@ pub enum Outcome {
         operation: String,
         /// The node.
         node: Id,
-        /// What becomes of its children.
+        /// The fate of its children.
         mode: DeletionMode,
         /// When the operation began.
         created_at: String,

@@ -3,15 +3,15 @@
 use std::collections::BTreeSet;
 
 use super::attempts::{Attempts, done};
-use super::copy::Copy;
-use super::delete::Deletion;
-use super::reorder::walk::Placed;
+use super::copy::CopyNode;
+use super::delete::DeleteNode;
+use super::reorder::SiblingPosition;
 use super::save::save;
 use super::trash::put_into_trash;
 use super::wanted::Wanted;
-use super::{Command, Outcome, Refusal, revision};
+use super::{Command, Outcome, Patch, Refusal, revision};
 use crate::keys::Id;
-use crate::plan::{Failure, Io, Script};
+use crate::plan::{Failure, Io, Plan};
 
 /// The outcome of a command, without its idempotency key.
 pub(super) struct Carried {
@@ -19,14 +19,14 @@ pub(super) struct Carried {
     /// True if an attempt without an answer may have been carried out, or may be later.
     pub(super) is_unanswered: bool,
     /// Siblings of the node that got other places.
-    pub(super) changed: Vec<Placed>,
+    pub(super) changed: Vec<SiblingPosition>,
 }
 
-/// What the operations of a batch before this one have written, and rows don't show yet.
+/// The writes of a batch before this operation that rows don't show yet.
 #[derive(Default)]
 pub(super) struct BatchBefore {
     /// Nodes that they have placed among their siblings.
-    pub(super) placed: Vec<Placed>,
+    pub(super) placed: Vec<SiblingPosition>,
     /// Nodes that they may have put below the node of this one.
     pub(super) children: BTreeSet<Id>,
 }
@@ -42,27 +42,27 @@ pub(super) async fn carry_out(
     let (attempts, mut changed) = (&mut attempts, Vec::new());
     let outcome = match command {
         Command::Create { node, is_made_id, content } => {
-            let wanted = Wanted::Create { content, is_made_id: *is_made_id, top: None };
-            save(io, attempts, node, wanted, placed, &mut changed).await
+            save(io, attempts, node, Wanted::create(content, *is_made_id, None), placed, &mut changed).await
         }
         Command::Replace { node, content } => {
-            save(io, attempts, node, Wanted::Replace(content), placed, &mut changed).await
+            save(io, attempts, node, Wanted::replace(content), placed, &mut changed).await
         }
-        Command::Patch { node, patch } => save(io, attempts, node, Wanted::Patch(patch), placed, &mut changed).await,
+        Command::Patch { node, patch } => save(io, attempts, node, Wanted::patch(patch), placed, &mut changed).await,
         Command::Trash { node } => put_into_trash(io, attempts, node).await,
         Command::Restore { node, parent, segment, spot, on_conflict } => {
-            let (parent, segment, spot) = (parent.as_ref(), segment.as_deref(), spot.as_ref());
-            let wanted = Wanted::Restore { parent, segment, spot, on_conflict: *on_conflict };
-            save(io, attempts, node, wanted, placed, &mut changed).await
+            let (segment, spot, on_conflict) = (segment.clone().map(Some), spot.clone(), *on_conflict);
+            let patch =
+                Patch { parent: Some(parent.clone().flatten()), segment, spot, on_conflict, ..Patch::default() };
+            save(io, attempts, node, Wanted::restore(&patch, parent.is_some()), placed, &mut changed).await
         }
         Command::Delete { node, children, revisions, operation } => {
-            let deletion = Deletion { node, children: *children, revisions: *revisions, operation, below: &below };
+            let deletion = DeleteNode { node, children: *children, revisions: *revisions, operation, below: &below };
             deletion.carry_out(io, attempts).await
         }
         Command::Copy { source, node, is_made_id, parent, segment, spot, on_conflict, operation } => {
             let (parent, segment) = (parent.as_ref().map(Option::as_ref), segment.as_deref());
             let (is_made_id, spot, on_conflict) = (*is_made_id, spot.as_ref(), *on_conflict);
-            let copy = Copy { source, node, is_made_id, parent, segment, spot, on_conflict, operation };
+            let copy = CopyNode { source, node, is_made_id, parent, segment, spot, on_conflict, operation };
             copy.carry_out(io, attempts, placed, &mut changed).await
         }
         Command::Append { topic, attributes } => revision::append(io, attempts, topic, attributes).await,
@@ -75,6 +75,6 @@ pub(super) async fn carry_out(
 }
 
 /// The same as a plan.
-pub(super) fn plan<'a>(attempts: Attempts<'a>, command: &'a Command, before: BatchBefore) -> Script<'a, Carried> {
-    Script::new(move |io| async move { carry_out(&io, attempts, command, before).await })
+pub(super) fn plan<'a>(attempts: Attempts<'a>, command: &'a Command, before: BatchBefore) -> Plan<'a, Carried> {
+    Plan::new(move |io| async move { carry_out(&io, attempts, command, before).await })
 }

@@ -1,45 +1,38 @@
 //! What the operations of a batch need, read before the first of them begins.
 //!
-//! An operation reads, decides and writes, and the next one begins after it. Most of what they read is known before:
-//! the nodes that they name, and the parents. So it is read together, and each operation is answered from that. What
-//! the batch itself has written since is added, so an operation sees what those before it did.
-//!
-//! Nothing is taken on trust that could be wrong by now:
-//!
-//! - A write still has the conditions of what was read. If they don't hold, the operation reads for itself.
-//! - An attempt without an answer takes seconds. The operations after it read for themselves.
-//! - A refusal, and an answer that nothing changes, are given only for what the operation has read itself.
-//! - Rows decide whether a node has children, and how deep the tree below it is. An operation that asks for that reads
-//!   them itself.
+//! Operations run one after another. Most of what they read is known before: the nodes that they name, and the parents.
+//! So it is read together, and each operation is answered from that and from what the batch has written since. What
+//! could be wrong by now is guarded by a condition, or the operation reads for itself: docs/protocol.md has the list
+//! ("A batch").
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::attempts::Attempts;
 use super::perform::{self, BatchBefore};
-use super::reorder::walk::Placed;
+use super::reorder::SiblingPosition;
 use super::{Children, Command, Context, Outcome, Request, Stamp};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{BaseNode, Item, Settings, answered_bytes, text};
-use crate::plan::{Facts, Need, Plan, Read, Rule, Step, Task};
+use crate::plan::{Facts, Need, Read, Rule, Step, Task};
 use crate::request::{Action, Page, Query, ReadOptions};
 
 /// Most bytes of items, as answers have them, that are kept from operations that are done.
 const KEPT_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
-/// What is known of the table: items that were read strongly, or written by the batch itself, and pages.
+/// Items that were read strongly, or written by the batch itself, and pages.
 #[derive(Debug, Default)]
 pub struct Prefetched {
     items: BTreeMap<ItemKey, Option<Arc<Item>>>,
     /// The first page of one query of a partition.
     pages: BTreeMap<String, (Query, Page)>,
-    /// What the batch has placed among its siblings, whose rows can't be there yet.
-    placed: Vec<Placed>,
+    /// Nodes that the batch has placed among their siblings, whose rows can't be there yet.
+    placed: Vec<SiblingPosition>,
     /// The nodes that the batch has written, each with its parent. Of a copy the record alone says it.
     parents: BTreeMap<NodeRef, Option<Option<Id>>>,
 }
 
-/// What operations read first: items, strongly consistent and with all attributes, and pages.
+/// The first reads of operations: items, strongly consistent and with all attributes, and pages.
 #[derive(Debug, Default, PartialEq)]
 pub struct FirstReads {
     /// The keys of the items.
@@ -49,8 +42,7 @@ pub struct FirstReads {
 }
 
 impl FirstReads {
-    /// What these commands read first. It is nothing if fewer than two of them read something: one reads as fast by
-    /// itself.
+    /// The first reads of these commands; none if fewer than two of them read something: one reads as fast by itself.
     #[must_use]
     pub fn of(context: Context<'_>, commands: &[&Command]) -> Self {
         // Whatever else a request says, it doesn't change what its command reads first.
@@ -124,22 +116,22 @@ impl Prefetched {
     fn place(&mut self, node: &NodeRef, item: &Item, settings: &Settings) {
         let Some(order) = settings.order.as_ref().filter(|order| order.by_hand) else { return };
         if BaseNode::is_in_trash(item, node, &settings.schema) {
-            self.placed.retain(|(_, id, _)| *id != node.id);
+            self.placed.retain(|position| position.node != node.id);
             return;
         }
-        let place = order.place(item, &node.id);
-        self.place_too([(BaseNode::parent_in(item, node, &settings.schema), node.id.clone(), place)]);
+        let (parent, place) = (BaseNode::parent_in(item, node, &settings.schema), order.place(item, &node.id));
+        self.place_too([SiblingPosition { parent, node: node.id.clone(), place }]);
     }
 
     /// Takes siblings that got other values, to make room.
-    pub(super) fn place_too(&mut self, changed: impl IntoIterator<Item = Placed>) {
+    pub(super) fn place_too(&mut self, changed: impl IntoIterator<Item = SiblingPosition>) {
         for placed in changed {
-            self.placed.retain(|(_, id, _)| *id != placed.1);
+            self.placed.retain(|position| position.node != placed.node);
             self.placed.push(placed);
         }
     }
 
-    /// What the batch has written before a command.
+    /// The batch's writes before a command.
     pub(super) fn before(&self, command: &Command, context: Context<'_>) -> BatchBefore {
         let below = |of: &NodeRef| {
             let may_be = |parent: &Option<Option<Id>>| parent.as_ref().is_none_or(|at| at.as_ref() == Some(&of.id));

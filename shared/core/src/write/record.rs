@@ -35,6 +35,17 @@ impl Draft {
         Self { action: Action::Put { key, item: item.clone(), condition }, item }
     }
 
+    /// A record with these changes: `None` removes an attribute.
+    pub(super) fn update(
+        key: ItemKey,
+        before: &Item,
+        changes: BTreeMap<String, Option<AttributeValue>>,
+        condition: Condition,
+    ) -> Self {
+        let update = update(changes);
+        Self { item: update.of(before.clone()), action: Action::Update { key, update, condition } }
+    }
+
     /// The same as the top of a copy. There must be room for what the mark says at its longest.
     pub(super) fn with_copying(self, mark: &CopyMark) -> Result<Self, Refusal> {
         let (mut longest, mut item) = (self.item.clone(), self.item);
@@ -75,44 +86,101 @@ pub(super) fn as_read(before: Option<&Item>, strict: bool, schema: &Schema) -> R
     }
 }
 
-/// A node's record, in the place of one or of none. `under` is the parent, if one is named.
-pub(super) fn node(
-    key: ItemKey,
-    content: &Content,
-    under: Option<&Under>,
-    before: Option<&Item>,
-    strict: bool,
-    stamp: &Stamp,
-    schema: &Schema,
-) -> Result<Draft, Refusal> {
-    let names = schema.names();
-    let mut item = base(&key, &content.attributes, before, stamp, schema);
-    if let Some(under) = under {
-        item.insert(names.parent.clone(), text(under.parent.as_str()));
-        item.insert(UNDER.to_owned(), under.value());
-    }
-    // A record that another client has put has no life of its own. Its lineage has one.
-    match before {
-        None => _ = item.insert(BORN.to_owned(), text(&stamp.token)),
-        // A copy goes on below its top, and says what it is a copy of.
-        Some(before) => {
-            let kept = [BORN, COPYING, COPY_OF].into_iter();
-            item.extend(kept.filter_map(|name| Some((name.to_owned(), before.get(name)?.clone()))));
-        }
-    }
-    if let Some(segment) = &content.segment {
-        item.insert(names.segment.clone(), text(segment));
-    }
-    Draft::put(key, item, as_read(before, strict, schema)?).check()
+/// A node's record that is to be written.
+pub(super) struct NodeRecord<'a> {
+    pub(super) key: ItemKey,
+    /// The record as it was read, if there is one.
+    pub(super) before: Option<&'a Item>,
+    /// The parent, if one is named.
+    pub(super) under: Option<Under>,
+    /// True if the caller has named an entity tag.
+    pub(super) strict: bool,
+    pub(super) stamp: &'a Stamp,
+    pub(super) schema: &'a Schema,
 }
 
-/// A record with a caller's attributes and the API's own, for example
-///
-/// ```json
-/// {"PK": "V", "SK": "v003_Audit", "what": "the caller's", "_rev": 1, "_write": "0b6a…",
-///  "_created_at": "2026-02-03T04:05:06.789Z", "_created_by": "anna",
-///  "_updated_at": "2026-02-03T04:05:06.789Z", "_updated_by": "anna"}
-/// ```
+impl NodeRecord<'_> {
+    /// The record with this content, in the place of one or of none.
+    pub(super) fn whole(self, content: &Content) -> Result<Draft, Refusal> {
+        let Self { key, before, under, strict, stamp, schema } = self;
+        let names = schema.names();
+        let mut item = base(&key, &content.attributes, before, stamp, schema);
+        if let Some(under) = under {
+            item.insert(names.parent.clone(), text(under.parent.as_str()));
+            item.insert(UNDER.to_owned(), under.value());
+        }
+        // A record that another client has put has no life of its own. Its lineage has one.
+        match before {
+            None => _ = item.insert(BORN.to_owned(), text(&stamp.token)),
+            // A copy goes on below its top, and says what it is a copy of.
+            Some(before) => {
+                let kept = [BORN, COPYING, COPY_OF].into_iter();
+                item.extend(kept.filter_map(|name| Some((name.to_owned(), before.get(name)?.clone()))));
+            }
+        }
+        if let Some(segment) = &content.segment {
+            item.insert(names.segment.clone(), text(segment));
+        }
+        Draft::put(key, item, as_read(before, strict, schema)?).check()
+    }
+
+    /// The record with the changes of a patch. `None`: it doesn't change.
+    pub(super) fn patched(self, patch: &Patch) -> Result<Option<Draft>, Refusal> {
+        let (names, before) = (self.schema.names(), self.before.ok_or(Refusal::NotFound)?);
+        let mut changes: BTreeMap<String, Option<AttributeValue>> = BTreeMap::new();
+        for (name, change) in &patch.attributes {
+            changes.insert(name.clone(), change.of(before.get(name).filter(|_| !patch.clears)));
+        }
+        if let Some(segment) = &patch.segment {
+            changes.insert(names.segment.clone(), segment.as_ref().map(text));
+        }
+        if patch.parent.is_some() {
+            let under = self.under.as_ref();
+            changes.insert(names.parent.clone(), under.map(|under| text(under.parent.as_str())));
+            changes.insert(UNDER.to_owned(), under.map(Under::value));
+            // A write that names the parent takes the node out of the trash.
+            changes.insert(TRASHED.to_owned(), None);
+        }
+        if patch.clears {
+            return self.cleared(before, changes);
+        }
+        changes.retain(|name, value| before.get(name) != value.as_ref());
+        if changes.is_empty() {
+            return Ok(None);
+        }
+        let condition = patch_condition(patch, before, self.strict, self.schema)?;
+        let stamps = stamped(Some(before), self.stamp).into_iter();
+        changes.extend(stamps.filter(|(name, value)| before.get(name) != Some(value)).map(|(name, v)| (name, Some(v))));
+        Draft::update(self.key, before, changes, condition).check().map(Some)
+    }
+
+    /// The record without the caller's attributes but for these changes. It is put whole: an update would have to name
+    /// each attribute, and would leave what another client adds meanwhile.
+    fn cleared(
+        self,
+        before: &Item,
+        changes: BTreeMap<String, Option<AttributeValue>>,
+    ) -> Result<Option<Draft>, Refusal> {
+        let mut item = before.clone();
+        item.retain(|name, _| is_of_nodes(name, self.schema));
+        let mut item = update(changes).of(item);
+        if item == *before {
+            return Ok(None);
+        }
+        item.extend(stamped(Some(before), self.stamp));
+        Draft::put(self.key, item, as_read(Some(before), self.strict, self.schema)?).check().map(Some)
+    }
+
+    /// The record of which nothing changes but the API's stamps.
+    pub(super) fn stamped_again(self) -> Result<Draft, Refusal> {
+        let before = self.before.ok_or(Refusal::NotFound)?;
+        let condition = unchanged(before, self.strict, self.schema)?;
+        let stamps = stamped(Some(before), self.stamp).into_iter().map(|(name, value)| (name, Some(value)));
+        Draft::update(self.key, before, stamps.collect(), condition).check()
+    }
+}
+
+/// A record with a caller's attributes and the API's own. docs/table.md has examples.
 pub(super) fn base(key: &ItemKey, attributes: &Item, before: Option<&Item>, stamp: &Stamp, schema: &Schema) -> Item {
     let mut item = with_key(key, schema);
     item.extend(attributes.clone());
@@ -120,81 +188,8 @@ pub(super) fn base(key: &ItemKey, attributes: &Item, before: Option<&Item>, stam
     item
 }
 
-/// A node's record with what a patch changes. `None`: nothing changes. `under` is the parent, if one is named.
-pub(super) fn patched(
-    key: ItemKey,
-    patch: &Patch,
-    under: Option<&Under>,
-    before: &Item,
-    strict: bool,
-    stamp: &Stamp,
-    schema: &Schema,
-) -> Result<Option<Draft>, Refusal> {
-    let names = schema.names();
-    let mut changes: BTreeMap<String, Option<AttributeValue>> = BTreeMap::new();
-    for (name, change) in &patch.attributes {
-        changes.insert(name.clone(), change.of(before.get(name).filter(|_| !patch.clears)));
-    }
-    if let Some(segment) = &patch.segment {
-        changes.insert(names.segment.clone(), segment.as_ref().map(text));
-    }
-    if patch.parent.is_some() {
-        changes.insert(names.parent.clone(), under.map(|under| text(under.parent.as_str())));
-        changes.insert(UNDER.to_owned(), under.map(Under::value));
-        // A write that names the parent takes the node out of the trash.
-        changes.insert(TRASHED.to_owned(), None);
-    }
-    if patch.clears {
-        return cleared(key, changes, before, strict, stamp, schema);
-    }
-    changes.retain(|name, value| before.get(name) != value.as_ref());
-    if changes.is_empty() {
-        return Ok(None);
-    }
-    let condition = patch_condition(patch, before, strict, schema)?;
-    let stamps = stamped(Some(before), stamp).into_iter();
-    changes.extend(stamps.filter(|(name, value)| before.get(name) != Some(value)).map(|(name, v)| (name, Some(v))));
-    let update = update(changes);
-    let item = update.of(before.clone());
-    Draft { item, action: Action::Update { key, update, condition } }.check().map(Some)
-}
-
-/// A node's record without the caller's attributes but for these changes. It is put whole: an update would have to name
-/// each attribute, and would leave what another client adds meanwhile.
-fn cleared(
-    key: ItemKey,
-    changes: BTreeMap<String, Option<AttributeValue>>,
-    before: &Item,
-    strict: bool,
-    stamp: &Stamp,
-    schema: &Schema,
-) -> Result<Option<Draft>, Refusal> {
-    let mut item = before.clone();
-    item.retain(|name, _| is_of_nodes(name, schema));
-    let mut item = update(changes).of(item);
-    if item == *before {
-        return Ok(None);
-    }
-    item.extend(stamped(Some(before), stamp));
-    Draft::put(key, item, as_read(Some(before), strict, schema)?).check().map(Some)
-}
-
-/// A node's record of which nothing changes but the API's stamps.
-pub(super) fn stamped_again(
-    key: ItemKey,
-    before: &Item,
-    strict: bool,
-    stamp: &Stamp,
-    schema: &Schema,
-) -> Result<Draft, Refusal> {
-    let condition = unchanged(before, strict, schema)?;
-    let update = update(stamped(Some(before), stamp).into_iter().map(|(name, value)| (name, Some(value))).collect());
-    let item = update.of(before.clone());
-    Draft { item, action: Action::Update { key, update, condition } }.check()
-}
-
 /// The update that makes these changes: `None` removes an attribute.
-pub(super) fn update(changes: BTreeMap<String, Option<AttributeValue>>) -> Update {
+fn update(changes: BTreeMap<String, Option<AttributeValue>>) -> Update {
     Update {
         remove: changes.iter().filter(|(_, value)| value.is_none()).map(|(name, _)| name.clone()).collect(),
         set: changes.into_iter().filter_map(|(name, value)| Some((name, value?))).collect(),

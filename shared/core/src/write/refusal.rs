@@ -23,7 +23,7 @@ pub enum Refusal {
     ParentUnreadable {
         /// The parent.
         id: Id,
-        /// What is wrong with it.
+        /// The reason.
         source: Unreadable,
     },
     /// The node would come to be below itself.
@@ -238,7 +238,7 @@ pub enum NoWayBack {
     Cycle,
 }
 
-/// Which precondition of a request doesn't hold.
+/// The precondition of a request that doesn't hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Precondition {
     /// `If-Match`.

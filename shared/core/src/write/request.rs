@@ -1,4 +1,4 @@
-//! What every write is given besides what is to be written.
+//! Who writes, when, and on which preconditions.
 
 use super::Idempotency;
 use super::refusal::{Precondition, Refusal};
@@ -9,9 +9,9 @@ use crate::model::{ETag, Item, WRITE, WRITE_BEFORE, text, text_of};
 /// A request to write.
 #[derive(Clone, Debug)]
 pub struct Request {
-    /// Who writes, and when.
+    /// The writer and the time.
     pub stamp: Stamp,
-    /// What must hold of what is there.
+    /// The preconditions on the record that is there.
     pub preconditions: Preconditions,
     /// The key under which the request is done once.
     pub idempotency: Option<Idempotency>,
@@ -25,7 +25,7 @@ impl Request {
     }
 }
 
-/// Who writes, and when. A value: the core knows no clock and no randomness.
+/// The writer and the time. A value: the core knows no clock and no randomness.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Stamp {
     /// The time as RFC 3339 in UTC, to the millisecond.
@@ -76,7 +76,7 @@ impl Stamp {
     }
 }
 
-/// What must hold of a record for a write to be done, by its entity tag ([RFC 9110, 13.1][rfc]).
+/// The preconditions of a write on a record, by its entity tag ([RFC 9110, 13.1][rfc]).
 ///
 /// [rfc]: https://www.rfc-editor.org/rfc/rfc9110#section-13.1
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

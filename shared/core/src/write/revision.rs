@@ -13,7 +13,7 @@ use crate::plan::{Io, Need, Rule};
 use crate::request::{Action, Condition};
 
 /// The next revision of a topic, as it is to be written.
-pub(super) struct Next {
+pub(super) struct NextRevision {
     pub(super) version: Version,
     pub(super) key: ItemKey,
     pub(super) item: Item,
@@ -38,9 +38,9 @@ pub(super) async fn append(
             attempts.fail(io).await?;
             continue;
         };
-        let Next { version, key, item, actions } = next;
+        let NextRevision { version, key, item, actions } = next;
         let outcome = Outcome::Revision { topic: topic.clone(), version, item, created: true };
-        if let Some(outcome) = attempts.send(io, actions, outcome, None).await? {
+        if let Some(outcome) = attempts.send(io, attempts.attempt(actions, outcome, None)).await? {
             return Ok(outcome);
         }
         let read = io.read(Need::keys(std::iter::once(key.clone()).chain(attempts.key_claim_key()))).await?;
@@ -59,7 +59,7 @@ pub(super) async fn next(
     topic: &Latest,
     attributes: &Item,
     preconditions: &Preconditions,
-) -> Result<Option<Next>, Stop> {
+) -> Result<Option<NextRevision>, Stop> {
     let (settings, limits) = (attempts.context.settings, attempts.context.limits);
     let newest = newest(io, settings, topic, &topic.key(settings)?, limits.revision_page_items_max).await?;
     let Some(newest_stands) = check_newest(io, attempts, topic, newest, preconditions).await? else {
@@ -75,13 +75,13 @@ pub(super) fn after(
     topic: &Latest,
     attributes: &Item,
     newest_stands: Vec<Action>,
-) -> Result<Next, Stop> {
+) -> Result<NextRevision, Stop> {
     let settings = attempts.context.settings;
     let version = Version::new(newest.map_or(0, |version| u64::from(version.number())) + 1)?;
     let key = topic.revision_key(version, settings)?;
     let item = base(&key, attributes, None, &attempts.request.stamp, &settings.schema);
     let Draft { item, action } = Draft::put(key.clone(), item, Condition::Absent).check()?;
-    Ok(Next { version, key, item, actions: std::iter::once(action).chain(newest_stands).collect() })
+    Ok(NextRevision { version, key, item, actions: std::iter::once(action).chain(newest_stands).collect() })
 }
 
 /// Checks that a topic has room for the longest key that any version makes: no append fails for its number alone.
@@ -147,15 +147,15 @@ pub(super) async fn change(
                 (action, Outcome::Revision { topic: topic.clone(), version, item, created: false })
             }
         };
-        if let Some(outcome) = attempts.send(io, vec![action], outcome, Some(Arc::clone(before))).await? {
+        let attempt = attempts.attempt(vec![action], outcome, Some(Arc::clone(before)));
+        if let Some(outcome) = attempts.send(io, attempt).await? {
             return Ok(outcome);
         }
     }
 }
 
-/// What there is now tells of an attempt without an answer: a revision that isn't there any more is deleted, whoever
-/// did it. So is one in whose place another has been appended since. One that stands as it was may have been deleted
-/// and put back.
+/// The evidence of an attempt without an answer. A revision that isn't there any more is deleted, whoever did it. So is
+/// one in whose place another has been appended since. One that stands as it was may have been deleted and put back.
 fn trace_of_change(attempts: &Attempts<'_>, attributes: Option<&Item>, now: Option<&Item>) -> Trace {
     let created = |item: Option<&Item>| item.and_then(|item| text_of(item, CREATED_AT)).map(str::to_owned);
     let is_another = match (created(attempts.decided_on()), created(now)) {

@@ -1,4 +1,4 @@
-//! What deletions leave behind: it tells whether an id, at which there is no node, had one.
+//! The items that deletions leave behind. They tell whether an id, at which there is no node, had one.
 
 use super::record::number_in;
 use crate::keys::{NodeRef, Schema};
@@ -33,9 +33,9 @@ pub(super) fn traces_may_be_gone(since: u64, now: u64) -> bool {
     now.saturating_sub(since) + CLOCKS_DIFFER_SECONDS_MAX >= DELETED_SECONDS
 }
 
-/// What is checked by a write that is tried again, and is decided on the node's absence: that the items which would
-/// tell of an attempt without an answer are as they were read. The record was read at another moment, and the attempt
-/// may be carried out even now. If its node is deleted then, the record is absent as before.
+/// The checks of a write that is tried again, and is decided on the node's absence: the items that would tell of an
+/// attempt without an answer are as they were read. That attempt may be carried out even now. If its node is deleted
+/// then, the record is absent as before.
 pub(super) fn traces_stay(node: &NodeRef, read: &Read, schema: &Schema) -> Result<[Action; 2], Failure> {
     let (deleted, lineage) = (schema.deleted_key(node), schema.lineage_key(node));
     let same_deletion = Condition::is(WRITE, read.item(&deleted)?.and_then(|item| item.get(WRITE)).cloned());

@@ -7,14 +7,13 @@ use std::sync::Arc;
 
 use super::attempts::{Attempts, Stop, Trace};
 use super::names::Naming;
-use super::record::{Draft, stamped, update};
+use super::record::{Draft, stamped};
 use super::request::Stamp;
 use super::{Outcome, Refusal};
 use crate::keys::{Id, NodeRef, Schema, TrashTime};
 use crate::model::{BaseNode, Item, PUT_BACK, Stored, TRASHED, Trashed, UNDER, has_mark, life_of};
 use crate::plan::conditions::unchanged;
 use crate::plan::{Failure, Io, Need};
-use crate::request::Action;
 
 /// Puts a node into the trash. It takes 3 round trips (a root 2), and 1 write unit per KB; where siblings have names of
 /// their own, 2 and 2 more.
@@ -41,16 +40,12 @@ pub(super) async fn put_into_trash(io: &Io, attempts: &mut Attempts<'_>, node: &
                 Some(parent) => Some((parent, life_of_parent(io, &node.sibling(parent.clone()), schema).await?)),
             };
             let Draft { item, action } = trashed(node, parent, before, attempts)?;
-            // What is in the trash has no name.
+            // A node in the trash has no name.
             let naming = Naming::of(node, Some(before), Some(&item), attempts.context);
             (std::iter::once(action).chain(naming.release(node, attempts)).collect(), outcome(item))
         };
-        let completion = attempts.completion(&outcome);
-        if actions.is_empty() && completion.is_empty() {
-            return Ok(outcome);
-        }
-        let on = Some(Arc::clone(before));
-        if let Some(outcome) = attempts.send_completed(io, actions, completion, outcome, on).await? {
+        let attempt = attempts.attempt(actions, outcome, Some(Arc::clone(before)));
+        if let Some(outcome) = attempts.send(io, attempt).await? {
             return Ok(outcome);
         }
     }
@@ -81,7 +76,5 @@ fn trashed(
         stamped(Some(before), stamp).into_iter().map(|(name, value)| (name, Some(value))).collect();
     changes.insert(TRASHED.to_owned(), Some(value));
     changes.extend([&schema.names().parent, UNDER].map(|name| (name.to_owned(), None)));
-    let (key, condition, update) = (schema.node_key(node), unchanged(before, strict, schema)?, update(changes));
-    let item = update.of(before.clone());
-    Draft { item, action: Action::Update { key, update, condition } }.check()
+    Draft::update(schema.node_key(node), before, changes, unchanged(before, strict, schema)?).check()
 }

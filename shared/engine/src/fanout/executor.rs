@@ -31,13 +31,13 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
     }
 
     /// Runs a plan to its end.
-    pub(super) async fn run<D>(&self, mut plan: impl Plan<Done = D>) -> Result<D, Failure> {
+    pub(super) async fn run<D>(&self, mut plan: Plan<'_, D>) -> Result<D, Failure> {
         let done = drive(self.client, &mut plan, self).await;
         self.take_report(&mut plan);
         done
     }
 
-    fn take_report(&self, plan: &mut impl Plan) {
+    fn take_report<D>(&self, plan: &mut Plan<'_, D>) {
         let PlanReport { tally, problems } = plan.take_report();
         self.note(problems);
         self.report.lock().unwrap_or_else(PoisonError::into_inner).tally += tally;
@@ -45,7 +45,7 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
 
     /// Runs plans to their ends, side by side. What they touch shares requests. The results are in the order of the
     /// plans.
-    pub(super) async fn run_all<D: Send>(&self, mut plans: Vec<impl Plan<Done = D> + Send>) -> Vec<Result<D, Failure>> {
+    pub(super) async fn run_all<D: Send>(&self, mut plans: Vec<Plan<'_, D>>) -> Vec<Result<D, Failure>> {
         let done = drive_all(self.client, &mut plans, self).await;
         plans.iter_mut().for_each(|plan| self.take_report(plan));
         done

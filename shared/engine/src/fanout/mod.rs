@@ -13,7 +13,7 @@ use sapwood_core::fanout::{
 pub use sapwood_core::fanout::{Limits, Run};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{CopyOf, Latest, Settings};
-use sapwood_core::plan::{Plan, Problem, Rule, Rules, Script, Tally};
+use sapwood_core::plan::{Plan, Problem, Rule, Rules, Tally};
 use sapwood_store::{BatchBytes, Client, RetryPolicy, Table, Usage};
 
 use executor::Executor;
@@ -187,7 +187,7 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
             return BTreeSet::new();
         }
         let Orphans { mut failed, unknown } = self.touch_orphans(never_placed).await;
-        let (nodes, cascades): (Vec<NodeRef>, Vec<Script<'_, ()>>) = unknown
+        let (nodes, cascades): (Vec<NodeRef>, Vec<Plan<'_, ()>>) = unknown
             .into_iter()
             .map(|(node, sequence)| (node.clone(), hand_down(self.context, node, sequence, HandDown::ToChildren)))
             .unzip();
@@ -253,7 +253,7 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
 
     /// Runs plans, several at a time. `keys` has the item of each plan, at the same position. Returns the items whose
     /// plans failed.
-    async fn run_all(&self, keys: Vec<ItemKey>, plans: Vec<impl Plan<Done = ()> + Send>) -> Vec<ItemKey> {
+    async fn run_all(&self, keys: Vec<ItemKey>, plans: Vec<Plan<'_, ()>>) -> Vec<ItemKey> {
         // The future is boxed for the same reason as in `Fanout::run`.
         let results = Box::pin(self.executor.run_all(plans)).await;
         keys.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(key, _)| key).collect()

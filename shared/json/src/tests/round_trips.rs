@@ -4,9 +4,14 @@ use proptest::collection::{btree_map, btree_set, hash_map, vec};
 use proptest::prelude::*;
 use sapwood_core::model::AttributeValue;
 
+use sapwood_keys::{Decimal, NumberFault};
+
 use super::{attributes, n, value, written};
-use crate::number::spelt;
 use crate::{Attributes, MergePatch, read};
+
+fn spelt(text: &str) -> Result<String, NumberFault> {
+    Decimal::read(text).map(|number| number.plain())
+}
 
 /// A number in the spelling that DynamoDB gives back.
 fn number() -> impl Strategy<Value = String> {

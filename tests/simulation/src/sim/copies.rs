@@ -7,7 +7,7 @@ use rand::seq::{IndexedRandom, SliceRandom};
 use sapwood_core::model::{AttributeValue, DeletionMode, Item, has_mark, text};
 
 use super::requests::Asked;
-use super::writers::{BaseWrite, Script};
+use super::writers::{BaseWrite, Plan};
 use crate::memory::{Memory, default_key};
 
 /// What becomes of copies.
@@ -64,7 +64,7 @@ fn delete(id: &str, mode: Option<DeletionMode>) -> BaseWrite {
 
 /// Makes a tree, takes copies, deletes subtrees of it and moves some nodes, by the API and by hand, and puts the copies
 /// back.
-pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
+pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Plan {
     let ids = ["a", "b", "c", "d", "e"];
     let ids = &ids[..rng.random_range(2..=ids.len())];
     let mut settled = vec![make("x", None), make("y", None)];
@@ -105,7 +105,7 @@ pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
         // Once everything is back, one goes again.
         rest.extend([BaseWrite::Copy(Copying::Wait), delete(ids[0], Some(DeletionMode::Delete))]);
     }
-    Script { settled, rest: rest.into() }
+    Plan { settled, rest: rest.into() }
 }
 
 /// Moves `c`, which the API has put below `p`, away by hand, and back once `p` is deleted.

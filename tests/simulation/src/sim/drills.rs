@@ -9,7 +9,7 @@ use sapwood_core::model::{AttributeValue, DeletionMode, text};
 use super::copies;
 use super::names;
 use super::requests::Asked;
-use super::writers::{BaseWrite, Script};
+use super::writers::{BaseWrite, Plan};
 use super::{subtrees, totals, trash};
 
 /// A sequence.
@@ -100,7 +100,7 @@ impl Drill {
 }
 
 /// Draws a sequence, and changes it a little: a write is left out, or trades places with the next.
-pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
+pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Plan {
     let (settled, mut rest) = match drill {
         Drill::ThereAndBack => there_and_back(rng),
         Drill::Together => together(rng),
@@ -135,7 +135,7 @@ pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Script {
             _ => {}
         }
     }
-    Script { settled, rest: rest.into() }
+    Plan { settled, rest: rest.into() }
 }
 
 fn make(id: &str, parent: Option<&str>) -> BaseWrite {

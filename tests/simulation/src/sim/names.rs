@@ -16,7 +16,7 @@ use sapwood_core::model::{AttributeValue, DeletionMode, Item, UniqueNames, text}
 use super::history::sequential;
 use super::requests::Asked;
 use super::witness::Actor;
-use super::writers::{BaseWrite, Script};
+use super::writers::{BaseWrite, Plan};
 
 /// The children of `p` and of `q`, and a root.
 const IDS: [&str; 5] = ["a", "b", "c", "d", "x"];
@@ -43,7 +43,7 @@ fn parent(rng: &mut SmallRng) -> Option<String> {
 }
 
 /// Writes that are about few names below few parents.
-pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
+pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Plan {
     let plain =
         |id: &str, parent: Option<&str>| BaseWrite::Plain { id: id.to_owned(), parent: parent.map(str::to_owned) };
     let mut settled = vec![plain("g", None), plain("p", Some("g")), plain("q", Some("g"))];
@@ -79,7 +79,7 @@ pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
             _ => ask(request(rng, ids, n)),
         }
     });
-    Script { rest: rest.collect(), settled }
+    Plan { rest: rest.collect(), settled }
 }
 
 /// `a` has a name below `p`, and another client renames or moves it. Others come to have the name, and perhaps `a`

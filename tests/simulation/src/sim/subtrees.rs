@@ -13,7 +13,7 @@ use sapwood_core::model::{AttributeValue, CopyMark, CopyOf, DeletionMode, Item};
 use super::history::sequential::{is_marked, is_there, text, users_own};
 use super::requests::Asked;
 use super::witness::Actor;
-use super::writers::{BaseWrite, Script};
+use super::writers::{BaseWrite, Plan};
 use crate::oracle::Contents;
 
 /// The most nodes of a copy, where a schedule has such a limit.
@@ -58,7 +58,7 @@ fn copied(id: &str, number: usize) -> String {
 }
 
 /// Copies of subtrees, beside everything else that is done with nodes. With `by_hand` other clients write as well.
-pub(super) fn script(rng: &mut SmallRng, writes_max: usize, by_hand: bool) -> Script {
+pub(super) fn script(rng: &mut SmallRng, writes_max: usize, by_hand: bool) -> Plan {
     let ids = &IDS[..rng.random_range(3..=IDS.len())];
     let mut settled = Vec::new();
     for (position, id) in ids.iter().enumerate() {
@@ -105,7 +105,7 @@ pub(super) fn script(rng: &mut SmallRng, writes_max: usize, by_hand: bool) -> Sc
         };
         rest.push(BaseWrite::Ask(asked));
     }
-    Script { settled, rest: rest.into() }
+    Plan { settled, rest: rest.into() }
 }
 
 fn begin(rng: &mut SmallRng, ids: &[&str], n: usize, known: &mut Vec<String>) -> Asked {

@@ -15,7 +15,7 @@ use sapwood_core::model::{AttributeValue, DeletionMode, Item, text};
 
 use super::copies::Copying;
 use super::requests::Asked;
-use super::writers::{BaseWrite, Script};
+use super::writers::{BaseWrite, Plan};
 use crate::oracle::Contents;
 
 /// The attributes that are added up: one that only these scripts write, and one that nearly all nodes have.
@@ -55,7 +55,7 @@ fn any_size(rng: &mut SmallRng) -> Option<AttributeValue> {
 }
 
 /// Everything that is done with nodes, on few of them.
-pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
+pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Plan {
     let ids = &IDS[..rng.random_range(2..=IDS.len())];
     let mut settled = Vec::new();
     for (position, id) in ids.iter().enumerate() {
@@ -92,7 +92,7 @@ pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
             _ => BaseWrite::Copy(Copying::Wait),
         }
     });
-    Script { rest: rest.collect(), settled }
+    Plan { rest: rest.collect(), settled }
 }
 
 /// The size of `n` changes and changes back, and perhaps it is elsewhere meanwhile.

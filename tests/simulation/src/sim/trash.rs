@@ -9,7 +9,7 @@ use sapwood_core::model::{AttributeValue, DeletionMode, text};
 
 use super::copies::Copying;
 use super::requests::Asked;
-use super::writers::{BaseWrite, Script};
+use super::writers::{BaseWrite, Plan};
 
 const IDS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 
@@ -73,7 +73,7 @@ fn sent_otherwise(rng: &mut SmallRng, id: &str, other: &str) -> Asked {
 }
 
 /// Everything that is done with nodes, on few of them: mostly the trash.
-pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
+pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Plan {
     let ids = &IDS[..rng.random_range(3..=IDS.len())];
     let mut settled = Vec::new();
     for (position, id) in ids.iter().enumerate() {
@@ -115,7 +115,7 @@ pub(super) fn script(rng: &mut SmallRng, writes_max: usize) -> Script {
             }),
         }
     });
-    Script { rest: rest.collect(), settled }
+    Plan { rest: rest.collect(), settled }
 }
 
 /// The root `p` is put into the trash and taken out again, by the API or by hand, while `c` comes in below it.

@@ -147,7 +147,7 @@ fn revision(version: u32, topic: &str) -> String {
 }
 
 /// The writes of a run. The table settles after the first ones; the rest comes with faults.
-pub(super) struct Script {
+pub(super) struct Plan {
     pub(super) settled: Vec<BaseWrite>,
     pub(super) rest: VecDeque<BaseWrite>,
 }
@@ -156,7 +156,7 @@ const IDS: [&str; 6] = ["a", "b", "c", "d", "e", "f"];
 const TOPICS: [&str; 2] = ["Audit", "Audit#wheel"];
 const VERSIONS: [u32; 5] = [1, 2, 3, 999, 1000];
 
-pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) -> Script {
+pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) -> Plan {
     let ids = &IDS[..rng.random_range(3..=IDS.len())];
     match writers {
         Writers::Readers => readers(rng, writes_max),
@@ -184,7 +184,7 @@ pub(super) fn script(rng: &mut SmallRng, writers: Writers, writes_max: usize) ->
             let writes = rng.random_range(2..=writes_max.max(2));
             let rest =
                 (0..writes).map(|name| any(rng, ids, writers, long, u32::try_from(name).unwrap() + 100)).collect();
-            let script = Script { settled, rest };
+            let script = Plan { settled, rest };
             if writers == Writers::Tenants { of_tenants(rng, script) } else { script }
         }
     }
@@ -238,7 +238,7 @@ fn revise(rng: &mut SmallRng, ids: &[&str], topics: &[&'static str], text: u32) 
 }
 
 /// Puts, amends and deletes revisions of few topics, so that the writes meet.
-fn revisions(rng: &mut SmallRng, writes_max: usize) -> Script {
+fn revisions(rng: &mut SmallRng, writes_max: usize) -> Plan {
     let topics = &TOPICS[..rng.random_range(1..=TOPICS.len())];
     let ids = &IDS[..1];
     let settled = VERSIONS.iter().filter(|_| rng.random_bool(0.7));
@@ -248,11 +248,11 @@ fn revisions(rng: &mut SmallRng, writes_max: usize) -> Script {
     let rest = (0..rng.random_range(2..=writes_max.max(2)))
         .map(|n| revise(rng, ids, topics, u32::try_from(n).unwrap() + 100))
         .collect();
-    Script { settled, rest }
+    Plan { settled, rest }
 }
 
 /// Moves `p` from `x` to `y` and back, while `c` below it is written.
-fn flips(rng: &mut SmallRng, writes_max: usize) -> Script {
+fn flips(rng: &mut SmallRng, writes_max: usize) -> Plan {
     let put = |id: &str, parent: Option<&str>| BaseWrite::Put {
         id: id.to_owned(),
         parent: parent.map(s),
@@ -271,11 +271,11 @@ fn flips(rng: &mut SmallRng, writes_max: usize) -> Script {
             _ => BaseWrite::Amend { id: "c".to_owned(), number: u32::try_from(name).unwrap() },
         })
         .collect();
-    Script { settled, rest }
+    Plan { settled, rest }
 }
 
 /// Gives each write to one of two tenants. What is settled is both tenants'.
-fn of_tenants(rng: &mut SmallRng, script: Script) -> Script {
+fn of_tenants(rng: &mut SmallRng, script: Plan) -> Plan {
     let of = |tenant: &str, mut write: BaseWrite| {
         use BaseWrite::{Amend, Delete, Put, Set};
         if let Put { id, .. } | Set { id, .. } | Amend { id, .. } | Delete { id } = &mut write {
@@ -286,11 +286,11 @@ fn of_tenants(rng: &mut SmallRng, script: Script) -> Script {
     let both = |write: &BaseWrite| [of("x", write.clone()), of("y", write.clone())];
     let settled = script.settled.iter().flat_map(both).collect();
     let rest = script.rest.into_iter().map(|write| of(["x", "y"].choose(rng).unwrap(), write)).collect();
-    Script { settled, rest }
+    Plan { settled, rest }
 }
 
 /// Makes a chain of about a hundred nodes below two roots, and moves and renames nodes near its ends.
-fn deep(rng: &mut SmallRng, writes_max: usize) -> Script {
+fn deep(rng: &mut SmallRng, writes_max: usize) -> Plan {
     let put = |id: String, parent: Option<&str>| BaseWrite::Put { id, parent: parent.map(s), segment: None, name: 0 };
     let length = rng.random_range(95..=101_usize);
     let mut settled = vec![put("r".to_owned(), None), put("q".to_owned(), None)];
@@ -307,7 +307,7 @@ fn deep(rng: &mut SmallRng, writes_max: usize) -> Script {
             _ => BaseWrite::Set { id, attribute: "parent", value: ["r", "q", "n00", "n50"].choose(rng).map(|p| s(*p)) },
         }
     });
-    Script { rest: rest.collect(), settled }
+    Plan { rest: rest.collect(), settled }
 }
 
 /// Draws a parent attribute: mostly a node's id, and sometimes none, an id that is never created, an empty one, or one
@@ -334,7 +334,7 @@ fn segment(rng: &mut SmallRng, long: bool) -> Option<AttributeValue> {
 }
 
 /// Makes the root `top`, parents below it that don't move, and subtrees below these that do.
-fn readers(rng: &mut SmallRng, writes_max: usize) -> Script {
+fn readers(rng: &mut SmallRng, writes_max: usize) -> Plan {
     let put = |id: &str, parent: Option<&str>| BaseWrite::Put {
         id: id.to_owned(),
         parent: parent.map(s),
@@ -355,11 +355,11 @@ fn readers(rng: &mut SmallRng, writes_max: usize) -> Script {
             value: stays.choose(rng).map(|p| s(*p)),
         })
         .collect();
-    Script { settled, rest }
+    Plan { settled, rest }
 }
 
 /// Makes a tree with revisions, and requests on it. With `mixed` other clients write the tree and change it as well.
-fn deletions(rng: &mut SmallRng, writes_max: usize, mixed: bool) -> Script {
+fn deletions(rng: &mut SmallRng, writes_max: usize, mixed: bool) -> Plan {
     let ids = &IDS[..rng.random_range(3..=IDS.len())];
     let mut settled = tree(rng, ids);
     for write in &mut settled {
@@ -379,14 +379,14 @@ fn deletions(rng: &mut SmallRng, writes_max: usize, mixed: bool) -> Script {
         1..=9 if mixed => any(rng, ids, Writers::Nodes, false, n + 100),
         _ => BaseWrite::Ask(requests::any(rng, &mut known, n + 100)),
     });
-    Script { rest: rest.collect(), settled }
+    Plan { rest: rest.collect(), settled }
 }
 
 /// How many times as small as DynamoDB's the limits are where nodes are heavy.
 pub(super) const SCALED: usize = 100;
 
 /// The same as mixed deletions, with values of every shape in some nodes. The largest are as large as a node may be.
-fn heavy(rng: &mut SmallRng, writes_max: usize) -> Script {
+fn heavy(rng: &mut SmallRng, writes_max: usize) -> Plan {
     let mut script = deletions(rng, writes_max, true);
     let ids: Vec<String> = IDS.iter().map(|id| (*id).to_owned()).collect();
     let mut bulk = || {
@@ -407,7 +407,7 @@ fn heavy(rng: &mut SmallRng, writes_max: usize) -> Script {
 }
 
 /// Deletes `n` below `p` so that `p` adopts its children, and moves `p` below them.
-fn adoptions(rng: &mut SmallRng, writes_max: usize) -> Script {
+fn adoptions(rng: &mut SmallRng, writes_max: usize) -> Plan {
     let make =
         |id: &str, parent: Option<&str>| BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) };
     let settled = vec![make("p", None), make("n", Some("p"))];
@@ -422,11 +422,11 @@ fn adoptions(rng: &mut SmallRng, writes_max: usize) -> Script {
         2 => move_to("p", "made2"),
         _ => move_to("p", "made1"),
     }));
-    Script { settled, rest: rest.into_iter().map(BaseWrite::Ask).collect() }
+    Plan { settled, rest: rest.into_iter().map(BaseWrite::Ask).collect() }
 }
 
 /// Deletes the nodes of a chain, and creates nodes in it.
-fn heirs(rng: &mut SmallRng, writes_max: usize) -> Script {
+fn heirs(rng: &mut SmallRng, writes_max: usize) -> Plan {
     let chain = &IDS[..rng.random_range(3..=4)];
     let parents = std::iter::once(None).chain(chain.iter().map(|id| Some((*id).to_owned())));
     let settled = chain.iter().zip(parents).map(|(id, parent)| BaseWrite::Make { id: (*id).to_owned(), parent });
@@ -441,11 +441,11 @@ fn heirs(rng: &mut SmallRng, writes_max: usize) -> Script {
             _ => Asked::Create { id, parent: Some(above), made: false },
         }
     });
-    Script { rest: rest.map(BaseWrite::Ask).collect(), settled: settled.collect() }
+    Plan { rest: rest.map(BaseWrite::Ask).collect(), settled: settled.collect() }
 }
 
 /// Asks for everything that the API does, of `n` and of `k` below it, so that the requests meet.
-fn answers(rng: &mut SmallRng, writes_max: usize) -> Script {
+fn answers(rng: &mut SmallRng, writes_max: usize) -> Plan {
     let make =
         |id: &str, parent: Option<&str>| BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) };
     let mut settled = vec![make("p", None), make("q", None)];
@@ -473,11 +473,11 @@ fn answers(rng: &mut SmallRng, writes_max: usize) -> Script {
             rest.insert(rng.random_range(0..=rest.len()), put(200 + name));
         }
     }
-    Script { rest, settled }
+    Plan { rest, settled }
 }
 
 /// Deletes `a`, and `b` below it, with their revisions, while another client writes them or takes the marks back.
-fn returns(rng: &mut SmallRng, writes_max: usize) -> Script {
+fn returns(rng: &mut SmallRng, writes_max: usize) -> Plan {
     let make =
         |id: &str, parent: Option<&str>| BaseWrite::Make { id: id.to_owned(), parent: parent.map(str::to_owned) };
     let mut settled = vec![make("a", None), make("b", Some("a"))];
@@ -499,7 +499,7 @@ fn returns(rng: &mut SmallRng, writes_max: usize) -> Script {
             _ => revised(rng, &IDS[..2], n),
         }
     });
-    Script { rest: rest.collect(), settled }
+    Plan { rest: rest.collect(), settled }
 }
 
 fn revised(rng: &mut SmallRng, ids: &[&str], text: u32) -> BaseWrite {

@@ -15,7 +15,7 @@ use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{
     BaseNode, Cursor, CursorError, Item, NameClaim, Placement, Settings, Shown, Stored, has_mark, held_name, shown_by,
 };
-use crate::plan::{Failure, Io, Need, Read, Script};
+use crate::plan::{Failure, Io, Need, Plan, Read};
 use crate::request::ReadOptions;
 
 /// The plan that looks at these nodes, rows and cursors. [`look_at_history`](super::look_at_history) looks at
@@ -28,9 +28,9 @@ pub fn look<'a>(
     subjects: BTreeSet<Subject>,
     known: &'a BTreeMap<ItemKey, Item>,
     strong: bool,
-) -> Script<'a, Vec<Difference>> {
+) -> Plan<'a, Vec<Difference>> {
     let look = Look { settings, subjects, strong, known, read: Read::default(), found: Vec::new() };
-    Script::new(|io| look.carry_out(io))
+    Plan::new(|io| look.carry_out(io))
 }
 
 pub(super) use rows::names;

@@ -19,7 +19,7 @@ use crate::model::{
     NameClaim, RENAMED, has_mark, item_bytes, key_of, life_of, number, sent_bytes, text, times,
 };
 use crate::plan::conditions::unclaimed_or_of;
-use crate::plan::{Failure, Io, Need, Rule, Script, Task, TaskOutcome, count_held};
+use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome, count_held};
 use crate::request::{Action, Condition, Page, Update};
 
 /// About how many bytes of records one step reads, as answers have them, and puts: a transaction takes 4 MB
@@ -30,8 +30,8 @@ const STEP_BYTES_MAX: usize = 3 * 1_024 * 1_024;
 
 /// The plan that a record of a copy's top asks for, while the top has the mark: a few steps.
 #[must_use]
-pub fn continue_copy(context: Context<'_>, top: NodeRef) -> Script<'_, ()> {
-    Script::new(|io| async move { Copying { context, top: &top, io: &io }.carry_out().await })
+pub fn continue_copy(context: Context<'_>, top: NodeRef) -> Plan<'_, ()> {
+    Plan::new(|io| async move { Copying { context, top: &top, io: &io }.carry_out().await })
 }
 
 /// Most attributes that one update removes: an expression has 4 KB.
@@ -40,8 +40,8 @@ const REMOVED_MAX: usize = 200;
 /// The plan that has the operations' records no longer name these copies: they are placed, or gone. Returns the nodes
 /// for which this failed.
 #[must_use]
-pub fn note_placed(context: Context<'_>, copies: BTreeMap<NodeRef, CopyOf>) -> Script<'_, BTreeSet<NodeRef>> {
-    Script::new(|io| async move {
+pub fn note_placed(context: Context<'_>, copies: BTreeMap<NodeRef, CopyOf>) -> Plan<'_, BTreeSet<NodeRef>> {
+    Plan::new(|io| async move {
         let mut by_operation: BTreeMap<ItemKey, Vec<(NodeRef, String)>> = BTreeMap::new();
         for (node, of) in copies {
             let key = context.schema().operation_key(node.tenant.as_ref(), &of.operation);

@@ -8,18 +8,18 @@ use crate::model::{
     BORN, Cursor, Deletion, DeletionMark, DeletionMode, Heir, Latest, Position, REVISION, Tombstone, UNDER, Under,
     number, text, with_key,
 };
-use crate::plan::{Facts, Plan, Rules, Step};
+use crate::plan::{Facts, Rules, Step};
 
 fn lines(text: &str) -> String {
     text.lines().map(str::trim).filter(|line| !line.is_empty()).collect::<Vec<_>>().join("\n")
 }
 
 fn of_lineage(world: &mut World, id: &str, kind: HandDown) -> String {
-    world.steps(|context| Box::new(hand_down(context, node(id), format!("{:0>40}", 5), kind)))
+    world.steps(|context| hand_down(context, node(id), format!("{:0>40}", 5), kind))
 }
 
 fn of_cursor(world: &mut World, id: &str) -> String {
-    world.steps(|context| Box::new(continue_cursor(context, node(id))))
+    world.steps(|context| continue_cursor(context, node(id)))
 }
 
 const DELETION: HandDown = HandDown::Deletion { touches: false, mark_went: false };
@@ -250,7 +250,7 @@ fn past_the_first_page_the_newest_revision_is_looked_for_by_keys_and_read_alone(
         world.put(with_key(&ItemKey::new("n", sk), &Schema::default()));
     }
     let latest = Latest { node: node("n"), topic: "Audit".to_owned() };
-    let steps = world.steps(|context| Box::new(copy_newest(context, latest)));
+    let steps = world.steps(|context| copy_newest(context, latest));
     let range = world.schema().revision_range();
     let wanted = "
         read n v0_Audit
@@ -334,7 +334,7 @@ fn late_child(world: &mut World, heir: Option<&str>) -> String {
     let heir = heir.map(|id| Heir { id: Id::new(id).unwrap(), born: Some("1".to_owned()) });
     let tombstone = Deletion { mark: mark(DeletionMode::Adopt, false), heir };
     let late_child = LateChild { child: Child { node: node("s"), base }, deletion: tombstone };
-    world.steps(|context| Box::new(late_child.plan(context)))
+    world.steps(|context| late_child.plan(context))
 }
 
 #[test]

@@ -137,21 +137,18 @@ impl World {
     }
 
     /// Runs a plan to its end. Returns its steps, one a line.
-    pub(crate) fn steps<D: std::fmt::Debug>(
-        &mut self,
-        of: impl for<'c> FnOnce(Context<'c>) -> Box<dyn Plan<Done = D> + 'c>,
-    ) -> String {
+    pub(crate) fn steps<D: std::fmt::Debug>(&mut self, of: impl for<'c> FnOnce(Context<'c>) -> Plan<'c, D>) -> String {
         let settings = self.settings.clone();
         let context =
             Context { settings: &settings, limits: self.limits, rules: Rules::default(), run: Run::default() };
-        match self.run(&mut *of(context)) {
+        match self.run(&mut of(context)) {
             (lines, Ok(_)) => lines.join("\n"),
             (lines, Err(failure)) => format!("{}\n{failure:?}", lines.join("\n")),
         }
     }
 
     /// Runs a plan to its end. Returns its steps and what it comes to.
-    pub(crate) fn run<D>(&mut self, plan: &mut dyn Plan<Done = D>) -> (Vec<String>, Result<D, Failure>) {
+    pub(crate) fn run<D>(&mut self, plan: &mut Plan<'_, D>) -> (Vec<String>, Result<D, Failure>) {
         let (mut facts, mut lines) = (Facts::None, Vec::new());
         for number in 1..100 {
             if let Some((_, key, item)) = self.meanwhile.take_if(|(at, ..)| *at == number) {
@@ -207,7 +204,7 @@ impl World {
     /// Runs a plan to its end. `carry` carries each of its tasks out, and returns `None` where the answer is lost.
     pub(crate) fn drive<D>(
         &mut self,
-        plan: &mut dyn Plan<Done = D>,
+        plan: &mut Plan<'_, D>,
         mut carry: impl FnMut(&mut Self, &Task) -> Option<TaskOutcome>,
     ) -> D {
         let mut facts = Facts::None;

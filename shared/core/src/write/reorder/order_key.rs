@@ -79,7 +79,7 @@ pub(in crate::write) fn ceiling(text: &str) -> Option<String> {
         return ceiling(below).map(|below| format!("{time}{below}"));
     }
     let next = (head == LAST).then(|| time_after(rest)).flatten().map(|time| of_number(time, CLOCK_DIGITS));
-    // What is placed last after a text without a later time begins with its first character.
+    // A text that is placed last after one without a later time begins with its first character.
     Some(format!("{head}{}", next.or_else(|| ceiling(rest))?))
 }
 
@@ -201,7 +201,7 @@ pub(in crate::write) fn between(low: Option<&str>, high: Option<&str>, seed: u64
         let next = least.or(greatest.flatten())?;
         key.push(next);
         match (least, is_common) {
-            // What follows a character that is less than the other bound's is free.
+            // After a character that is less than the other bound's all is free.
             (Some(_), false) => (low, high) = (&low[next.len_utf8()..], None),
             (Some(_), true) => {
                 (low, high) = (&low[next.len_utf8()..], high.map(|high| &high[next.len_utf8()..]));

@@ -7,7 +7,7 @@ use super::unanswered::{
 use crate::fanout::tests::world::{World, node};
 use crate::keys::Id;
 use crate::model::{ETag, Item, WRITE, text, text_of};
-use crate::plan::{Facts, Plan, Rule, Rules, Step};
+use crate::plan::{Facts, Rule, Rules, Step};
 use crate::request::Action;
 use crate::write::{
     Command, Content, Context, Limits, NewRevision, Outcome, Patch, Precondition, Refusal, Request, Tags, write_once,

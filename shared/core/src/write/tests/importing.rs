@@ -9,7 +9,7 @@ use crate::model::{
     DELETING, Deletion, DeletionMode, Item, Lineage, PUT_BACK, Placement, Settings, Stored, TRASHED, Tombstone,
     Trashed, text,
 };
-use crate::plan::{Facts, Plan, Rules, Step, TaskOutcome};
+use crate::plan::{Facts, Rules, Step, TaskOutcome};
 use crate::write::{
     Above, Context, Imported, ImportedRecord, LOOKS_MAX, Limits, Unknown, deletes_revisions, import_record,
 };

@@ -3,7 +3,7 @@
 use super::steps::{append, create, delete, id, moved, named_record, print_outcome, set, stamp};
 use crate::fanout::tests::world::{World, node, print_key};
 use crate::model::{AttributeValue, DeletionMode, SiblingOrder, text};
-use crate::plan::{Facts, Need, Plan, Rule, Rules, Step};
+use crate::plan::{Facts, Need, Rule, Rules, Step};
 use crate::write::{
     Children, Command, Content, Context, FirstReads, Limits, OnConflict, Patch, Prefetched, Request, Spot, write_once,
 };

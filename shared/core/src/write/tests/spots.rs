@@ -12,7 +12,7 @@ use crate::model::{
     AttributeValue, BaseNode, DeletionMode, Item, Placement, SiblingOrder, TRASHED, Trashed, UniqueNames, key_of, rows,
     text,
 };
-use crate::plan::{Facts, Plan, Rule, Rules, Script, TaskOutcome};
+use crate::plan::{Facts, Plan, Rule, Rules, TaskOutcome};
 use crate::write::reorder::order_key;
 use crate::write::{
     Answered, Command, Content, Context, Idempotency, Limits, OnConflict, Patch, Prefetched, Refusal, Request, Spot,
@@ -932,7 +932,7 @@ proptest! {
 
 /// A request on its way.
 struct Client<'a> {
-    plan: Script<'a, Result<Answered, Refusal>>,
+    plan: Plan<'a, Result<Answered, Refusal>>,
     facts: Facts,
     of: &'a str,
     spot: &'a Spot,

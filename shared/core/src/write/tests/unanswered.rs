@@ -10,7 +10,7 @@ use crate::model::{
     BORN, BaseNode, DELETING, Deletion, DeletionMode, Item, Latest, Lineage, Placement, Settings, Tombstone, text,
     text_of, with_key,
 };
-use crate::plan::{Facts, Plan, Rule, Rules, Script, Step, TaskOutcome};
+use crate::plan::{Facts, Plan, Rule, Rules, Step, TaskOutcome};
 use crate::request::{Action, Condition};
 use crate::write::attempts::{Attempts, done};
 use crate::write::{
@@ -524,9 +524,10 @@ fn a_check_that_gets_no_answer_says_nothing_of_others() {
     };
     let check = Action::Check { key: settings.schema.node_key(&node("n")), condition: Condition::Exists };
     let ends = |answer: Option<TaskOutcome>| {
-        let mut plan = Script::new(|io| {
+        let mut plan = Plan::new(|io| {
             let (mut attempts, check) = (Attempts::new(context, &request, None), check.clone());
-            async move { done(attempts.send(&io, vec![check], Outcome::Deleted, None).await) }
+            let attempt = attempts.attempt(vec![check], Outcome::Deleted, None);
+            async move { done(attempts.send(&io, attempt).await) }
         });
         plan.next(Facts::None).unwrap();
         plan.next(Facts::Tried(answer)).unwrap()

@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::sync::Arc;
 
+use super::SiblingPosition;
 use crate::keys::{Id, ItemKey, NodeRef, OrderedList, SiblingPlace, SortKey};
 use crate::model::{
     AttributeValue, BaseNode, CREATED_AT, DELETING, Item, PUT_BACK, REVISION, Settings, SiblingOrder, TRASHED, key_of,
@@ -21,50 +22,47 @@ const ROWS_MAX: usize = 1_000;
 /// How many siblings of the batch itself are looked at, each time that the rows are.
 const OF_BATCH: usize = 8;
 /// Longest value of ours, in bytes.
-pub(in crate::write) const VALUE_BYTES_MAX: usize = 128;
+pub(super) const VALUE_BYTES_MAX: usize = 128;
 /// Most bytes that are looked at of another client's text. No value is longer, so the rest of the text decides nothing.
 const BOUND_BYTES_MAX: usize = VALUE_BYTES_MAX + 4;
 
-pub(in crate::write) type Order = (SiblingPlace, Id);
-
-/// What was placed by the same batch before: the parent, and the node with its place. Its rows can't be there yet.
-pub(in crate::write) type Placed = (Option<Id>, Id, SiblingPlace);
+type Order = (SiblingPlace, Id);
 
 /// The siblings of a node.
 #[derive(Clone, Copy, Debug)]
-pub(in crate::write) struct Siblings<'a> {
-    pub(in crate::write) settings: &'a Settings,
-    pub(in crate::write) order: &'a SiblingOrder,
-    pub(in crate::write) node: &'a NodeRef,
+pub(super) struct Siblings<'a> {
+    pub(super) settings: &'a Settings,
+    pub(super) order: &'a SiblingOrder,
+    pub(super) node: &'a NodeRef,
 }
 
 /// A node among its siblings, as its base record has it.
 #[derive(Clone, Debug)]
-pub(in crate::write) struct Sibling {
-    pub(in crate::write) id: Id,
-    pub(in crate::write) place: SiblingPlace,
-    pub(in crate::write) item: Arc<Item>,
+pub(super) struct Sibling {
+    pub(super) id: Id,
+    pub(super) place: SiblingPlace,
+    pub(super) item: Arc<Item>,
 }
 
 impl Sibling {
-    pub(in crate::write) fn has_value(&self) -> bool {
+    pub(super) fn has_value(&self) -> bool {
         self.place != SiblingPlace::none()
     }
 
-    pub(in crate::write) fn order(&self) -> Order {
+    pub(super) fn order(&self) -> Order {
         (self.place.clone(), self.id.clone())
     }
 }
 
-/// Which way siblings are walked.
+/// The direction of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::write) enum Way {
+pub(super) enum Way {
     Up,
     Down,
 }
 
 impl Way {
-    pub(in crate::write) fn back(self) -> Self {
+    pub(super) fn back(self) -> Self {
         match self {
             Self::Up => Self::Down,
             Self::Down => Self::Up,
@@ -74,7 +72,7 @@ impl Way {
 
 /// Where a walk begins.
 #[derive(Debug)]
-pub(in crate::write) enum Start<'s> {
+pub(super) enum Start<'s> {
     /// At the end of the list.
     End,
     /// At a sibling, which isn't found itself.
@@ -88,7 +86,7 @@ pub(in crate::write) enum Start<'s> {
 
 /// A walk.
 #[derive(Clone, Debug)]
-pub(in crate::write) struct Walk {
+pub(super) struct Walk {
     parent: Option<Id>,
     way: Way,
     /// Only siblings on from here are found.
@@ -108,19 +106,19 @@ pub(in crate::write) struct Walk {
 
 impl<'a> Siblings<'a> {
     /// A sibling, if this base record is one of the same parent's.
-    pub(in crate::write) fn read(&self, parent: Option<&Id>, id: &Id, item: &Item) -> Option<Sibling> {
+    pub(super) fn read(&self, parent: Option<&Id>, id: &Id, item: &Item) -> Option<Sibling> {
         let base = BaseNode::read(item.clone(), &self.node.sibling(id.clone()), &self.settings.schema).ok()?;
         let place = self.order.place(item, id);
         let is_listed = base.parent.as_ref() == parent && base.trashed.is_none();
         is_listed.then(|| Sibling { id: id.clone(), place, item: base.item })
     }
 
-    pub(in crate::write) fn key(&self, id: &Id) -> ItemKey {
+    pub(super) fn key(&self, id: &Id) -> ItemKey {
         self.settings.schema.node_key(&self.node.sibling(id.clone()))
     }
 
     /// The text of a sibling, or none if it has no value.
-    pub(in crate::write) fn text_or_none<'s>(&self, sibling: &'s Sibling) -> Result<Option<&'s str>, Refusal> {
+    pub(super) fn text_or_none<'s>(&self, sibling: &'s Sibling) -> Result<Option<&'s str>, Refusal> {
         match sibling.item.get(self.order.attribute()) {
             None => Ok(None),
             // A value has less bytes than the cut text, so it is on the same side of both.
@@ -132,17 +130,17 @@ impl<'a> Siblings<'a> {
         }
     }
 
-    pub(in crate::write) fn has_text(&self, sibling: &Sibling) -> bool {
+    pub(super) fn has_text(&self, sibling: &Sibling) -> bool {
         matches!(sibling.item.get(self.order.attribute()), Some(AttributeValue::S(_)))
     }
 
     /// Begins a walk among the children of a parent, or among the roots.
-    pub(in crate::write) fn walk(
+    pub(super) fn walk(
         &self,
         parent: Option<&Id>,
         way: Way,
         start: &Start<'_>,
-        placed: &[Placed],
+        placed: &[SiblingPosition],
     ) -> Result<Walk, Stop> {
         let (starts, after) = match start {
             Start::End => (None, None),
@@ -169,15 +167,15 @@ impl<'a> Siblings<'a> {
             rows_read: 0,
             is_over: false,
         };
-        // What the batch has placed on the way. Upwards from the first sibling without a value, those that have one are
+        // Nodes that the batch has placed on the way. Upwards from the first sibling without a value, those that have one are
         // behind.
         let is_unvalued = way == Way::Up && matches!(start, Start::Unvalued | Start::UnvaluedAfter(_));
-        let beyond = placed.iter().filter(|(of, id, place)| {
-            let is_behind = is_unvalued && *place != SiblingPlace::none();
-            let order = (place.clone(), id.clone());
-            *of == walk.parent && *id != self.node.id && !is_behind && walk.is_on_the_way(&order)
+        let ours = placed.iter().filter(|position| {
+            let is_behind = is_unvalued && position.place != SiblingPlace::none();
+            position.parent == walk.parent && position.node != self.node.id && !is_behind
         });
-        let mut beyond: Vec<Order> = beyond.map(|(_, id, place)| (place.clone(), id.clone())).collect();
+        let orders = ours.map(|position| (position.place.clone(), position.node.clone()));
+        let mut beyond: Vec<Order> = orders.filter(|order| walk.is_on_the_way(order)).collect();
         beyond.sort();
         if way == Way::Down {
             beyond.reverse();
@@ -188,7 +186,7 @@ impl<'a> Siblings<'a> {
 
     /// Comes further along the walk: reads rows, and looks at the base records of what they show, and of the next of
     /// the batch. At the end of the list there is nothing to read.
-    pub(in crate::write) async fn further(&self, io: &Io, walk: &mut Walk) -> Result<(), Stop> {
+    pub(super) async fn further(&self, io: &Io, walk: &mut Walk) -> Result<(), Stop> {
         let mut rows = Vec::new();
         if !walk.is_over {
             if walk.rows_read >= ROWS_MAX {
@@ -249,29 +247,23 @@ impl<'a> Siblings<'a> {
                 Way::Down => range.to = beginning,
             }
         }
-        Query {
-            pk,
-            range,
-            after: walk.after.clone(),
-            limit: (4 * walk.rows_read).clamp(FIRST_ROWS, PAGE_ROWS_MAX),
-            descending: walk.way == Way::Down,
-            reading: ReadOptions { strong: true, attributes: Some([].into()) },
-        }
+        let limit = (4 * walk.rows_read).clamp(FIRST_ROWS, PAGE_ROWS_MAX);
+        let (after, descending) = (walk.after.clone(), walk.way == Way::Down);
+        Query { after, descending, ..Query::first(pk, range, limit).of([]) }
     }
 
-    /// What is needed of siblings' base records.
+    /// The need for siblings' base records.
     fn records(&self, ids: &[Id]) -> Need {
         let names = self.settings.schema.names();
-        let attributes = [&*names.parent, &*names.segment, self.order.attribute(), DELETING, PUT_BACK, TRASHED];
-        let attributes = attributes.into_iter().chain([REVISION, CREATED_AT]).map(str::to_owned).collect();
-        let options = ReadOptions { strong: true, attributes: Some(attributes) };
-        Need { options, ..Need::keys(ids.iter().map(|id| self.key(id))) }
+        let own = [DELETING, PUT_BACK, TRASHED, REVISION, CREATED_AT];
+        let attributes = [&*names.parent, &*names.segment, self.order.attribute()].into_iter().chain(own);
+        Need { options: ReadOptions::of(attributes), ..Need::keys(ids.iter().map(|id| self.key(id))) }
     }
 }
 
 impl Walk {
     /// The siblings that were found, the nearest first.
-    pub(in crate::write) fn nearest(&self) -> Vec<&Sibling> {
+    pub(super) fn nearest(&self) -> Vec<&Sibling> {
         match self.way {
             Way::Up => self.found.values().collect(),
             Way::Down => self.found.values().rev().collect(),
@@ -279,7 +271,7 @@ impl Walk {
     }
 
     /// True if nothing that is still to be looked at can be nearer than this sibling.
-    pub(in crate::write) fn knows(&self, sibling: Option<&Sibling>) -> bool {
+    pub(super) fn knows(&self, sibling: Option<&Sibling>) -> bool {
         let is_nearer = |than: &Order| {
             sibling.is_some_and(|sibling| {
                 let (at, than) = ((&sibling.place, &sibling.id), (&than.0, &than.1));

@@ -1,7 +1,7 @@
 //! Protocols as straight code: an `async fn` reads from top to bottom, and asks for each step where it needs it.
 //!
-//! There is no runtime. A protocol asks through its [`Io`], and stops there. [`Script`] makes a [`Plan`] of it: whoever
-//! runs the plan gets each step as a value, and gives the answer back. `docs/decisions/straight-code.md` says why.
+//! There is no runtime. A protocol asks through its [`Io`], and stops there. A [`Plan`] makes steps of it: the executor
+//! gets each as a value, and gives the answer back. `docs/decisions/straight-code.md` says why.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;
@@ -11,18 +11,17 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::Problem;
-use super::report::PlanReport;
-use super::step::{Facts, Need, Plan, Read, Step, Writes};
+use super::report::{PlanReport, Problem};
+use super::step::{Facts, Need, Read, Step, Writes};
 use super::task::{Failure, Task, TaskOutcome};
 use crate::keys::ItemKey;
 use crate::request::{Page, Query};
 
-/// What a protocol asks with.
+/// The channel by which a protocol asks.
 #[derive(Clone, Debug, Default)]
 pub struct Io(Arc<Mutex<Slot>>);
 
-/// What passes between a protocol and its plan.
+/// The step and the answer between a protocol and its plan.
 #[derive(Debug, Default)]
 struct Slot {
     /// The step that the protocol asks for.
@@ -116,39 +115,26 @@ impl Io {
 
 type Protocol<'a, D> = Pin<Box<dyn Future<Output = Result<D, Failure>> + Send + 'a>>;
 
-/// The plan of a protocol that is straight code.
-pub struct Script<'a, D> {
+/// Decides what to read and to write, step by step, by a protocol that is straight code.
+pub struct Plan<'a, D> {
     io: Io,
     /// `None` after the end.
     protocol: Option<Protocol<'a, D>>,
     is_unanswered: bool,
 }
 
-impl<'a, D> Script<'a, D> {
+impl<'a, D> Plan<'a, D> {
     /// The plan of this protocol. What it asks for elsewhere than by its [`Io`] is never answered.
     pub fn new<F: Future<Output = Result<D, Failure>> + Send + 'a>(protocol: impl FnOnce(Io) -> F) -> Self {
         let io = Io::default();
         Self { protocol: Some(Box::pin(protocol(io.clone()))), io, is_unanswered: false }
     }
 
-    /// True once a task that is to be carried out at most once has got no answer. A later one that was answered doesn't
-    /// say what became of it.
-    #[must_use]
-    pub fn is_unanswered(&self) -> bool {
-        self.is_unanswered
-    }
-}
-
-impl<D> fmt::Debug for Script<'_, D> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Script").field("io", &self.io).finish_non_exhaustive()
-    }
-}
-
-impl<D> Plan for Script<'_, D> {
-    type Done = D;
-
-    fn next(&mut self, facts: Facts) -> Result<Step<D>, Failure> {
+    /// Returns the next step, given the facts that the last step asked for. The first call takes [`Facts::None`].
+    ///
+    /// # Errors
+    /// [`Failure::Again`] if something that the plan can't do without wasn't read or written.
+    pub fn next(&mut self, facts: Facts) -> Result<Step<D>, Failure> {
         if let Facts::Tried(outcome) = &facts {
             self.is_unanswered |= outcome.is_none();
         }
@@ -163,8 +149,23 @@ impl<D> Plan for Script<'_, D> {
         }
     }
 
-    fn take_report(&mut self) -> PlanReport {
+    /// Takes what the plan has to report since this was last called. The executor calls it after the plan is done or
+    /// has failed.
+    pub fn take_report(&mut self) -> PlanReport {
         std::mem::take(&mut self.io.slot().report)
+    }
+
+    /// True once a task that is to be carried out at most once has got no answer. A later one that was answered doesn't
+    /// say what became of it.
+    #[must_use]
+    pub fn is_unanswered(&self) -> bool {
+        self.is_unanswered
+    }
+}
+
+impl<D> fmt::Debug for Plan<'_, D> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Plan").field("io", &self.io).finish_non_exhaustive()
     }
 }
 
@@ -174,7 +175,7 @@ mod tests {
 
     #[test]
     fn a_protocol_asks_step_by_step_and_is_done_once() {
-        let mut plan = Script::new(|io| async move {
+        let mut plan = Plan::new(|io| async move {
             let has_time = io.wait(3).await?;
             io.report(|report| report.tally.copies += 1);
             let outcome = io.one(Task::Transact(Vec::new())).await;
@@ -190,7 +191,7 @@ mod tests {
 
     #[test]
     fn the_answer_to_another_step_ends_a_protocol() {
-        let mut plan = Script::new(|io| async move { io.wait(0).await });
+        let mut plan = Plan::new(|io| async move { io.wait(0).await });
         assert_eq!(plan.next(Facts::None), Ok(Step::Wait(0)));
         assert_eq!(plan.next(Facts::Tried(None)), Err(Failure::Again));
         assert!(plan.is_unanswered());
@@ -200,7 +201,7 @@ mod tests {
 
     #[test]
     fn what_waits_for_something_else_ends() {
-        let mut plan = Script::new(|_| std::future::pending::<Result<(), Failure>>());
+        let mut plan = Plan::new(|_| std::future::pending::<Result<(), Failure>>());
         assert_eq!(plan.next(Facts::None), Err(Failure::Again));
     }
 }

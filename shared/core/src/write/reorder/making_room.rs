@@ -1,14 +1,13 @@
 //! Siblings that make room for a node: how many get other values at a time, and how far those without a value have got
 //! theirs. They are read as a whole before they are written, because a transaction has room for 4 MB.
 
-use super::walk::Placed;
-use super::{CHANGED_MAX, FindSpot, Found, Room, Slice};
-use crate::keys::{Id, NodeRef};
-use crate::model::{Item, item_bytes};
+use super::find_spot::{FindSpot, Wish};
+use super::{CHANGED_MAX, Insertion, Room, SiblingPosition, Slice};
+use crate::keys::Id;
+use crate::model::item_bytes;
 use crate::plan::{Failure, Io, Need, Read, Task, TaskOutcome};
 use crate::request::Action;
 use crate::write::attempts::Stop;
-use crate::write::command::Spot;
 use crate::write::request::Stamp;
 use crate::write::{Context, Refusal};
 
@@ -26,8 +25,8 @@ const SIBLINGS_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 /// How siblings make room for a node, from one attempt to write it to the next.
 #[derive(Debug)]
 pub(in crate::write) struct MakingRoom {
-    /// What the batch has placed before.
-    placed: Vec<Placed>,
+    /// The positions that the batch has given before.
+    placed: Vec<SiblingPosition>,
     /// Most siblings that get other values in a transaction.
     room: Room,
     /// The largest sibling, with its bytes, if siblings were too large to get values in one transaction.
@@ -35,19 +34,19 @@ pub(in crate::write) struct MakingRoom {
     /// How far siblings got values before, in transactions of their own.
     slice: Option<Slice>,
     /// The siblings that got values in these.
-    sliced: Vec<Placed>,
+    sliced: Vec<SiblingPosition>,
     /// The siblings that get other values in the last attempt.
-    tried: Vec<Placed>,
+    tried: Vec<SiblingPosition>,
 }
 
 impl MakingRoom {
-    pub(in crate::write) fn new(placed: Vec<Placed>) -> Self {
+    pub(in crate::write) fn new(placed: Vec<SiblingPosition>) -> Self {
         let room = Room { with_node: CHANGED_MAX, in_slice: CHANGED_MAX };
         Self { placed, room, bulky: None, slice: None, sliced: Vec::new(), tried: Vec::new() }
     }
 
     /// The siblings that got other values, or may have got them.
-    pub(in crate::write) fn changed(self) -> impl Iterator<Item = Placed> {
+    pub(in crate::write) fn changed(self) -> impl Iterator<Item = SiblingPosition> {
         self.sliced.into_iter().chain(self.tried)
     }
 
@@ -56,18 +55,15 @@ impl MakingRoom {
         self.slice = None;
     }
 
-    /// Finds where a node comes among its siblings, given its record and that of the sibling that it comes next to.
+    /// Finds where a node comes among its siblings.
     pub(in crate::write) async fn find(
         &self,
         io: &Io,
         context: Context<'_>,
         stamp: &Stamp,
-        of: (&NodeRef, Option<Id>),
-        spot: &Spot,
-        records: (Option<&Item>, Option<&Item>),
-    ) -> Result<Found, Stop> {
-        let room = (self.room, self.slice.as_ref());
-        let mut find = FindSpot::new(context, stamp, of, spot, records, &self.placed, room)?;
+        wish: Wish<'_>,
+    ) -> Result<Insertion, Stop> {
+        let mut find = FindSpot::new(context, stamp, wish, &self.placed, self.room, self.slice.as_ref())?;
         find.find(io).await.map_err(|stop| match (stop, &self.bulky) {
             (Stop::Refused(Refusal::NoRoom { .. }), Some((bytes, id))) => {
                 Refusal::SiblingsTooLarge { id: id.clone(), bytes: *bytes }.into()
@@ -81,7 +77,7 @@ impl MakingRoom {
     pub(in crate::write) async fn fits_or_lowers_room(
         &mut self,
         io: &Io,
-        siblings: &[(Action, Placed)],
+        siblings: &[(Action, SiblingPosition)],
         is_slice: bool,
     ) -> Result<bool, Failure> {
         let Some(Weighing { fitting, largest, .. }) = too_heavy(io, siblings).await? else { return Ok(true) };
@@ -102,7 +98,7 @@ impl MakingRoom {
     }
 
     /// These siblings get other values with the node.
-    pub(in crate::write) fn tries(&mut self, changed: Vec<Placed>) {
+    pub(in crate::write) fn tries(&mut self, changed: Vec<SiblingPosition>) {
         self.tried = changed;
     }
 
@@ -113,12 +109,12 @@ impl MakingRoom {
         io: &Io,
         slice: Slice,
         changes: Vec<Action>,
-        changed: Vec<Placed>,
+        changed: Vec<SiblingPosition>,
     ) -> Result<bool, Failure> {
         if io.one(Task::together(changes)).await? != TaskOutcome::Held {
             return Ok(false);
         }
-        self.placed.retain(|(_, id, _)| changed.iter().all(|(_, other, _)| other != id));
+        self.placed.retain(|position| changed.iter().all(|other| other.node != position.node));
         self.placed.extend(changed.iter().cloned());
         self.sliced.extend(changed);
         self.slice = Some(slice);
@@ -127,7 +123,7 @@ impl MakingRoom {
 }
 
 /// Weighs siblings, until they are too heavy for one transaction; `None` if all of them fit.
-async fn too_heavy(io: &Io, siblings: &[(Action, Placed)]) -> Result<Option<Weighing>, Failure> {
+async fn too_heavy(io: &Io, siblings: &[(Action, SiblingPosition)]) -> Result<Option<Weighing>, Failure> {
     if siblings.len() <= UNWEIGHED_MAX {
         return Ok(None);
     }
@@ -157,13 +153,13 @@ struct Weighing {
 
 impl Weighing {
     /// Takes what was read of these siblings.
-    fn add(&mut self, siblings: &[(Action, Placed)], read: &Read) -> Result<(), Failure> {
-        for (action, (_, id, _)) in siblings {
-            // One that has gone is no weight: the write finds that out.
+    fn add(&mut self, siblings: &[(Action, SiblingPosition)], read: &Read) -> Result<(), Failure> {
+        for (action, position) in siblings {
+            // A sibling that has gone has no weight: the write finds that out.
             let bytes = read.item(action.key())?.map_or(0, item_bytes);
             self.bytes += bytes;
             self.fitting += usize::from(self.bytes <= SIBLINGS_BYTES_MAX);
-            self.largest = self.largest.take().max(Some((bytes, id.clone())));
+            self.largest = self.largest.take().max(Some((bytes, position.node.clone())));
         }
         Ok(())
     }
