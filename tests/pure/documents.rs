@@ -339,7 +339,7 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
 /// Whoever can't open `/docs` of a closed API can read the document here. `SAPWOOD_WRITE=1` writes it anew.
 #[test]
 fn the_published_document_is_the_apis() {
-    let document: Value = serde_json::from_str(&sapwood_http::contract::openapi()).unwrap();
+    let document: Value = serde_json::from_str(&sapwood_api::contract::openapi()).unwrap();
     let wanted = serde_json::to_string_pretty(&document).unwrap() + "\n";
     let path = Path::new(ROOT).join("docs/openapi.json");
     if std::env::var_os("SAPWOOD_WRITE").is_some() {

@@ -24,9 +24,9 @@ use super::cors::Cors;
 use super::metrics;
 use super::routes::{Route, Routes, routes};
 use super::target::local_target;
-use crate::body::read_whole;
-use crate::headers::gzip_tag;
-use crate::problem::{Kind, Problem};
+use sapwood_api::body::read_whole;
+use sapwood_api::headers::gzip_tag;
+use sapwood_api::problem::{Kind, Problem};
 
 /// The longest time in which a request may start calls to the table. API Gateway ends a request after 30 seconds.
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(25);

@@ -8,6 +8,7 @@
 //! no route answers, catches panics, adds the headers that every answer carries, and logs.
 
 mod answer;
+mod claims;
 mod cors;
 mod guard;
 mod lambda;

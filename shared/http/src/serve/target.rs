@@ -2,8 +2,8 @@
 
 use axum::http::Uri;
 
-use crate::path::{as_the_gateway_decodes, normalise};
-use crate::problem::{Kind, Problem};
+use sapwood_api::path::{as_the_gateway_decodes, normalise};
+use sapwood_api::problem::{Kind, Problem};
 
 /// Returns the normalised path with the query string as it arrived.
 ///
