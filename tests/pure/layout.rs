@@ -25,7 +25,7 @@ const PURE: [(&str, &[&str]); 3] = [
     ("sapwood-keys", &["jiff", "thiserror"]),
     (
         "sapwood-core",
-        &["base64", "icu_normalizer", "sapwood-keys", "serde_dynamo", "sha2", "thiserror", "unicase"],
+        &["base64", "icu_normalizer", "sapwood-keys", "serde", "serde_dynamo", "sha2", "thiserror", "unicase"],
     ),
     ("sapwood-json", &["base64", "sapwood-core", "serde", "serde_json", "thiserror"]),
 ];
