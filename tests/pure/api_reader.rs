@@ -57,7 +57,7 @@ async fn send_raw(
     let table = fixture.table().clone();
     let cursors = CursorKey::new(b"the secret of these tests").unwrap();
     let shared = reads::Shared { settings: settings.clone(), cursors, waits: Waits::system() };
-    let state = reads::State::new(move |_| table.clone(), shared);
+    let state = reads::ApiState::new(move |_| table.clone(), shared);
     let mut request = Request::builder().uri(target);
     for (name, value) in headers {
         request = request.header(*name, *value);

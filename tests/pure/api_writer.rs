@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use sapwood_api::caller::Caller;
 use sapwood_api::contract::{Function, operations};
 use sapwood_api::wait::Waits;
-use sapwood_api::writes::{Moment, Shared, Source, State, router};
+use sapwood_api::writes::{ApiState, Moment, Shared, Source, router};
 use sapwood_core::keys::{Names, Schema, Tenant};
 use sapwood_core::model::{AttributeValue, Settings, SiblingOrder, UniqueNames, text};
 use sapwood_http::serve::{Options, service};
@@ -97,7 +97,7 @@ impl Api {
         };
         let observer = Arc::clone(&self.round_trips);
         let table = move |_| Intercept { table: table.clone(), observer: Arc::clone(&observer) };
-        let state = State::new(table, shared);
+        let state = ApiState::new(table, shared);
         let mut request = Request::builder().method(method).uri(target);
         for (name, value) in headers {
             request = request.header(*name, *value);

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sapwood_core::audit::{State, Trail};
+use sapwood_core::audit::{AuditorState, Trail};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey, Version};
 use sapwood_core::model::{
     Amounts, Announcement, BaseNode, Counted, Cursor, DELETING, DeletionMark, Epoch, Item, Latest, NameClaim, Settings,
@@ -264,7 +264,7 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
         }
         if key == schema.audit_key() {
             // It was saved half an hour after the examples' time.
-            let kept = State::read(item, None, EXAMPLE_SECONDS + 1_800).unwrap();
+            let kept = AuditorState::read(item, None, EXAMPLE_SECONDS + 1_800).unwrap();
             assert!(kept.impossible.is_empty(), "{:?}", kept.impossible);
             let state = kept.state;
             assert_eq!(state.item(&schema), *item);

@@ -70,7 +70,7 @@ async fn api(urls: [&str; 2], way: Way, parameters: &[(&str, &str)], claims: &[(
     let [table, of_writer] = urls.map(|url| DynamoTable::local(url, TABLE, reader.settings.schema.clone()));
     let reader = {
         let shared = reads::Shared { settings: reader.settings, cursors: reader.cursors, waits: Waits::system() };
-        reads::router(reads::State::new(move |deadline| table.until(deadline), shared))
+        reads::router(reads::ApiState::new(move |deadline| table.until(deadline), shared))
     };
     let writer = {
         let source = writes::Source::system();
@@ -81,7 +81,7 @@ async fn api(urls: [&str; 2], way: Way, parameters: &[(&str, &str)], claims: &[(
             waits: Waits::system(),
             source,
         };
-        writes::router(writes::State::new(move |deadline| of_writer.until(deadline), shared))
+        writes::router(writes::ApiState::new(move |deadline| of_writer.until(deadline), shared))
     };
     let claims: Claims = claims.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     match way {

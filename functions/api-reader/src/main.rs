@@ -4,7 +4,7 @@
 use std::error::Error;
 use std::process::ExitCode;
 
-use sapwood_api::reads::{Shared, State, router};
+use sapwood_api::reads::{ApiState, Shared, router};
 use sapwood_api::wait::Waits;
 use sapwood_dynamodb::{Connection, DynamoTable};
 use sapwood_http::config::ReaderConfig;
@@ -25,6 +25,6 @@ async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let table = DynamoTable::new(&Connection::read(variable)?, table_name, settings.schema.clone());
     table.connect().await;
     let shared = Shared { settings, cursors, waits: Waits::system() };
-    let state = State::new(move |deadline| table.until(deadline), shared);
+    let state = ApiState::new(move |deadline| table.until(deadline), shared);
     serve::run_lambda(router(state), options).await
 }

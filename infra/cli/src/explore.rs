@@ -120,11 +120,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
     let cursors = CursorKey::new(token.as_bytes())?;
     let waits = Waits::system();
     let shared = reads::Shared { settings: settings.clone(), cursors, waits: waits.clone() };
-    let reading = reads::State::new(tables(), shared);
+    let reading = reads::ApiState::new(tables(), shared);
     let source = writes::Source::system();
     // `sapwood rm --trash` doesn't ask the stack either.
     let shared = writes::Shared { settings: settings.clone(), revisions_mutable: false, trash: write, waits, source };
-    let router = reads::router(reading).merge(writes::router(writes::State::new(tables(), shared)));
+    let router = reads::router(reading).merge(writes::router(writes::ApiState::new(tables(), shared)));
     let listener = TcpListener::from_std(listener)?;
     let address = listener.local_addr()?;
     let guard = Guard::new(address, Vec::new(), Vec::new());

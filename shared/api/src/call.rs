@@ -29,36 +29,36 @@ use crate::path::PathParams;
 use crate::problem::{Kind, Problem};
 use crate::wait::{Pauses, Waits, missing};
 
-/// What a function's calls share.
+/// The state that a function's calls share.
 pub trait Shared: Send + Sync + 'static {
     /// The settings of the table.
     fn settings(&self) -> &Settings;
-    /// What this process knows of waiting for the fan-out.
+    /// Whether waiting for the fan-out is in vain.
     fn waits(&self) -> &Waits;
 }
 
 /// Makes a table for each request, and holds what is the same for all requests.
-pub struct State<T, S> {
+pub struct ApiState<T, S> {
     tables: Arc<dyn Fn(Deadline) -> T + Send + Sync>,
     shared: Arc<S>,
 }
 
-impl<T, S> State<T, S> {
+impl<T, S> ApiState<T, S> {
     /// Makes the state. `tables` returns the table that a request may use until a deadline.
     pub fn new(tables: impl Fn(Deadline) -> T + Send + Sync + 'static, shared: S) -> Self {
         Self { tables: Arc::new(tables), shared: Arc::new(shared) }
     }
 }
 
-impl<T, S> Clone for State<T, S> {
+impl<T, S> Clone for ApiState<T, S> {
     fn clone(&self) -> Self {
         Self { tables: self.tables.clone(), shared: self.shared.clone() }
     }
 }
 
-impl<T, S: fmt::Debug> fmt::Debug for State<T, S> {
+impl<T, S: fmt::Debug> fmt::Debug for ApiState<T, S> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("State").field("shared", &self.shared).finish_non_exhaustive()
+        f.debug_struct("ApiState").field("shared", &self.shared).finish_non_exhaustive()
     }
 }
 
@@ -70,7 +70,7 @@ pub trait Call<S: Shared>: Sized + Send + 'static {
     /// The [`Problem`] that the request is answered with.
     fn read(asked: &mut Asked<'_, S>) -> Result<Self, Problem>;
 
-    /// What the caller's token must allow, by the method of the request. `None`: the call asks for it itself.
+    /// The right that the caller's token must give, by the method of the request. `None`: the call asks for it itself.
     fn right(method: &Method) -> Option<Right> {
         Some(Right::of(method))
     }
@@ -84,16 +84,16 @@ pub trait Call<S: Shared>: Sized + Send + 'static {
     fn answer<T: Table>(self, at: &At<'_, T, S>) -> impl Future<Output = Result<Response, Problem>> + Send;
 }
 
-/// What precedes the paths of the contract in the URLs of a deployment: a stage, or the base path of a custom domain.
+/// The prefix of the paths of the contract in the URLs of a deployment: a stage, or the base path of a custom domain.
 /// The serving code puts it before the header `Location`; an answer that has locations in its body puts it there
 /// itself.
 #[derive(Clone, Debug, Default)]
 pub struct Prefix(pub String);
 
-/// What a request contains.
+/// The request that a call reads.
 #[derive(Debug)]
 pub struct Asked<'a, S> {
-    /// Who sends the request.
+    /// The caller.
     pub caller: Caller,
     /// The parameters of the path.
     pub path: PathParams,
@@ -109,26 +109,26 @@ pub struct Asked<'a, S> {
     pub parts: &'a Parts,
     /// True if reads are strongly consistent whatever `consistent` says.
     pub is_strong: bool,
-    /// What precedes the path.
+    /// The prefix of the path.
     pub prefix: Prefix,
     /// The body's bytes; empty for a request without a body.
     pub body: Bytes,
 }
 
-/// What a call needs to answer a request.
+/// The client, the caller and the preferences with which a call answers.
 #[derive(Debug)]
 pub struct At<'a, T, S> {
     /// The client of the table, until the request's deadline.
     pub client: &'a Client<'a, T, Deadline>,
     /// The state that the function's calls share.
     pub shared: &'a S,
-    /// Who sends the request.
+    /// The caller.
     pub caller: Caller,
     /// The headers `If-Match` and `If-None-Match`.
     pub preconditions: Preconditions,
     /// The key of a write that must not be carried out twice.
     pub key: Option<Idempotency>,
-    /// What the client prefers of the answer.
+    /// The preferences of the client.
     pub prefer: Prefer,
     /// The moment after which the request starts no call to the table.
     pub deadline: Deadline,
@@ -256,7 +256,7 @@ impl<'a, T: Table, S: Shared> At<'a, T, S> {
     /// Makes an answer of 200 in JSON, with its numbers as the client prefers them.
     ///
     /// # Errors
-    /// Those of [`json_response`].
+    /// The errors of [`json_response`].
     pub fn json(&self, body: &impl Serialize) -> Result<Response, Problem> {
         let mut response = json_response(body, self.prefer.numbers)?;
         response.headers_mut().insert(VARY, HeaderValue::from_static("prefer"));
@@ -281,12 +281,12 @@ pub fn router<S: Clone + Send + Sync + 'static>(
 }
 
 /// Makes the handler of a call.
-pub fn handler<C: Call<S>, T: Table + 'static, S: Shared>(method: MethodFilter) -> MethodRouter<State<T, S>> {
+pub fn handler<C: Call<S>, T: Table + 'static, S: Shared>(method: MethodFilter) -> MethodRouter<ApiState<T, S>> {
     on(method, handle::<C, T, S>)
 }
 
 async fn handle<C: Call<S>, T: Table + 'static, S: Shared>(
-    extract::State(state): extract::State<State<T, S>>,
+    extract::State(state): extract::State<ApiState<T, S>>,
     request: Request,
 ) -> Response {
     let shared = &*state.shared;

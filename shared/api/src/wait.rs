@@ -22,7 +22,7 @@ const RESERVED: Duration = Duration::from_millis(1_500);
 /// placed would hold up all of them.
 const IN_VAIN_SECONDS: u64 = 10;
 
-/// What a process knows of waiting for the fan-out. Clones share it.
+/// Keeps for each tenant whether waiting for the fan-out is in vain. Clones share it.
 #[derive(Clone)]
 pub struct Waits {
     /// The time, in seconds since 1970.
@@ -39,12 +39,12 @@ impl fmt::Debug for Waits {
 }
 
 impl Waits {
-    /// Nothing is known yet. `now` returns the time in seconds since 1970.
+    /// Makes it before any wait. `now` returns the time in seconds since 1970.
     pub fn new(now: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
         Self { now: Arc::new(now), in_vain_until: Arc::default() }
     }
 
-    /// Nothing is known yet, by the clock of this machine.
+    /// Makes it before any wait, with the clock of this machine.
     #[must_use]
     #[allow(clippy::disallowed_methods, reason = "the edge: everything else is handed the time")]
     pub fn system() -> Self {

@@ -71,7 +71,7 @@ impl Http {
             move |deadline| table.until(deadline)
         };
         let shared = reads::Shared { settings: reader.settings, cursors: reader.cursors, waits: Waits::system() };
-        let of_reads = reads::State::new(tables(table), shared);
+        let of_reads = reads::ApiState::new(tables(table), shared);
         let source = writes::Source::system();
         let shared = writes::Shared {
             settings: writer.settings,
@@ -81,7 +81,7 @@ impl Http {
             source,
         };
         let trash = shared.trash;
-        let of_writes = writes::State::new(tables(table), shared);
+        let of_writes = writes::ApiState::new(tables(table), shared);
         let router = reads::router(of_reads).merge(writes::router(of_writes));
         let failed = |source| DevError::Http { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;

@@ -21,7 +21,7 @@ pub struct Caller {
     pub name: String,
     /// The caller's tenant, if the deployment has tenants.
     pub tenant: Option<Tenant>,
-    /// What the caller's token doesn't allow.
+    /// The rights that the caller's token doesn't give.
     pub lacks: Lacks,
 }
 

@@ -12,7 +12,7 @@ use crate::problem::{Kind, Problem};
 /// The claims that hold a token's scopes: OAuth's, and that of Microsoft and Okta.
 const CLAIMS: [&str; 2] = ["scope", "scp"];
 
-/// What a call does, and a token allows.
+/// A right: a call needs it, and a token gives it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Right {
     /// To read.

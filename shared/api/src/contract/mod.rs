@@ -7,7 +7,6 @@ mod attributes;
 mod audit;
 mod batch;
 mod deletions;
-mod docs;
 mod fields;
 mod inherit;
 mod nodes;
@@ -23,27 +22,20 @@ mod tree;
 
 pub use crate::problem::ProblemBody;
 pub use audit::{AuditBody, PassBody};
-pub use batch::{
-    Batch, BatchBody, BatchOperation, BatchResult, BatchResults, DeleteOperation, OPERATIONS_MAX, PatchOperation,
-    PutOperation, RestoreOperation, RevisionOperation, TrashOperation,
-};
+pub use batch::{Batch, BatchBody, BatchOperation, BatchResult, BatchResults, OPERATIONS_MAX};
 pub use deletions::{
-    Children, IncompleteReason, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationMode,
-    OperationStatus, Revisions,
+    Children, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationMode, OperationStatus,
+    Revisions,
 };
-pub use docs::{docs_html, docs_policy};
-pub use inherit::{AboveBody, AboveEnds, GrantBody, GrantedBody, InheritedBody, InheritedValueBody, PRINCIPALS_MAX};
-pub use nodes::{
-    ConflictBody, CopyNode, CreateNode, IDS_MAX, NodeBody, NodesBody, PatchNode, ReplaceNode, RestoreNode, TrashedBody,
-};
-pub use openapi::openapi;
+pub use inherit::{GrantedBody, InheritedBody, PRINCIPALS_MAX};
+pub use nodes::{CopyNode, CreateNode, IDS_MAX, NodeBody, NodesBody, PatchNode, ReplaceNode, RestoreNode, TrashedBody};
+pub use openapi::{docs_html, docs_policy, openapi};
 pub use operations::{Function, Operation, ReaderCall, WriterCall, operations};
-pub use place::PlaceBody;
 pub(crate) use reads::NodeView;
 pub use reads::{
-    AncestorBody, BelowBody, CountBody, DescendantBody, FanoutBody, LatestBody, LinkBody, PageBody, PathBody,
-    RecordBody, RootBody, TotalsBody, TrashBody, WRITTEN_BYTES_MAX, WRITTEN_MAX,
+    AncestorBody, BelowBody, CountBody, DescendantBody, FanoutBody, LatestBody, LinkBody, PageBody, PathBody, RootBody,
+    TotalsBody, TrashBody, WRITTEN_BYTES_MAX, WRITTEN_MAX,
 };
 pub use revisions::{AppendedBody, CreateRevision, NewRevision, RevisionBody, TOPIC_BYTES_MAX, check_topic};
-pub use status::{CallBody, HealthBody, HealthStatus, IndexBody};
+pub use status::{HealthBody, HealthStatus, IndexBody};
 pub use tree::{TreeBody, TreeNode};

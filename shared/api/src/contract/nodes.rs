@@ -165,8 +165,8 @@ CreateNode: "an object: a node" {
     #[schema(nullable = false)]
     revision: Option<NewRevision> = optional(json::value),
     /// What happens if a sibling has the node's name, where siblings have unique names. Absent: `fail`.
-    #[schema(nullable = false)]
-    on_conflict: Option<ConflictBody> = optional(json::value),
+    #[schema(required = false)]
+    on_conflict: ConflictBody = defaulted,
 }
 }
 
@@ -190,8 +190,8 @@ ReplaceNode: "an object: a node, with its parent" {
     #[schema(nullable = false)]
     revision: Option<NewRevision> = optional(json::value),
     /// What happens if a sibling has the node's name, where siblings have unique names. Absent: `fail`.
-    #[schema(nullable = false)]
-    on_conflict: Option<ConflictBody> = optional(json::value),
+    #[schema(required = false)]
+    on_conflict: ConflictBody = defaulted,
 }
 }
 
@@ -218,8 +218,8 @@ PatchNode: "an object: a merge patch of a node" {
     #[schema(nullable = false)]
     revision: Option<NewRevision> = optional(json::value),
     /// What happens if a sibling has the node's name, where siblings have unique names. Absent: `fail`.
-    #[schema(nullable = false)]
-    on_conflict: Option<ConflictBody> = optional(json::value),
+    #[schema(required = false)]
+    on_conflict: ConflictBody = defaulted,
 }
 }
 
@@ -238,8 +238,8 @@ RestoreNode: "an object: where the node goes" {
     #[schema(nullable = false)]
     place: Option<PlaceBody> = optional(json::value),
     /// What happens if a sibling has the node's name, where siblings have unique names. Absent: `fail`.
-    #[schema(nullable = false)]
-    on_conflict: Option<ConflictBody> = optional(json::value),
+    #[schema(required = false)]
+    on_conflict: ConflictBody = defaulted,
 }
 }
 
@@ -262,17 +262,18 @@ CopyNode: "an object: where the copy goes" {
     #[schema(value_type = String, required = false, min_length = 1, max_length = 991, examples("acme"))]
     ids: Option<Id> = optional(json::id),
     /// What happens if a sibling has the node's name, where siblings have unique names. Absent: `fail`.
-    #[schema(nullable = false)]
-    on_conflict: Option<ConflictBody> = optional(json::value),
+    #[schema(required = false)]
+    on_conflict: ConflictBody = defaulted,
 }
 }
 
 /// What happens if a sibling has the name that a node is to have.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ToSchema)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ToSchema)]
 #[schema(as = OnConflict)]
 #[serde(rename_all = "lowercase")]
 pub enum ConflictBody {
     /// The request is refused (409, `name-taken`).
+    #[default]
     Fail,
     /// The node gets the first free name with a number behind it: `name (2)`. The answer shows it as `segment`.
     Rename,
@@ -280,10 +281,11 @@ pub enum ConflictBody {
 
 words!(ConflictBody: "`fail` or `rename`" { "fail" = Fail, "rename" = Rename });
 
-impl ConflictBody {
-    /// The core's word for it. `fail`, where none is given.
-    #[must_use]
-    pub fn or_fail(given: Option<Self>) -> OnConflict {
-        if given == Some(Self::Rename) { OnConflict::Rename } else { OnConflict::Fail }
+impl From<ConflictBody> for OnConflict {
+    fn from(body: ConflictBody) -> Self {
+        match body {
+            ConflictBody::Fail => Self::Fail,
+            ConflictBody::Rename => Self::Rename,
+        }
     }
 }

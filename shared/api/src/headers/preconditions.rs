@@ -39,7 +39,7 @@ pub fn preconditions(method: &Method, headers: &HeaderMap) -> Result<Preconditio
 /// Reads what `If-Match` holds, from elsewhere: an operation of a batch has its own.
 ///
 /// # Errors
-/// What the text should be.
+/// The form that a text of tags must have.
 pub fn if_match(text: &str) -> Result<Tags, &'static str> {
     tags(text, Comparison::Strong, of_record)
 }

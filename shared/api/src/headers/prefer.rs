@@ -16,7 +16,7 @@ const PREFER: HeaderName = HeaderName::from_static("prefer");
 /// The header by which an answer says which preferences applied.
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
-/// What a client prefers of an answer.
+/// The preferences of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefer {
     /// How long the answer may be held.

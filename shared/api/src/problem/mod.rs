@@ -67,7 +67,7 @@ impl Problem {
         self.kind
     }
 
-    /// What to do about the problem.
+    /// Says what to do about the problem.
     #[must_use]
     pub fn detail(&self) -> &str {
         &self.detail

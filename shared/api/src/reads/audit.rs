@@ -2,16 +2,15 @@
 
 use std::time::SystemTime;
 
-use crate::call::Call;
-use crate::contract::{AuditBody, PassBody};
-use crate::problem::Problem;
 use axum::response::Response;
 use jiff::Timestamp;
 use sapwood_core::audit::{Kept, Pass};
 use sapwood_store::Table;
 
-use super::call::Shared;
-use super::call::{Asked, At};
+use super::call::{Asked, At, Shared};
+use crate::call::Call;
+use crate::contract::{AuditBody, PassBody};
+use crate::problem::Problem;
 
 /// `GET /health/audit`
 pub(super) struct Audit;

@@ -17,16 +17,16 @@ use crate::problem::{Kind, Problem};
 use crate::wait::Waits;
 
 /// Makes a table for each request, and holds what is the same for all requests.
-pub type State<T> = call::State<T, Shared>;
+pub type ApiState<T> = call::ApiState<T, Shared>;
 
-/// What is the same for all requests.
+/// The settings and keys that all requests share.
 #[derive(Debug)]
 pub struct Shared {
     /// The settings of the table.
     pub settings: Settings,
     /// The key that makes and checks cursors.
     pub cursors: CursorKey,
-    /// What this process knows of waiting for the fan-out.
+    /// Whether waiting for the fan-out is in vain.
     pub waits: Waits,
 }
 
@@ -40,10 +40,10 @@ impl call::Shared for Shared {
     }
 }
 
-/// What a request contains.
+/// The request that a call reads.
 pub(super) type Asked<'a> = call::Asked<'a, Shared>;
 
-/// What a call needs to answer a request.
+/// The client, the caller and the preferences with which a call answers.
 pub(super) type At<'a, T> = call::At<'a, T, Shared>;
 
 /// A call that is answered once the rows have what its parameter `written` names.

@@ -1,18 +1,17 @@
 //! The lists of nodes by their rows: roots, children, descendants, the trash; and how many there are.
 
-use crate::call::Call;
-use crate::contract::{CountBody, DescendantBody, RootBody, TotalsBody, TrashBody};
-use crate::cursor::Scope;
-use crate::problem::{Kind, Problem};
 use axum::response::Response;
 use sapwood_core::keys::{ID_BYTES_MAX, NodeRef};
 use sapwood_engine::query::{self, ListOptions, Order, Sorting, Values, Window};
 use sapwood_store::Table;
 
-use super::call::Shared;
-use super::call::{Asked, At};
+use super::call::{Asked, At, Shared};
 use super::history::{ORDERS, word};
 use super::list::{List, Takes};
+use crate::call::Call;
+use crate::contract::{CountBody, DescendantBody, RootBody, TotalsBody, TrashBody};
+use crate::cursor::Scope;
+use crate::problem::{Kind, Problem};
 
 /// `GET /roots`
 pub(super) struct Roots(Siblings);
@@ -20,7 +19,7 @@ pub(super) struct Roots(Siblings);
 /// `GET /nodes/{id}/children`
 pub(super) struct Children(NodeRef, Siblings);
 
-/// Which siblings are listed, and in which order.
+/// A list of siblings, and its order.
 struct Siblings {
     order: Asking,
     list: List,

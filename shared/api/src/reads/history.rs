@@ -1,9 +1,5 @@
 //! Revisions, and the copies of the newest ones.
 
-use crate::call::Call;
-use crate::contract::{LatestBody, PageBody, RevisionBody, TOPIC_BYTES_MAX};
-use crate::cursor::Scope;
-use crate::problem::Problem;
 use axum::response::Response;
 use sapwood_core::keys::{NodeRef, Version};
 use sapwood_core::model::{ETag, Latest};
@@ -11,9 +7,12 @@ use sapwood_engine::query::{ListOptions, Order};
 use sapwood_json::Attributes;
 use sapwood_store::Table;
 
-use super::call::Shared;
-use super::call::{Asked, At, tagged};
+use super::call::{Asked, At, Shared, tagged};
 use super::list::{List, Takes, expands, options};
+use crate::call::Call;
+use crate::contract::{LatestBody, PageBody, RevisionBody, TOPIC_BYTES_MAX};
+use crate::cursor::Scope;
+use crate::problem::Problem;
 
 /// `GET /nodes/{id}/latest`
 pub(super) struct LatestOfAll {
@@ -149,7 +148,7 @@ fn order(asked: &mut Asked<'_>) -> Result<Order, Problem> {
     Ok(order.unwrap_or_default())
 }
 
-/// What `order` can name.
+/// The values of `order`.
 pub(super) const ORDERS: [(&str, Order); 2] = [("desc", Order::Descending), ("asc", Order::Ascending)];
 
 pub(super) fn word(order: Order) -> &'static str {

@@ -1,15 +1,14 @@
 //! What a node has from the nodes above it.
 
-use crate::call::Call;
-use crate::contract::{GrantedBody, InheritedBody};
-use crate::problem::{Kind, Problem};
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
 use sapwood_engine::query::{Granting, Mode};
 use sapwood_store::Table;
 
-use super::call::Shared;
-use super::call::{Asked, At};
+use super::call::{Asked, At, Shared};
+use crate::call::Call;
+use crate::contract::{GrantedBody, InheritedBody};
+use crate::problem::{Kind, Problem};
 
 /// `GET /nodes/{id}/inherited`
 pub(super) struct Inherited {

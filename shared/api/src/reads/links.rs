@@ -1,17 +1,16 @@
 //! The links to a node.
 
-use crate::call::Call;
-use crate::contract::LinkBody;
-use crate::cursor::Scope;
-use crate::problem::{Kind, Problem};
 use axum::response::Response;
 use sapwood_core::keys::{ID_BYTES_MAX, Id, KeyError, NodeRef};
 use sapwood_engine::query::Linking;
 use sapwood_store::Table;
 
-use super::call::Shared;
-use super::call::{Asked, At};
+use super::call::{Asked, At, Shared};
 use super::list::{List, Takes};
+use crate::call::Call;
+use crate::contract::LinkBody;
+use crate::cursor::Scope;
+use crate::problem::{Kind, Problem};
 
 /// `GET /nodes/{id}/links/{attribute}`
 pub(super) struct Links {

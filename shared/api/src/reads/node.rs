@@ -2,11 +2,6 @@
 
 use std::collections::BTreeSet;
 
-use crate::call::Call;
-use crate::contract::{AncestorBody, BelowBody, FanoutBody, IDS_MAX, NodeBody, NodesBody, PageBody};
-use crate::cursor::Scope;
-use crate::headers::etag_text;
-use crate::problem::{Kind, Problem};
 use axum::response::Response;
 use sapwood_core::keys::{Id, KeyError, NodeRef};
 use sapwood_core::model::{BaseNode, ETag, size_estimate};
@@ -14,10 +9,14 @@ use sapwood_engine::query::{Below, Bounds, Fields, ListOptions};
 use sapwood_json::Attributes;
 use sapwood_store::Table;
 
-use super::call::Shared;
-use super::call::{Asked, At, demand, tagged};
+use super::call::{Asked, At, Shared, demand, tagged};
 use super::history::LatestOfAll;
 use super::list::{List, Takes, options};
+use crate::call::Call;
+use crate::contract::{AncestorBody, BelowBody, FanoutBody, IDS_MAX, NodeBody, NodesBody, PageBody};
+use crate::cursor::Scope;
+use crate::headers::etag_text;
+use crate::problem::{Kind, Problem};
 
 /// `GET /nodes/{id}`
 pub(super) struct Node {
@@ -27,7 +26,7 @@ pub(super) struct Node {
     latest: Option<List>,
 }
 
-/// What `expand` can name.
+/// The values of `expand`.
 const EXPANSIONS: [&str; 2] = ["ancestors", "latest"];
 
 impl Call<Shared> for Node {

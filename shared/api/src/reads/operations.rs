@@ -1,16 +1,15 @@
 //! Deletions and copies that the stream carries out: how far they are.
 
-use crate::call::Call;
-use crate::contract::{OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus};
-use crate::cursor::Scope;
-use crate::problem::Problem;
 use axum::response::Response;
 use sapwood_engine::query::{Bounds, ListOptions};
 use sapwood_store::Table;
 
-use super::call::Shared;
-use super::call::{Asked, At};
+use super::call::{Asked, At, Shared};
 use super::list::{List, limit};
+use crate::call::Call;
+use crate::contract::{OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus};
+use crate::cursor::Scope;
+use crate::problem::Problem;
 
 /// `GET /operations`
 pub(super) struct Operations {

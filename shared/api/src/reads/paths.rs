@@ -1,18 +1,17 @@
 //! Subtrees by path.
 
-use crate::call::Call;
-use crate::contract::PathBody;
-use crate::cursor::Scope;
-use crate::problem::Problem;
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
 use sapwood_engine::query::Within;
 use sapwood_store::Table;
 
-use super::call::Shared;
-use super::call::{Asked, At};
+use super::call::{Asked, At, Shared};
 use super::descendants::max_depth;
 use super::list::{List, Takes};
+use crate::call::Call;
+use crate::contract::PathBody;
+use crate::cursor::Scope;
+use crate::problem::Problem;
 
 /// `GET /paths/{root}/{segment}/…`
 pub(super) struct Paths {

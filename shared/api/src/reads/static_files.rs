@@ -1,14 +1,15 @@
 //! The calls that read no table. Their answers are the same for everybody until the next release.
 
-use crate::call::{Prefix, json_response};
-use crate::contract::{HealthBody, HealthStatus, IndexBody, docs_html, docs_policy, openapi};
-use crate::parameters::NoParameters;
-use crate::problem::Problem;
 use axum::Extension;
 use axum::http::HeaderValue;
 use axum::http::header::{CACHE_CONTROL, CONTENT_SECURITY_POLICY, CONTENT_TYPE};
 use axum::response::{IntoResponse, Response};
 use sapwood_json::Numbers;
+
+use crate::call::{Prefix, json_response};
+use crate::contract::{HealthBody, HealthStatus, IndexBody, docs_html, docs_policy, openapi};
+use crate::parameters::NoParameters;
+use crate::problem::Problem;
 
 /// `GET /health`
 pub(super) async fn health(_: NoParameters) -> Result<Response, Problem> {

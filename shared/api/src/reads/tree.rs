@@ -1,18 +1,17 @@
 //! A node with its descendants, nested.
 
-use crate::call::Call;
-use crate::contract::TreeBody;
-use crate::cursor::Scope;
-use crate::problem::Problem;
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
 use sapwood_engine::query::{self, ListOptions};
 use sapwood_store::Table;
 
-use super::call::Shared;
-use super::call::{Asked, At};
+use super::call::{Asked, At, Shared};
 use super::descendants::max_depth;
 use super::list::{List, options};
+use crate::call::Call;
+use crate::contract::TreeBody;
+use crate::cursor::Scope;
+use crate::problem::Problem;
 
 /// `GET /nodes/{id}/tree`
 pub(super) struct Tree {

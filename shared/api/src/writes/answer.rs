@@ -1,10 +1,5 @@
 //! What a write is answered: the same for its first request and for another one with the same `Idempotency-Key`.
 
-use crate::call::json_response;
-use crate::contract::{AppendedBody, BatchBody, BatchResult, NodeBody, OperationBody, OperationMode, RevisionBody};
-use crate::headers::{WRITTEN, etag_header, etag_text};
-use crate::path::encode_segment;
-use crate::problem::Problem;
 use axum::http::header::{ETAG, LOCATION};
 use axum::http::{HeaderValue, StatusCode};
 use axum::response::{IntoResponse, Response};
@@ -14,7 +9,13 @@ use sapwood_core::write::{Appended, Command, Operation, Outcome};
 use sapwood_engine::query::Derived;
 use sapwood_json::{Numbers, to_vec};
 
-/// What a write is answered.
+use crate::call::json_response;
+use crate::contract::{AppendedBody, BatchBody, BatchResult, NodeBody, OperationBody, OperationMode, RevisionBody};
+use crate::headers::{WRITTEN, etag_header, etag_text};
+use crate::path::encode_segment;
+use crate::problem::Problem;
+
+/// The answer to a write.
 pub(super) struct Answer {
     status: StatusCode,
     location: Option<String>,
@@ -183,7 +184,7 @@ pub(super) fn url_of(command: &Command) -> String {
     }
 }
 
-/// What a command is about, by its ids.
+/// Names the node, topic or revision of a command.
 pub(super) fn called(command: &Command) -> String {
     match command {
         Command::Copy { source: node, .. }

@@ -1,9 +1,5 @@
 //! Batches: writes in order, each on its own.
 
-use crate::call::{Prefix, json_response};
-use crate::caller::Right;
-use crate::contract::{self, BatchBody, BatchOperation, BatchResult, BatchResults, CreateRevision};
-use crate::problem::{Kind, Problem};
 use axum::http::{Method, StatusCode};
 use axum::response::Response;
 use sapwood_core::keys::{Id, NodeRef};
@@ -17,8 +13,11 @@ use super::call::{Asked, At, Shared, replayed};
 use super::nodes::{content, delete, patch, restore, trash};
 use super::revisions::{attributes, checked};
 use super::stored_batch::StoredBatch;
-use crate::call::Call;
+use crate::call::{Call, Prefix, json_response};
+use crate::caller::Right;
+use crate::contract::{self, BatchBody, BatchOperation, BatchResult, BatchResults, CreateRevision};
 use crate::idempotency::part;
+use crate::problem::{Kind, Problem};
 
 /// Most bytes of JSON of what was written, in the results of a batch. Lambda's answers have at most 6 MB, of which
 /// escaping a body can take half. DynamoDB's transactions have 4 MB, and the results of a batch with an
@@ -73,7 +72,7 @@ impl Call<Shared> for Batch {
 /// The results of a batch.
 struct Results {
     results: Vec<BatchResult>,
-    /// What is derived from all that was written.
+    /// The rows and copies that follow from the writes.
     derived: Vec<Derived>,
 }
 
@@ -179,7 +178,7 @@ impl Batch {
     }
 }
 
-/// One result, without what was written if that is more than what is left for all bodies.
+/// Makes an operation's result, without the body if that has more bytes than are left for all bodies.
 fn within(bytes_left: &mut usize, answer: Answer) -> BatchResult {
     match answer.body_bytes() {
         bytes if bytes <= *bytes_left => {

@@ -24,10 +24,10 @@ use crate::wait::Waits;
 /// The header of an answer that an earlier request with the same `Idempotency-Key` had.
 const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
-/// What makes a table for each request, and what is the same for every request.
-pub type State<T> = call::State<T, Shared>;
+/// Makes a table for each request, and holds what is the same for all requests.
+pub type ApiState<T> = call::ApiState<T, Shared>;
 
-/// What is the same for every request.
+/// The settings and sources that all requests share.
 #[derive(Debug)]
 pub struct Shared {
     /// How the table is kept.
@@ -38,7 +38,7 @@ pub struct Shared {
     pub trash: bool,
     /// Where time and names come from.
     pub source: Source,
-    /// What this process knows of waiting for the fan-out.
+    /// Whether waiting for the fan-out is in vain.
     pub waits: Waits,
 }
 
@@ -52,7 +52,7 @@ impl call::Shared for Shared {
     }
 }
 
-/// What a request says.
+/// The request that a call reads.
 pub(super) type Asked<'a> = call::Asked<'a, Shared>;
 
 /// Where and for whom a call is answered.

@@ -1,13 +1,13 @@
 //! Nodes.
 
-use crate::caller::Right;
-use crate::contract::{self, ConflictBody};
-use crate::problem::{Kind, Problem};
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::write::{Children, Command, Content, NewRevision, Patch};
 
 use super::call::{Asked, Write};
 use super::revisions::mutable_revisions;
+use crate::caller::Right;
+use crate::contract;
+use crate::problem::{Kind, Problem};
 
 /// `POST /nodes`
 pub(super) struct CreateNode;
@@ -15,9 +15,7 @@ pub(super) struct CreateNode;
 impl Write for CreateNode {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
         let contract::CreateNode { id, parent, segment, attributes, place, revision, on_conflict } = asked.body()?;
-        let on_conflict = ConflictBody::or_fail(on_conflict);
-        let takes_parent = parent.is_none();
-        let parent = parent.flatten();
+        let (takes_parent, parent, on_conflict) = (parent.is_none(), parent.flatten(), on_conflict.into());
         attributes.check_node(&asked.shared.settings.schema)?;
         let is_made_id = id.is_none();
         let id = id.map_or_else(|| Ok(Id::new(asked.shared.source.name())?), Ok::<_, Problem>)?;
@@ -67,7 +65,7 @@ pub(super) struct TrashNode;
 
 impl Write for TrashNode {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
-        // Whoever may not delete may not take nodes out of sight either.
+        // A caller who may not delete may not take nodes out of sight either.
         asked.caller.demand(Right::Delete)?;
         let node = asked.node("id")?;
         trash(node, asked)
@@ -96,7 +94,7 @@ impl Write for RestoreNode {
 /// A node to take out of the trash, as its body says it.
 pub(super) fn restore(node: NodeRef, restore: contract::RestoreNode) -> Command {
     let contract::RestoreNode { parent, segment, place, on_conflict } = restore;
-    let (spot, on_conflict) = (place.map(Into::into), ConflictBody::or_fail(on_conflict));
+    let (spot, on_conflict) = (place.map(Into::into), on_conflict.into());
     Command::Restore { node, parent, segment, spot, on_conflict }
 }
 
@@ -111,7 +109,7 @@ impl Write for CopyNode {
         let id = ids.map_or_else(|| Ok(Id::new(asked.shared.source.name())?), Ok::<_, Problem>)?;
         let node = NodeRef { tenant: asked.caller.tenant.clone(), id };
         let operation = asked.shared.source.operation();
-        let (spot, on_conflict) = (place.map(Into::into), ConflictBody::or_fail(on_conflict));
+        let (spot, on_conflict) = (place.map(Into::into), on_conflict.into());
         Ok(Command::Copy { source, node, is_made_id, parent, segment, spot, on_conflict, operation })
     }
 }
@@ -121,18 +119,18 @@ pub(super) fn content(node: contract::ReplaceNode, asked: &Asked<'_>) -> Result<
     let contract::ReplaceNode { parent, segment, attributes, place, revision, on_conflict } = node;
     attributes.check_node(&asked.shared.settings.schema)?;
     let (spot, revision) = (place.map(Into::into), with_revision(revision, asked)?);
-    let (attributes, on_conflict) = (attributes.0, ConflictBody::or_fail(on_conflict));
+    let (attributes, on_conflict) = (attributes.0, on_conflict.into());
     Ok(Content { parent, takes_parent: false, segment, attributes, spot, revision, on_conflict })
 }
 
-/// What changes of a node, as its body says it.
+/// The changes of a node, as its body says them.
 pub(super) fn patch(node: contract::PatchNode, asked: &Asked<'_>) -> Result<Patch, Problem> {
     let contract::PatchNode { parent, segment, attributes, place, revision, on_conflict } = node;
     let clears = attributes == Some(None);
     let attributes = attributes.flatten().unwrap_or_default();
     attributes.check(&asked.shared.settings.schema)?;
     let (spot, revision) = (place.map(Into::into), with_revision(revision, asked)?);
-    let (attributes, on_conflict) = (attributes.0, ConflictBody::or_fail(on_conflict));
+    let (attributes, on_conflict) = (attributes.0, on_conflict.into());
     Ok(Patch { parent, segment, attributes, clears, spot, revision, on_conflict })
 }
 

@@ -1,12 +1,12 @@
 //! Revisions.
 
-use crate::contract::{CreateRevision, check_topic};
-use crate::problem::{Kind, Problem};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{Item, Latest};
 use sapwood_core::write::Command;
 
 use super::call::{Asked, Shared, Write};
+use crate::contract::{CreateRevision, check_topic};
+use crate::problem::{Kind, Problem};
 
 /// `POST /nodes/{id}/revisions/{topic}`
 pub(super) struct AppendRevision;

@@ -1,18 +1,19 @@
 //! The results of a batch, as they are kept for another request with its key. Of them each request's answer is made as
 //! its client prefers it: a kept answer would have another client's numbers, and the base path of another domain.
 
-use crate::contract::{BatchBody, BatchResult, NodeBody, OperationBody, ProblemBody, RevisionBody};
 use sapwood_engine::query::Derived;
 use serde::{Deserialize, Serialize};
 
-/// What is kept of a batch.
+use crate::contract::{BatchBody, BatchResult, NodeBody, OperationBody, ProblemBody, RevisionBody};
+
+/// A batch as it is kept.
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredBatch {
     results: Vec<One>,
     derived: Vec<Derived>,
 }
 
-/// What is kept of one result. It has one of the bodies, or none.
+/// A result as it is kept. It has one of the bodies, or none.
 #[derive(Serialize, Deserialize)]
 struct One {
     status: u16,

@@ -32,7 +32,7 @@ pub struct Position {
     pub history: Option<NodeRef>,
 }
 
-/// What a pass over the table has found so far. Times are in seconds since 1970.
+/// The findings of a pass over the table so far. Times are in seconds since 1970.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Pass {
     /// The pass's number, from 1.
@@ -54,7 +54,7 @@ pub struct Pass {
     pub healed: u64,
     /// How many of them were left: a repair has changed nothing, or none is wanted.
     pub left: u64,
-    /// What changed for as long as the auditor waits: no look can say whether it is right.
+    /// The number of differences that changed for as long as the auditor waits.
     pub restless: u64,
     /// Suspects for which there was no room.
     pub skipped: u64,
@@ -67,7 +67,7 @@ pub struct Pass {
 
 /// The auditor's state, the item `AUDIT`.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct State {
+pub struct AuditorState {
     /// The number of runs so far. A run saves its state only if no other has saved meanwhile.
     pub runs: u64,
     /// When the first run began, in seconds since 1970.
@@ -87,23 +87,23 @@ pub struct State {
     pub right_as_of: Option<u64>,
     /// When the newest trail was left that was followed, in seconds since 1970. 0 before the first.
     pub trail_at: u64,
-    /// What seems to be wrong.
+    /// The differences that may count.
     pub suspects: Suspects,
     /// What this pass has left as it is, or has given up: hashes of each node, or item. It isn't suspected again in
     /// this pass.
     left: BTreeSet<u64>,
 }
 
-/// What is kept in the item.
+/// The item, as it was read.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Kept {
     /// The state.
-    pub state: State,
+    pub state: AuditorState,
     /// The attributes that can't be true, and were set anew: they are malformed, or tell a time to come.
     pub impossible: Vec<&'static str>,
 }
 
-impl State {
+impl AuditorState {
     /// The attribute that counts the runs.
     pub const RUNS: &str = "runs";
 

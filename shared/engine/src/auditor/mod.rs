@@ -6,7 +6,7 @@
 
 use std::time::Duration;
 
-use sapwood_core::audit::{Difference, Kept, State};
+use sapwood_core::audit::{AuditorState, Difference, Kept};
 use sapwood_core::model::{FORMAT, NewerFormat, Settings};
 use sapwood_core::plan::{Rules, Task, TaskOutcome};
 use sapwood_core::request::Action;
@@ -92,7 +92,7 @@ impl<F: Fn() -> bool> Pace for F {
     }
 }
 
-/// What one run is told.
+/// The time and the pace of a run.
 #[derive(Clone, Copy, Debug)]
 pub struct Clock<P> {
     /// The time, in seconds since 1970.
@@ -104,7 +104,7 @@ pub struct Clock<P> {
     pub pace: P,
 }
 
-/// What a run has done.
+/// The outcome of a run.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
     /// The number of items that the scan has seen.
@@ -115,15 +115,15 @@ pub struct Report {
     pub wrong_per_million: Option<f64>,
     /// The number of suspects that are left.
     pub suspects: usize,
-    /// What counts since this run.
+    /// The differences that count since this run.
     pub confirmed: Vec<Difference>,
     /// How much of what was mended is right now.
     pub healed: u64,
-    /// What was left: a repair has changed nothing, or none is wanted.
+    /// The differences that were left: a repair has changed nothing, or none is wanted.
     pub left: Vec<Difference>,
-    /// What still changed for as long as it is waited for: no look can say whether it is right.
+    /// The differences that still changed for as long as a run waits: no look can say whether they are right.
     pub restless: Vec<Difference>,
-    /// What has lasted for the settling time, and doesn't count yet: it waits for what has to be mended before, or
+    /// The differences that have lasted for the settling time, and don't count yet: they wait for others, or
     /// other suspects went away by themselves after a time that isn't much shorter.
     pub unconfirmed: Vec<Difference>,
     /// How many seconds a suspect must be the same now until it counts.
@@ -134,7 +134,7 @@ pub struct Report {
     pub age: u64,
     /// How many seconds the pass took that this run has ended.
     pub pass_time: Option<u64>,
-    /// What the requests took.
+    /// The usage of the requests.
     pub usage: Usage,
     /// Why the run has done nothing at all: the auditor stands still until an operator acts.
     pub stopped: Option<String>,
@@ -170,8 +170,8 @@ impl<'a, T: Scannable, P: RetryPolicy> Auditor<'a, T, P> {
         let found = self.client.get(&key, &ReadOptions::default()).await?;
         let settle = self.limits.settle;
         let kept = match &found {
-            Some(item) => State::read(item, Some(settle), clock.now),
-            None => Ok(Kept { state: State::new(settle, clock.now), impossible: Vec::new() }),
+            Some(item) => AuditorState::read(item, Some(settle), clock.now),
+            None => Ok(Kept { state: AuditorState::new(settle, clock.now), impossible: Vec::new() }),
         };
         let Kept { state, impossible } = match kept {
             Ok(kept) => kept,
@@ -180,7 +180,7 @@ impl<'a, T: Scannable, P: RetryPolicy> Auditor<'a, T, P> {
                 return Ok(Report { stopped, usage, ..Report::default() });
             }
         };
-        let before = found.map(|item| item.get(State::RUNS).cloned());
+        let before = found.map(|item| item.get(AuditorState::RUNS).cloned());
         let report = Report { impossible, ..Report::default() };
         let mut run = run::Run { auditor: self, state, report, name: clock.name, now: clock.now };
         run.report.ended_by = run.work(&clock.pace).await.err();
@@ -188,7 +188,7 @@ impl<'a, T: Scannable, P: RetryPolicy> Auditor<'a, T, P> {
         let run::Run { mut state, mut report, .. } = run;
         state.runs += 1;
         state.saved = clock.now;
-        let condition = before.map_or(Condition::Absent, |runs| Condition::is(State::RUNS, runs));
+        let condition = before.map_or(Condition::Absent, |runs| Condition::is(AuditorState::RUNS, runs));
         let save = Action::Put { key, item: state.item(&self.settings.schema), condition };
         report.is_saved = self.client.carry_out(&Task::Write(save)).await.outcome? == TaskOutcome::Held;
         report.suspects = state.suspects.len();

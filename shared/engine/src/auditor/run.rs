@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
-use sapwood_core::audit::{Difference, Kind, Stage, State, Subject, Suspect, TRAILS, due, one_a_node};
+use sapwood_core::audit::{AuditorState, Difference, Kind, Stage, Subject, Suspect, TRAILS, due, one_a_node};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Stored;
 use sapwood_core::plan::Rule;
@@ -12,10 +12,10 @@ use sapwood_store::{ErrorKind, Query, ReadOptions, RetryPolicy, Scannable, Table
 use super::{Auditor, Pace, Report};
 use crate::announce::announced;
 
-/// One run at work.
+/// A run at work.
 pub(super) struct Run<'r, 'a, T, P> {
     pub(super) auditor: &'r Auditor<'a, T, P>,
-    pub(super) state: State,
+    pub(super) state: AuditorState,
     pub(super) report: Report,
     pub(super) name: u64,
     pub(super) now: u64,
@@ -65,7 +65,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
             pace.wait(self.units()).await;
             found.extend(self.auditor.audit().look(some.iter().copied().cloned().collect()).await?);
         }
-        // What waits for a node is reported with it, so the node may be found more than once.
+        // A difference that waits for a node is reported with it, so the node may be found more than once.
         let mut known = BTreeSet::new();
         found.retain(|one| known.insert((one.key.clone(), one.kind)));
         Ok(found)
@@ -105,7 +105,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         // There may be more to find of a subject than was suspected: each copy of a long history, say.
         let awaited: BTreeSet<NodeRef> = found.iter().filter_map(|one| one.waits_for.clone()).collect();
         let (known, mut new): (Vec<_>, Vec<_>) = found.into_iter().partition(|one| self.state.suspects.contains(one));
-        // What the others wait for has to come in, or none of them would ever make room.
+        // The suspects that others wait for have to come in, or none of them would ever make room.
         let is_awaited = |one: &Difference| one.waits_for.is_none() && awaited.contains(&one.node);
         new.sort_by_key(|one| !is_awaited(one));
         let awaited = new.iter().take(AWAITED_MAX).filter(|one| is_awaited(one)).count();
@@ -137,7 +137,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
             self.report.unfit = Some("nothing has come of its last repairs: does the stream handler run?".to_owned());
         }
         if !is_fit || !is_heeded {
-            // Nothing is mended, so nothing has to wait for anything.
+            // No repair follows, so no suspect has to wait.
             let settled = self.state.suspects.take_settled();
             self.leave_confirmed(settled);
             return Ok(());
@@ -280,7 +280,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
             let audit = self.auditor.audit().with_histories_of(self.auditor.limits.recent_history_bytes_max);
             let found = audit.look(some.iter().cloned().collect()).await?;
             let mut suspects = self.minded(found);
-            // Those that came first are as good as any.
+            // The first are as good as any.
             suspects.truncate(self.fitting(&suspects));
             self.state.suspects.take(suspects, now);
             self.state.pass.recent += some.len() as u64;
@@ -333,7 +333,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         Ok(())
     }
 
-    /// What a run minds of what was found: one difference for each write that mends, but what this pass has left.
+    /// Picks a difference for each write that mends, but for those that this pass has left.
     fn minded(&self, mut found: Vec<Difference>) -> Vec<Difference> {
         found.retain(|one| !one.kind.is_finding() && !self.state.is_left(one));
         one_a_node(found)
@@ -357,7 +357,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
 /// Most suspects for which there is room because others wait for them.
 const AWAITED_MAX: usize = 20;
 
-/// What a suspect takes besides its keys: the names of its attributes, numbers, and a tenant.
+/// The bytes of a suspect besides its keys: the names of its attributes, numbers, and a tenant.
 const BYTES_OF_SUSPECT: usize = 400;
 
 /// The share of a run's read units for what was written lately. It is a choice.

@@ -22,9 +22,8 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::Options;
-use super::answer::{Api, REQUEST_TIME_MAX, RequestId, service};
+use super::answer::{Api, REQUEST_TIME_MAX, RequestId, service, target};
 use super::claims::claims_of;
-use super::target::target;
 use sapwood_api::call::Prefix;
 use sapwood_api::caller::Known;
 use sapwood_api::path::percent_sign;

@@ -64,7 +64,7 @@ impl Pages {
 }
 
 /// Serves requests until `shutdown` completes and the requests in progress are answered. Every caller has these claims.
-/// What the front doesn't let through is refused.
+/// Refuses the requests that the front doesn't let through.
 ///
 /// # Errors
 /// None: errors of single connections end those connections only.

@@ -13,10 +13,8 @@ mod cors;
 mod guard;
 mod lambda;
 mod local;
-mod metrics;
 mod options;
 mod routes;
-mod target;
 #[cfg(test)]
 mod tests;
 

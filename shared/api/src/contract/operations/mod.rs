@@ -2,7 +2,7 @@
 //! take, and the OpenAPI document are made of.
 //!
 //! To add a call, add a variant to [`ReaderCall`] or [`WriterCall`] and its [`Operation`] to a table below. The
-//! function's `routes.rs` then fails to compile until the call has a handler.
+//! router (`reads/mod.rs`, `writes/mod.rs`) then fails to compile until the call has a handler.
 
 /// Makes the operation of a call that reads.
 macro_rules! of_reader {

@@ -9,14 +9,14 @@ use serde_dynamo::{from_attribute_value, to_attribute_value};
 
 use super::super::suspects::{Longest, Stage, Suspect, Suspects};
 use super::super::{Difference, Kind};
-use super::{AHEAD_SECONDS_MAX, Kept, Pass, Position, State};
+use super::{AHEAD_SECONDS_MAX, AuditorState, Kept, Pass, Position};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, Tenant};
 use crate::model::{AttributeValue, FORMAT, FORMAT_ATTRIBUTE, Item, NewerFormat, with_key};
 
 /// No number of ours is larger, but for hashes. Additions to it don't overflow.
 const NUMBER_MAX: u64 = 1 << 53;
 
-impl State {
+impl AuditorState {
     /// The item.
     #[must_use]
     pub fn item(&self, schema: &Schema) -> Item {
@@ -119,7 +119,7 @@ impl Reading<'_> {
         })
     }
 
-    /// What may be absent, but not malformed.
+    /// Reads an attribute that may be absent, but not malformed.
     fn optional<V>(&mut self, name: &'static str, read: fn(&Self, &str) -> Option<V>) -> Option<V> {
         let value = read(self, name);
         if value.is_none() && self.item.contains_key(name) {
@@ -128,7 +128,7 @@ impl Reading<'_> {
         value
     }
 
-    fn state(&mut self, settle: Option<Duration>) -> State {
+    fn state(&mut self, settle: Option<Duration>) -> AuditorState {
         let now = self.now;
         // An older auditor hasn't written the first three of these.
         let written = self.optional("settle", Self::number).unwrap_or_default();
@@ -137,7 +137,7 @@ impl Reading<'_> {
         let last = self.optional("last", Self::pass);
         let right_as_of = self.optional("right_as_of", Self::time);
         let trail_at = self.optional("trail_at", Self::time).unwrap_or_default();
-        let runs = self.needed(State::RUNS, Self::number, 0);
+        let runs = self.needed(AuditorState::RUNS, Self::number, 0);
         let (began, saved) = (self.needed("began", Self::time, now), self.needed("saved", Self::time, now));
         let lasted = Duration::from_secs(self.needed("longest", Self::number, 0));
         let longest = Longest { lasted, at: Duration::from_secs(longest_at) };
@@ -145,11 +145,11 @@ impl Reading<'_> {
         let (known, pass, suspects, position) = self.under_way();
         let suspects = Suspects::endless(settle.unwrap_or(Duration::from_secs(written)), longest, suspects);
         let scanned = scanned && known;
-        State { runs, began, saved, pass, last, position, scanned, right_as_of, trail_at, suspects, left }
+        AuditorState { runs, began, saved, pass, last, position, scanned, right_as_of, trail_at, suspects, left }
     }
 
-    /// What belongs to the pass that is under way. If anything of it is lost, so are keys that nobody would look at any
-    /// more: the next pass begins at once.
+    /// Reads what belongs to the pass that is under way. If anything of it is lost, so are keys that nobody would look
+    /// at any more: the next pass begins at once.
     fn under_way(&mut self) -> (bool, Pass, Vec<Suspect>, Option<Position>) {
         match (self.pass("pass"), self.suspects("suspects"), self.position()) {
             (Some(pass), Some(suspects), Some(position)) => (true, pass, suspects, position),

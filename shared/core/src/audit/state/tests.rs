@@ -14,8 +14,8 @@ fn difference(id: &str) -> Difference {
 }
 
 /// A state in the middle of its third pass.
-fn state() -> State {
-    let mut state = State::new(Duration::from_secs(600), 5_000);
+fn state() -> AuditorState {
+    let mut state = AuditorState::new(Duration::from_secs(600), 5_000);
     state.begin_pass(Duration::ZERO, 6_000);
     state.end_pass(7_000);
     (state.scanned, state.runs, state.saved) = (true, 12, NOW - 60);
@@ -37,9 +37,9 @@ fn state() -> State {
 fn what_is_written_is_read() {
     let (state, schema) = (state(), Schema::default());
     let settle = Some(Duration::from_secs(600));
-    let kept = State::read(&state.item(&schema), settle, NOW).unwrap();
+    let kept = AuditorState::read(&state.item(&schema), settle, NOW).unwrap();
     assert_eq!(kept, Kept { state: state.clone(), impossible: Vec::new() });
-    assert_eq!(State::read(&state.item(&schema), None, NOW).unwrap().state, state);
+    assert_eq!(AuditorState::read(&state.item(&schema), None, NOW).unwrap().state, state);
     assert!(kept.state.is_left(&difference("left")) && kept.state.is_left(&difference("restless")));
     assert!(!kept.state.is_left(&difference("a")));
 }
@@ -68,7 +68,7 @@ fn whatever_cant_be_true_is_named_and_no_pass_waits_for_it() {
             }
             let mut item = written.clone();
             item.insert(name.clone(), value.clone());
-            let Kept { state: mut read, impossible } = State::read(&item, None, NOW).unwrap();
+            let Kept { state: mut read, impossible } = AuditorState::read(&item, None, NOW).unwrap();
             let named = if name.starts_with("after_") || name == "history" { "position" } else { name };
             assert_eq!(impossible, [named], "{name}: {at}");
             assert!(read.began <= NOW && read.saved <= NOW && read.right_as_of.is_none_or(|at| at <= NOW));
@@ -85,7 +85,7 @@ fn whatever_cant_be_true_is_named_and_no_pass_waits_for_it() {
         let mut item = written.clone();
         item.remove(name);
         let named = if name == "after_sk" { "position" } else { name };
-        assert_eq!(State::read(&item, None, NOW).unwrap().impossible, [named]);
+        assert_eq!(AuditorState::read(&item, None, NOW).unwrap().impossible, [named]);
     }
 }
 
@@ -101,7 +101,7 @@ fn times_of_a_suspect_or_of_a_pass_to_come_are_impossible_too() {
         };
         let AttributeValue::M(map) = map else { panic!("{map:?}") };
         map.insert(name.to_owned(), number(NOW + AHEAD_SECONDS_MAX));
-        assert_eq!(State::read(&item, None, NOW).unwrap().impossible, [""; 0], "clocks differ: {name}");
+        assert_eq!(AuditorState::read(&item, None, NOW).unwrap().impossible, [""; 0], "clocks differ: {name}");
         let AttributeValue::M(map) = (match item.get_mut(part).unwrap() {
             AttributeValue::L(list) => &mut list[0],
             map => map,
@@ -109,7 +109,7 @@ fn times_of_a_suspect_or_of_a_pass_to_come_are_impossible_too() {
             panic!("{part}")
         };
         map.insert(name.to_owned(), number(NOW + AHEAD_SECONDS_MAX + 1));
-        assert_eq!(State::read(&item, None, NOW).unwrap().impossible, [part], "{name}");
+        assert_eq!(AuditorState::read(&item, None, NOW).unwrap().impossible, [part], "{name}");
     }
 }
 
@@ -117,7 +117,7 @@ fn times_of_a_suspect_or_of_a_pass_to_come_are_impossible_too() {
 fn a_newer_state_isnt_read() {
     let mut item = state().item(&Schema::default());
     item.insert(FORMAT_ATTRIBUTE.to_owned(), number(FORMAT + 1));
-    assert_eq!(State::read(&item, None, NOW).unwrap_err(), NewerFormat { format: FORMAT + 1 });
+    assert_eq!(AuditorState::read(&item, None, NOW).unwrap_err(), NewerFormat { format: FORMAT + 1 });
 }
 
 /// The item as every release has written it: this one reads it, and writes the same.
@@ -190,7 +190,7 @@ fn the_item_of_a_release_before_is_read_and_written_again() {
     ]
     .map(|(name, value)| (name.to_owned(), value))
     .into();
-    let Kept { state, impossible } = State::read(&written, None, NOW).unwrap();
+    let Kept { state, impossible } = AuditorState::read(&written, None, NOW).unwrap();
     assert_eq!(impossible, [""; 0]);
     assert_eq!(state.item(&Schema::default()), written);
     let (found, last) = (state.suspects.iter().next().unwrap(), state.last.unwrap());
@@ -204,7 +204,7 @@ fn the_item_of_a_release_before_is_read_and_written_again() {
     let AttributeValue::M(pass) = other.get_mut("pass").unwrap() else { panic!() };
     pass.remove("recent");
     pass.insert("findings".to_owned(), map(&[("orphan", number(7)), ("of-another-kind", number(1))]));
-    let Kept { state, impossible } = State::read(&other, None, NOW).unwrap();
+    let Kept { state, impossible } = AuditorState::read(&other, None, NOW).unwrap();
     assert_eq!((impossible, state.pass.recent, state.pass.findings.len()), (Vec::new(), 0, 1));
 }
 
