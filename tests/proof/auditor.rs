@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::rc::Rc;
 use std::time::Duration;
 
-use sapwood_core::audit::{Kind, State, Trail};
+use sapwood_core::audit::{AuditorState, Kind, Trail};
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{AttributeValue, Copied, Settings, Totals, number, text};
 use sapwood_engine::announce::announce;
@@ -51,8 +51,8 @@ fn run(fixture: &Fixture, limits: Limits, heals: bool, now: u64) -> Report {
     run_with(fixture, fixture.settings(), limits, heals, now)
 }
 
-fn state(fixture: &Fixture, limits: Limits) -> State {
-    let kept = State::read(&fixture.get("SAPWOOD", "AUDIT").unwrap(), Some(limits.settle), 1_000_000).unwrap();
+fn state(fixture: &Fixture, limits: Limits) -> AuditorState {
+    let kept = AuditorState::read(&fixture.get("SAPWOOD", "AUDIT").unwrap(), Some(limits.settle), 1_000_000).unwrap();
     assert!(kept.impossible.is_empty(), "{:?}", kept.impossible);
     kept.state
 }

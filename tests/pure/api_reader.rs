@@ -8,12 +8,14 @@ use axum::http::response::Parts;
 use axum::http::{Request, Response, StatusCode};
 use http_body_util::BodyExt;
 use proptest::prelude::*;
+use sapwood_api::caller::Caller;
+use sapwood_api::contract::{Function, operations};
+use sapwood_api::cursor::CursorKey;
+use sapwood_api::reads;
+use sapwood_api::wait::Waits;
 use sapwood_core::keys::{Names, Schema, Tenant};
 use sapwood_core::model::{AttributeValue, Item, Settings, Totals, UniqueNames, number, size_estimate, text};
 use sapwood_engine::query::Derived;
-use sapwood_http::caller::Caller;
-use sapwood_http::contract::{Function, operations};
-use sapwood_http::cursor::CursorKey;
 use sapwood_http::serve::{Options, service};
 use sapwood_json::Attributes;
 use sapwood_store::Usage;
@@ -54,8 +56,8 @@ async fn send_raw(
 ) -> (Parts, Vec<u8>) {
     let table = fixture.table().clone();
     let cursors = CursorKey::new(b"the secret of these tests").unwrap();
-    let shared = api_reader::Shared { settings: settings.clone(), cursors, waits: api_reader::waits() };
-    let state = api_reader::State::new(move |_| table.clone(), shared);
+    let shared = reads::Shared { settings: settings.clone(), cursors, waits: Waits::system() };
+    let state = reads::ApiState::new(move |_| table.clone(), shared);
     let mut request = Request::builder().uri(target);
     for (name, value) in headers {
         request = request.header(*name, *value);
@@ -63,7 +65,7 @@ async fn send_raw(
     let mut request = request.body(Body::empty()).unwrap();
     let tenant = tenant.map(|tenant| Tenant::new(tenant).unwrap());
     request.extensions_mut().insert(Caller::named("anna", tenant));
-    let response = service(api_reader::router(state), Options::default()).oneshot(request).await.unwrap();
+    let response = service(reads::router(state), Options::default()).oneshot(request).await.unwrap();
     let (parts, body) = response.into_parts();
     (parts, body.collect().await.unwrap().to_bytes().to_vec())
 }

@@ -4,18 +4,18 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use api_writer::{Moment, Shared, Source, State, router};
 use axum::body::Body;
 use axum::http::{Request, Response};
 use http_body_util::BodyExt;
 use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
+use sapwood_api::caller::Caller;
+use sapwood_api::contract::{Function, operations};
+use sapwood_api::wait::Waits;
+use sapwood_api::writes::{ApiState, Moment, Shared, Source, router};
 use sapwood_core::keys::{Names, Schema, Tenant};
 use sapwood_core::model::{AttributeValue, Settings, SiblingOrder, UniqueNames, text};
-use sapwood_http::caller::Caller;
-use sapwood_http::contract::{Function, operations};
 use sapwood_http::serve::{Options, service};
-use sapwood_http::wait::Waits;
 use sapwood_store::Usage;
 use sapwood_tests::fixture::Fixture;
 use sapwood_tests::intercept::Intercept;
@@ -97,7 +97,7 @@ impl Api {
         };
         let observer = Arc::clone(&self.round_trips);
         let table = move |_| Intercept { table: table.clone(), observer: Arc::clone(&observer) };
-        let state = State::new(table, shared);
+        let state = ApiState::new(table, shared);
         let mut request = Request::builder().method(method).uri(target);
         for (name, value) in headers {
             request = request.header(*name, *value);

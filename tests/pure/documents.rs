@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sapwood_core::audit::{State, Trail};
+use sapwood_core::audit::{AuditorState, Trail};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey, Version};
 use sapwood_core::model::{
     Amounts, Announcement, BaseNode, Counted, Cursor, DELETING, DeletionMark, Epoch, Item, Latest, NameClaim, Settings,
@@ -264,7 +264,7 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
         }
         if key == schema.audit_key() {
             // It was saved half an hour after the examples' time.
-            let kept = State::read(item, None, EXAMPLE_SECONDS + 1_800).unwrap();
+            let kept = AuditorState::read(item, None, EXAMPLE_SECONDS + 1_800).unwrap();
             assert!(kept.impossible.is_empty(), "{:?}", kept.impossible);
             let state = kept.state;
             assert_eq!(state.item(&schema), *item);
@@ -339,7 +339,7 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
 /// Whoever can't open `/docs` of a closed API can read the document here. `SAPWOOD_WRITE=1` writes it anew.
 #[test]
 fn the_published_document_is_the_apis() {
-    let document: Value = serde_json::from_str(&sapwood_http::contract::openapi()).unwrap();
+    let document: Value = serde_json::from_str(&sapwood_api::contract::openapi()).unwrap();
     let wanted = serde_json::to_string_pretty(&document).unwrap() + "\n";
     let path = Path::new(ROOT).join("docs/openapi.json");
     if std::env::var_os("SAPWOOD_WRITE").is_some() {

@@ -7,7 +7,7 @@ use std::net::SocketAddr;
 use axum::Router;
 use base64::Engine;
 use base64::prelude::BASE64_STANDARD;
-use sapwood_http::caller::Claims;
+use sapwood_api::caller::Claims;
 use sapwood_http::serve::{Front, Lambda, Options, answer, lambda_service, serve_local};
 use serde_json::{Value, json};
 use tokio::io::{AsyncReadExt, AsyncWriteExt};

@@ -2,8 +2,11 @@
 
 use std::collections::BTreeMap;
 
+use sapwood_api::caller::Claims;
+use sapwood_api::wait::Waits;
+use sapwood_api::{reads, writes};
 use sapwood_dynamodb::DynamoTable;
-use sapwood_http::caller::Claims;
+use sapwood_http::config::{ReaderConfig, WriterConfig};
 use sapwood_local::template::Template;
 
 use crate::api::{Answered, Api, Asked};
@@ -61,25 +64,24 @@ async fn api(urls: [&str; 2], way: Way, parameters: &[(&str, &str)], claims: &[(
     let given = BTreeMap::from([("CURSOR_KEY".to_owned(), "a key for tests, of no secrecy".to_owned())]);
     let [of_reader, of_writer] =
         ["ApiReader", "ApiWriter"].map(|function| template.environment_of(function, TABLE, &given).unwrap());
-    let reader = api_reader::Config::read(|name| of_reader.get(name).cloned()).unwrap();
-    let writer = api_writer::Config::read(|name| of_writer.get(name).cloned()).unwrap();
+    let reader = ReaderConfig::read(|name| of_reader.get(name).cloned()).unwrap();
+    let writer = WriterConfig::read(|name| of_writer.get(name).cloned()).unwrap();
     let options = reader.options.clone();
     let [table, of_writer] = urls.map(|url| DynamoTable::local(url, TABLE, reader.settings.schema.clone()));
     let reader = {
-        let shared =
-            api_reader::Shared { settings: reader.settings, cursors: reader.cursors, waits: api_reader::waits() };
-        api_reader::router(api_reader::State::new(move |deadline| table.until(deadline), shared))
+        let shared = reads::Shared { settings: reader.settings, cursors: reader.cursors, waits: Waits::system() };
+        reads::router(reads::ApiState::new(move |deadline| table.until(deadline), shared))
     };
     let writer = {
-        let source = api_writer::Source::system();
-        let shared = api_writer::Shared {
+        let source = writes::Source::system();
+        let shared = writes::Shared {
             settings: writer.settings,
             revisions_mutable: writer.revisions_mutable,
             trash: writer.trash,
-            waits: source.waits(),
+            waits: Waits::system(),
             source,
         };
-        api_writer::router(api_writer::State::new(move |deadline| of_writer.until(deadline), shared))
+        writes::router(writes::ApiState::new(move |deadline| of_writer.until(deadline), shared))
     };
     let claims: Claims = claims.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     match way {

@@ -781,8 +781,8 @@ class Tokens(unittest.TestCase):
 
 class Document(unittest.TestCase):
     def test_there_is_a_class_for_each_type_of_problem(self) -> None:
-        kinds = (ROOT / "shared/http/src/problem/kind.rs").read_text()
-        slugs = set(re.findall(r'Self::\w+ => \("([a-z-]+)", "', kinds))
+        kinds = (ROOT / "shared/api/src/problem/kind.rs").read_text()
+        slugs = set(re.findall(r'\w+ => \("([a-z-]+)", "', kinds))
         self.assertEqual({*problems.PROBLEMS, "outcome-unknown"}, slugs)
         self.assertGreater(len(slugs), 30)
         for slug, kind in problems.PROBLEMS.items():

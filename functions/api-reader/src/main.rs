@@ -1,10 +1,13 @@
-//! The Lambda function: reads the environment, makes one client for the life of the process, and waits for requests.
+//! The Lambda function that reads: it reads the environment, makes one client for the life of the process, and waits
+//! for requests.
 
 use std::error::Error;
 use std::process::ExitCode;
 
-use api_reader::{Config, Shared, State, router, waits};
+use sapwood_api::reads::{ApiState, Shared, router};
+use sapwood_api::wait::Waits;
 use sapwood_dynamodb::{Connection, DynamoTable};
+use sapwood_http::config::ReaderConfig;
 use sapwood_http::serve;
 use sapwood_https::https_client;
 use sapwood_telemetry::log;
@@ -19,15 +22,10 @@ async fn main() -> ExitCode {
 #[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
 async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let variable = |name: &str| std::env::var(name).ok();
-    let config = Config::read(variable)?;
-    let table = DynamoTable::new(
-        &Connection::read(variable)?,
-        https_client(),
-        config.table_name,
-        config.settings.schema.clone(),
-    );
+    let ReaderConfig { table_name, settings, cursors, options } = ReaderConfig::read(variable)?;
+    let table = DynamoTable::new(&Connection::read(variable)?, https_client(), table_name, settings.schema.clone());
     table.connect().await;
-    let Config { settings, cursors, options, .. } = config;
-    let state = State::new(move |deadline| table.until(deadline), Shared { settings, cursors, waits: waits() });
+    let shared = Shared { settings, cursors, waits: Waits::system() };
+    let state = ApiState::new(move |deadline| table.until(deadline), shared);
     serve::run_lambda(router(state), options).await
 }

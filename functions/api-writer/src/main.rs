@@ -1,10 +1,13 @@
-//! The Lambda function: reads the environment, makes one client for the life of the process, and waits for requests.
+//! The Lambda function that writes base records: it reads the environment, makes one client for the life of the
+//! process, and waits for requests.
 
 use std::error::Error;
 use std::process::ExitCode;
 
-use api_writer::{Config, Shared, Source, State, router};
+use sapwood_api::wait::Waits;
+use sapwood_api::writes::{ApiState, Shared, Source, router};
 use sapwood_dynamodb::{Connection, DynamoTable};
+use sapwood_http::config::WriterConfig;
 use sapwood_http::serve;
 use sapwood_https::https_client;
 use sapwood_telemetry::log;
@@ -19,17 +22,10 @@ async fn main() -> ExitCode {
 #[allow(clippy::disallowed_methods, reason = "the environment is read here and nowhere else")]
 async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let variable = |name: &str| std::env::var(name).ok();
-    let config = Config::read(variable)?;
-    let table = DynamoTable::new(
-        &Connection::read(variable)?,
-        https_client(),
-        config.table_name,
-        config.settings.schema.clone(),
-    );
+    let WriterConfig { table_name, settings, revisions_mutable, trash, options } = WriterConfig::read(variable)?;
+    let table = DynamoTable::new(&Connection::read(variable)?, https_client(), table_name, settings.schema.clone());
     table.connect().await;
-    let Config { settings, revisions_mutable, trash, options, .. } = config;
-    let source = Source::system();
-    let shared = Shared { settings, revisions_mutable, trash, waits: source.waits(), source };
-    let state = State::new(move |deadline| table.until(deadline), shared);
+    let shared = Shared { settings, revisions_mutable, trash, waits: Waits::system(), source: Source::system() };
+    let state = ApiState::new(move |deadline| table.until(deadline), shared);
     serve::run_lambda(router(state), options).await
 }

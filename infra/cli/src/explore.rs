@@ -4,9 +4,11 @@ use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use clap::Args;
+use sapwood_api::caller::{Authority, Claims};
+use sapwood_api::cursor::{CursorKey, ShortSecret};
+use sapwood_api::wait::Waits;
+use sapwood_api::{reads, writes};
 use sapwood_core::keys::Tenant;
-use sapwood_http::caller::{Authority, Claims};
-use sapwood_http::cursor::{CursorKey, ShortSecret};
 use sapwood_http::serve::{Front, Guard, Options, serve_local};
 use sapwood_local::engine::{EngineError, listen};
 use serde_json::json;
@@ -116,14 +118,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
     };
     let token = new_token();
     let cursors = CursorKey::new(token.as_bytes())?;
-    let waits = api_reader::waits();
-    let reads = api_reader::State::new(tables(), api_reader::Shared { settings: settings.clone(), cursors, waits });
-    let source = api_writer::Source::system();
-    let waits = source.waits();
+    let waits = Waits::system();
+    let shared = reads::Shared { settings: settings.clone(), cursors, waits: waits.clone() };
+    let reading = reads::ApiState::new(tables(), shared);
+    let source = writes::Source::system();
     // `sapwood rm --trash` doesn't ask the stack either.
-    let shared =
-        api_writer::Shared { settings: settings.clone(), revisions_mutable: false, trash: write, waits, source };
-    let router = api_reader::router(reads).merge(api_writer::router(api_writer::State::new(tables(), shared)));
+    let shared = writes::Shared { settings: settings.clone(), revisions_mutable: false, trash: write, waits, source };
+    let router = reads::router(reading).merge(writes::router(writes::ApiState::new(tables(), shared)));
     let listener = TcpListener::from_std(listener)?;
     let address = listener.local_addr()?;
     let guard = Guard::new(address, Vec::new(), Vec::new());

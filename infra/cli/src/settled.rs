@@ -5,7 +5,7 @@ use axum::http::{Request, StatusCode};
 use clap::Args;
 use hyper_util::client::legacy::Client;
 use hyper_util::rt::TokioExecutor;
-use sapwood_http::problem::Kind;
+use sapwood_api::problem::Kind;
 use serde_json::{Value, json};
 
 use crate::arguments::endpoint;

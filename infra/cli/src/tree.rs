@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
-use api_reader::{descendant_body, totals_body};
 use clap::Args;
+use sapwood_api::contract::{DescendantBody, TotalsBody};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, Settings, Stored, rows};
 use sapwood_dynamodb::DynamoTable;
@@ -97,8 +97,8 @@ async fn print_json(
     for found in tree.nodes {
         let of = top.sibling(found.id.clone());
         // As text: a value of serde_json's would have fewer digits.
-        let mut body = descendant_body(found);
-        body.totals = totals.remove(&of).map(totals_body);
+        let mut body = DescendantBody::from(found);
+        body.totals = totals.remove(&of).map(TotalsBody::from);
         let mut line = serde_json::to_string(&body).map_err(wrong)?;
         if rows {
             let items = serde_json::to_string(&items(client, settings, &of).await?.json()).map_err(wrong)?;

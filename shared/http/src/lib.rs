@@ -1,18 +1,7 @@
-//! The parts that both HTTP functions share: the contract, problems, paths, callers, headers, bodies, and serving.
+//! Serves the API: a router of [`sapwood_api`]'s calls, under Lambda and on a local port alike.
 //!
-//! A function makes an `axum::Router` of its calls ([`call::router`]) and hands it to [`serve`]. `serve` normalises
-//! paths before they are routed, identifies the caller, answers requests that no route answers, compresses and logs.
-//! The same service runs under Lambda and on a local port, so both answer alike.
+//! [`serve`] normalises paths before they are routed, identifies the caller, answers requests that no route answers,
+//! compresses and logs. [`config`] reads the functions' settings.
 
-pub mod body;
-pub mod call;
-pub mod caller;
-pub mod contract;
-pub mod cursor;
-pub mod headers;
-pub mod parameters;
-pub mod path;
-pub mod problem;
+pub mod config;
 pub mod serve;
-pub mod state;
-pub mod wait;

@@ -5,13 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::Path;
 
+use sapwood_api::body::BODY_BYTES_MAX;
+use sapwood_api::contract::OPERATIONS_MAX;
+use sapwood_api::headers::WAIT_SECONDS_MAX;
 use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, Version};
 use sapwood_core::model::FORMAT;
 use sapwood_core::plan::conditions::COMPARED_ATTRIBUTES_MAX;
 use sapwood_engine::query::Bounds;
-use sapwood_http::body::BODY_BYTES_MAX;
-use sapwood_http::contract::OPERATIONS_MAX;
-use sapwood_http::headers::WAIT_SECONDS_MAX;
 
 use super::{EXAMPLE_SECONDS, ROOT, between, documents, read, section};
 
@@ -560,7 +560,7 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
         ],
     );
     assert_says("docs/api.md", &[format!("For {} the same key and body", hours(outcome))]);
-    let contract = "shared/http/src/contract/operations";
+    let contract = "shared/api/src/contract/operations";
     assert_says(&format!("{contract}/reads.rs"), &[format!("An operation is kept for {}.", days(operation))]);
     assert_says(&format!("{contract}/parameters.rs"), &[format!("For {} ", hours(outcome))]);
     // The examples are of one moment.

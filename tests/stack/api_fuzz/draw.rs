@@ -2,7 +2,7 @@
 
 use rand::RngExt;
 use rand::rngs::SmallRng;
-use sapwood_http::contract::Operation;
+use sapwood_api::contract::Operation;
 use sapwood_tests::api::Asked;
 
 use super::bodies::body;

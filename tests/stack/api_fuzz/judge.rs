@@ -3,7 +3,7 @@
 use std::io::Read;
 
 use axum::http::Uri;
-use sapwood_http::contract::{Operation, openapi, operations};
+use sapwood_api::contract::{Operation, openapi, operations};
 use sapwood_tests::api::{Answered, Asked};
 use serde_json::Value;
 

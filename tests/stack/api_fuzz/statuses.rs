@@ -3,12 +3,12 @@
 use std::collections::BTreeMap;
 
 use axum::http::Method;
+use sapwood_api::contract::{Operation, operations};
 use sapwood_core::model::Settings;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::auditor::{self, Auditor, Clock};
 use sapwood_engine::fanout::Limits;
 use sapwood_engine::query::Derived;
-use sapwood_http::contract::{Operation, operations};
 use sapwood_store::Client;
 use sapwood_tests::api::{Answered, Api, Asked};
 use sapwood_tests::faults::Fault;

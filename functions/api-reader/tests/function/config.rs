@@ -1,9 +1,10 @@
 //! The settings that the function reads from its environment.
 
-use api_reader::{Config, ConfigError};
+use sapwood_core::model::VariableError;
+use sapwood_http::config::ReaderConfig;
 
-fn read(variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
-    Config::read(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+fn read(variables: &[(&str, &str)]) -> Result<ReaderConfig, VariableError> {
+    ReaderConfig::read(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
 }
 
 const LEAST: [(&str, &str); 2] = [("TABLE_NAME", "trees"), ("CURSOR_KEY", "a secret of enough bytes")];
@@ -46,7 +47,7 @@ fn scopes_name_what_they_allow() {
     let scopes = with("read=trees/read, delete=https://api.example.org/delete").unwrap();
     let named: Vec<_> = scopes.0.values().map(String::as_str).collect();
     assert_eq!(named, ["trees/read", "https://api.example.org/delete"]);
-    assert_eq!(with(" ").unwrap(), sapwood_http::caller::Scopes::default());
+    assert_eq!(with(" ").unwrap(), sapwood_api::caller::Scopes::default());
     for wrong in ["trees/read", "read=", "reads=a", "read=a,read=b", "read=a b", "read=a,", "read=\"a\""] {
         let error = with(wrong).unwrap_err().to_string();
         assert!(error.contains("SCOPES"), "{wrong}: {error}");
@@ -57,7 +58,7 @@ fn scopes_name_what_they_allow() {
 fn cursors_of_the_secret_before_still_open() {
     let with = |more: &[(&str, &str)]| read(&[&LEAST[..], more].concat());
     let older = read(&[LEAST[0], ("CURSOR_KEY", "the secret before this")]).unwrap().cursors;
-    let scope = sapwood_http::cursor::Scope::new("roots", None);
+    let scope = sapwood_api::cursor::Scope::new("roots", None);
     let cursor = older.seal(&scope, "at");
     assert!(with(&[]).unwrap().cursors.open(&scope, &cursor).is_err());
     assert!(with(&[("CURSOR_KEY_OLDER", "")]).unwrap().cursors.open(&scope, &cursor).is_err());

@@ -1,9 +1,10 @@
 //! What the function's environment may say.
 
-use api_writer::{Config, ConfigError};
+use sapwood_core::model::VariableError;
+use sapwood_http::config::WriterConfig;
 
-fn read(variables: &[(&str, &str)]) -> Result<Config, ConfigError> {
-    Config::read(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
+fn read(variables: &[(&str, &str)]) -> Result<WriterConfig, VariableError> {
+    WriterConfig::read(|name| variables.iter().find(|(key, _)| *key == name).map(|(_, value)| (*value).to_owned()))
 }
 
 const TABLE: (&str, &str) = ("TABLE_NAME", "trees");

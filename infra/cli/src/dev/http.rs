@@ -3,9 +3,12 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use sapwood_api::caller::Claims;
+use sapwood_api::wait::Waits;
+use sapwood_api::{reads, writes};
 use sapwood_core::keys::Tenant;
 use sapwood_dynamodb::DynamoTable;
-use sapwood_http::caller::Claims;
+use sapwood_http::config::{ReaderConfig, WriterConfig};
 use sapwood_http::serve::{Front, Guard, Options, serve_local};
 use sapwood_local::mapping::Status;
 use sapwood_local::template::Template;
@@ -61,26 +64,25 @@ impl Http {
         let given = BTreeMap::from([("CURSOR_KEY".to_owned(), CURSOR_KEY.to_owned())]);
         let of_reader = template.environment_of(READER, table_name, &given)?;
         let of_writer = template.environment_of(WRITER, table_name, &given)?;
-        let reader = api_reader::Config::read(|name| of_reader.get(name).cloned())?;
-        let writer = api_writer::Config::read(|name| of_writer.get(name).cloned())?;
+        let reader = ReaderConfig::read(|name| of_reader.get(name).cloned())?;
+        let writer = WriterConfig::read(|name| of_writer.get(name).cloned())?;
         let tables = |table: &DynamoTable| {
             let table = table.clone();
             move |deadline| table.until(deadline)
         };
-        let reads =
-            api_reader::Shared { settings: reader.settings, cursors: reader.cursors, waits: api_reader::waits() };
-        let reads = api_reader::State::new(tables(table), reads);
-        let source = api_writer::Source::system();
-        let writes = api_writer::Shared {
+        let shared = reads::Shared { settings: reader.settings, cursors: reader.cursors, waits: Waits::system() };
+        let of_reads = reads::ApiState::new(tables(table), shared);
+        let source = writes::Source::system();
+        let shared = writes::Shared {
             settings: writer.settings,
             revisions_mutable: writer.revisions_mutable,
             trash: writer.trash,
-            waits: source.waits(),
+            waits: Waits::system(),
             source,
         };
-        let trash = writes.trash;
-        let writes = api_writer::State::new(tables(table), writes);
-        let router = api_reader::router(reads).merge(api_writer::router(writes));
+        let trash = shared.trash;
+        let of_writes = writes::ApiState::new(tables(table), shared);
+        let router = reads::router(of_reads).merge(writes::router(of_writes));
         let failed = |source| DevError::Http { address, source };
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;

@@ -8,7 +8,7 @@ use axum::extract::{Query, State};
 use axum::http::Uri;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
-use sapwood_http::problem::{Kind, Problem};
+use sapwood_api::problem::{Kind, Problem};
 use sapwood_http::serve::Pages;
 use sapwood_local::mapping::Status;
 use serde::Deserialize;

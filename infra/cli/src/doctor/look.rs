@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use aws_sdk_dynamodb::types::{KeyType, PointInTimeRecoveryStatus, TimeToLiveStatus};
-use sapwood_core::audit::{Kept, State};
+use sapwood_core::audit::{AuditorState, Kept};
 use sapwood_core::keys::{Names, Schema};
 use sapwood_core::model::{Announcement, NewerFormat};
 use sapwood_dynamodb::place_of;
@@ -151,7 +151,7 @@ async fn left(connection: &Connection, partition_key: String, sort_key: String) 
     };
     let client = Client::new(&table, &Patient, &schema);
     let audit = match client.get(&schema.audit_key(), &ReadOptions::default()).await {
-        Ok(item) => Read::Known(item.map(|item| State::read(&item, None, seconds()))),
+        Ok(item) => Read::Known(item.map(|item| AuditorState::read(&item, None, seconds()))),
         Err(error) => Read::Unknown(error.to_string()),
     };
     let keys = [schema.epoch_key(), schema.epoch_copy_key()];

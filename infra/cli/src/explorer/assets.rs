@@ -6,7 +6,7 @@ use axum::http::header::{
 };
 use axum::http::{HeaderValue, Response};
 use axum::response::IntoResponse;
-use sapwood_http::problem::{Kind, Problem};
+use sapwood_api::problem::{Kind, Problem};
 
 struct Asset {
     name: &'static str,

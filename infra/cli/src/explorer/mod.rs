@@ -21,10 +21,10 @@ use axum::http::{HeaderMap, Method};
 use axum::middleware::{Next, from_fn};
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
+use sapwood_api::problem::{Kind, Problem};
 use sapwood_core::keys::{Id, NodeRef, Tenant};
 use sapwood_core::model::{Settings, Totals};
 use sapwood_dynamodb::DynamoTable;
-use sapwood_http::problem::{Kind, Problem};
 use sapwood_http::serve::{Gate, Guard, Pages};
 use sapwood_store::{Client, Deadline, TableError};
 use serde_json::{Value, json};
@@ -171,7 +171,7 @@ fn has_token(headers: &HeaderMap, token: &str) -> bool {
 
 /// Returns a token that nobody guesses: two names of 122 random bits each.
 pub(crate) fn new_token() -> String {
-    let source = api_writer::Source::system();
+    let source = sapwood_api::writes::Source::system();
     format!("{}{}", source.name(), source.name()).replace('-', "")
 }
 

@@ -2,13 +2,13 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use sapwood_api::contract::TotalsBody;
 use sapwood_core::audit::{Difference, Subject};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{
     AttributeValue, BaseNode, Item, Placement, Stored, held_name, item_bytes, key_of, rows, text, text_of,
 };
 use sapwood_engine::audit::Audit;
-use sapwood_http::contract::TotalsBody;
 use sapwood_json::Attributes;
 use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::Serialize;

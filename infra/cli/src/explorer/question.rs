@@ -1,8 +1,8 @@
 //! A question, the one request that answers it, and the answer.
 
+use sapwood_api::problem::{Kind, Problem};
 use sapwood_core::keys::{DEPTH_MAX, ItemKey, NodeRef, OrderedList, Schema, SortKey, SortRange};
 use sapwood_core::model::{Item, Settings, VERSION, key_of};
-use sapwood_http::problem::{Kind, Problem};
 use sapwood_json::Attributes;
 use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table};
 use serde::{Deserialize, Serialize};

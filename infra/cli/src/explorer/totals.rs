@@ -1,10 +1,9 @@
 //! How many nodes are below those in view, and what their numbers add up to, where the table keeps totals.
 
-use api_reader::totals_body;
+use sapwood_api::contract::TotalsBody;
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_engine::query::totals_of_nodes;
-use sapwood_http::contract::TotalsBody;
 use sapwood_store::{Client, RetryPolicy, Table, TableError};
 
 /// Most nodes whose totals one call reads: their lanes are as many keys as one BatchGetItem takes.
@@ -19,5 +18,5 @@ pub(super) async fn totals<T: Table, P: RetryPolicy>(
 ) -> Result<Vec<TotalsBody>, TableError> {
     let Some(kept) = &settings.totals else { return Ok(Vec::new()) };
     let found = totals_of_nodes(client, kept, nodes, false).await?;
-    Ok(nodes.iter().filter_map(|node| found.get(node).cloned()).map(totals_body).collect())
+    Ok(nodes.iter().filter_map(|node| found.get(node).cloned()).map(TotalsBody::from).collect())
 }

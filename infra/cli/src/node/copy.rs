@@ -1,7 +1,7 @@
 //! `sapwood copy`.
 
-use api_writer::Source;
 use clap::Args;
+use sapwood_api::writes::Source;
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_engine::write::{Command, OnConflict};
 

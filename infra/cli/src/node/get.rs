@@ -1,10 +1,10 @@
 //! `sapwood get`.
 
 use clap::Args;
+use sapwood_api::contract::NodeBody;
+use sapwood_api::headers::etag_text;
 use sapwood_core::model::ETag;
 use sapwood_engine::query::Reader;
-use sapwood_http::contract::NodeBody;
-use sapwood_http::headers::etag_text;
 
 use super::{NodeError, Target, line};
 use crate::printable::shown;

@@ -1,7 +1,7 @@
 //! `sapwood granted`.
 
-use api_reader::granted_body;
 use clap::Args;
+use sapwood_api::contract::GrantedBody;
 use sapwood_engine::query::{Granting, Reader};
 
 use super::{NodeError, Target, line};
@@ -37,7 +37,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
     let granting = Granting::new(attribute, principals, in_trash, &opened.settings.schema)?;
     let client = opened.client();
     let found = Reader::new(&client, &opened.settings).granted(&opened.node, &granting).await?;
-    let body = granted_body(&opened.node, found);
+    let body = GrantedBody::of(&opened.node, found);
     if arguments.target.json {
         say!("{}", line(&body)?);
     } else {

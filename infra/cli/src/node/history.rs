@@ -2,11 +2,10 @@
 
 use std::num::NonZeroUsize;
 
-use api_reader::revision_body;
 use clap::Args;
+use sapwood_api::contract::RevisionBody;
 use sapwood_core::model::Latest;
 use sapwood_engine::query::{Bounds, Fields, ListOptions, Order, Reader};
-use sapwood_http::contract::RevisionBody;
 use serde_json::json;
 
 use super::get::together;
@@ -54,7 +53,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
         };
         left = left.saturating_sub(page.items.len());
         for found in page.items {
-            let body = revision_body(&opened.node, found);
+            let body = RevisionBody::listed(&opened.node, found);
             say!("{}", if arguments.target.json { line(&body)? } else { words(body)? });
         }
         after = page.next;

@@ -1,7 +1,7 @@
 //! `sapwood inherited`.
 
-use api_reader::inherited_body;
 use clap::Args;
+use sapwood_api::contract::InheritedBody;
 use sapwood_engine::query::{Mode, Reader};
 use sapwood_json::Attributes;
 
@@ -34,7 +34,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
     let client = opened.client();
     let found = Reader::new(&client, &opened.settings).inherited(&opened.node, arguments.attributes, mode).await?;
     if arguments.target.json {
-        say!("{}", line(&inherited_body(&opened.node, mode, found))?);
+        say!("{}", line(&InheritedBody::of(&opened.node, mode, found))?);
         return Ok(());
     }
     for (name, values) in found.values {

@@ -1,7 +1,7 @@
 //! `sapwood latest`.
 
-use api_reader::latest_body;
 use clap::Args;
+use sapwood_api::contract::LatestBody;
 use sapwood_core::model::Latest;
 use sapwood_engine::query::{Bounds, Fields, ListOptions, Reader, Revision};
 
@@ -44,7 +44,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
 }
 
 fn print(found: Revision, json: bool) -> Result<(), NodeError> {
-    let body = latest_body(found);
+    let body = LatestBody::from(found);
     let words = format!("{}  {}  {}", shown(&body.topic), body.version, line(&body.attributes)?);
     say!("{}", if json { line(&body)? } else { words });
     Ok(())

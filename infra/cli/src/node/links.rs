@@ -1,7 +1,7 @@
 //! `sapwood links`.
 
-use api_reader::link_body;
 use clap::Args;
+use sapwood_api::contract::LinkBody;
 use sapwood_core::keys::Id;
 use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Reader};
 
@@ -42,7 +42,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
     loop {
         let page = reader.links(&opened.node, &arguments.attribute, &linking, &options).await?;
         for found in page.items {
-            let body = link_body(found, true);
+            let body = LinkBody::from(found);
             let ids = [&body.id].into_iter().chain(body.ancestors.iter().flatten());
             let words: Vec<String> = ids.map(|id| shown(id).into_owned()).collect();
             say!("{}", if arguments.target.json { line(&body)? } else { words.join("  ") });

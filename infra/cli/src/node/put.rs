@@ -6,13 +6,13 @@ use std::io::{self, Read};
 use std::path::PathBuf;
 
 use clap::Args;
+use sapwood_api::contract::check_topic;
 use sapwood_core::keys::Id;
 use sapwood_core::model::{Item, Latest, text};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::write::{
     Command, Content, NewRevision, OnConflict, Outcome, Patch, Refusal, ValueChange, WriteError,
 };
-use sapwood_http::contract::check_topic;
 use sapwood_json::{Attributes, FromJson, MergePatch, read};
 use sapwood_store::Client;
 

@@ -1,12 +1,12 @@
 //! `sapwood rm`.
 
-use api_writer::Source;
 use clap::{Args, ValueEnum};
+use sapwood_api::contract;
+use sapwood_api::writes::Source;
 use sapwood_core::model::Latest;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::query::{Bounds, Fields, ListOptions, Order, ReadError, Reader};
 use sapwood_engine::write::{Children, Command, Outcome, Refusal, WriteError};
-use sapwood_http::contract;
 use sapwood_store::Client;
 use serde_json::json;
 

@@ -1,7 +1,7 @@
 //! `sapwood totals`.
 
-use api_reader::totals_body;
 use clap::Args;
+use sapwood_api::contract::TotalsBody;
 use sapwood_engine::query::Reader;
 
 use super::{NodeError, Target, line};
@@ -27,7 +27,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
     let client = opened.client();
     let found = Reader::new(&client, &opened.settings).totals(&opened.node, true).await?;
     if arguments.target.json {
-        say!("{}", line(&totals_body(found))?);
+        say!("{}", line(&TotalsBody::from(found))?);
         return Ok(());
     }
     say!("count  {}", found.count);

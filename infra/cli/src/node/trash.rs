@@ -1,14 +1,13 @@
 //! `sapwood trash`.
 
-use api_reader::trash_body;
-use api_writer::Source;
 use clap::{Arg, ArgAction, Args, Subcommand};
+use sapwood_api::contract::TrashBody;
+use sapwood_api::writes::Source;
 use sapwood_core::keys::{Id, NodeRef, Tenant, TrashTime};
 use sapwood_core::model::{BaseNode, DeletionMode, ETag, Settings};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::query::{Bounds, Fields, InTrash, ListOptions, Order, Reader};
 use sapwood_engine::write::{Children, Command, OnConflict, Refusal, Tags, WriteError};
-use sapwood_http::contract::TrashBody;
 use sapwood_store::{Client, ReadOptions};
 
 use super::write::{Placing, Writing};
@@ -179,7 +178,7 @@ async fn list(whose: Whose) -> Result<Exit, NodeError> {
     let client = Client::new(&table, &Patient, &settings.schema);
     let mut trash = Trash::open(&whose, &client, &settings, Order::Descending)?;
     while let Some(found) = trash.next().await? {
-        for body in found.into_iter().map(trash_body) {
+        for body in found.into_iter().map(TrashBody::from) {
             say!("{}", if whose.json { line(&body)? } else { words(&body) });
         }
     }

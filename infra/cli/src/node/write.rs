@@ -2,28 +2,26 @@
 
 use std::time::Duration;
 
-use api_writer::{Source, body};
 use clap::Args;
+use sapwood_api::contract::{BatchBody, OperationBody};
+use sapwood_api::headers::{etag_text, if_match};
+use sapwood_api::wait::{Pauses, missing};
+use sapwood_api::writes::{Source, body};
 use sapwood_core::keys::{Id, KeyError};
 use sapwood_core::model::{BaseNode, ETag};
 use sapwood_dynamodb::DynamoTable;
-use sapwood_engine::query::{Derived, Progress, Reader, Watch};
+use sapwood_engine::query::{Derived, Progress, Reader};
 use sapwood_engine::write::{Command, Outcome, Preconditions, Request, Spot, Tags, WriteError, Writer};
-use sapwood_http::contract::{BatchBody, OperationBody};
-use sapwood_http::headers::{etag_text, if_match};
 use sapwood_store::Client;
 use serde_json::json;
 
 use super::{NodeError, Opened, line};
-use crate::clock::now;
 use crate::connect::Patient;
 use crate::printable::shown;
 use crate::say::say;
 
 /// How long `--wait` waits where it names no time.
 const USUAL_WAIT: &str = "60";
-const FIRST_PAUSE: Duration = Duration::from_millis(40);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
 
 /// How a node is written.
 #[derive(Clone, Args)]
@@ -111,20 +109,12 @@ impl Writing {
         json: bool,
     ) -> Result<bool, NodeError> {
         print(outcome, opened, json)?;
+        let Some(mut pauses) = self.pauses() else { return Ok(true) };
         let derived = Derived::of(command, outcome, true).into_iter().chain(Derived::of_revision(outcome));
-        let mut watches: Vec<Watch> = derived.map(|derived| derived.watch()).collect();
+        let derived: Vec<Derived> = derived.collect();
         let (reader, tenant) = (Reader::new(client, &opened.settings), opened.node.tenant.as_ref());
-        self.until(async || {
-            while let Some(watch) = watches.last_mut() {
-                if watch.is_right(&reader, tenant).await {
-                    watches.pop();
-                } else {
-                    return Ok(if watch.is_cut() { Looked::Cut } else { Looked::NotYet });
-                }
-            }
-            Ok(Looked::Done)
-        })
-        .await
+        let is_done = missing(&derived, &reader, tenant, &mut pauses).await.is_none();
+        Ok(is_done || self.is_over())
     }
 
     /// Prints the operation that the stream handler carries out, and waits until it is done, if that is wanted. Returns
@@ -163,23 +153,28 @@ impl Writing {
         &self,
         mut look: impl AsyncFnMut() -> Result<Looked, NodeError>,
     ) -> Result<bool, NodeError> {
-        let Some(seconds) = self.wait else { return Ok(true) };
-        let (end, mut pause) = (now() + Duration::from_secs(seconds), FIRST_PAUSE);
+        let Some(mut pauses) = self.pauses() else { return Ok(true) };
         loop {
             let looked = look().await?;
             if looked == Looked::Done {
                 return Ok(true);
             }
-            let left = end.saturating_duration_since(now());
-            if left.is_zero() {
-                eprintln!("sapwood: it is written, and after {seconds} s not everything that follows is done");
-                return Ok(false);
-            }
-            if looked == Looked::NotYet {
-                tokio::time::sleep(pause.min(left)).await;
-                pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+            if !pauses.pause(looked == Looked::NotYet).await {
+                return Ok(self.is_over());
             }
         }
+    }
+
+    /// The pauses of the wait, if one is wanted.
+    fn pauses(&self) -> Option<Pauses> {
+        self.wait.map(|seconds| Pauses::lasting(Duration::from_secs(seconds)))
+    }
+
+    /// Says that the time is up. Returns false: not everything is done.
+    fn is_over(&self) -> bool {
+        let seconds = self.wait.unwrap_or_default();
+        eprintln!("sapwood: it is written, and after {seconds} s not everything that follows is done");
+        false
     }
 }
 
@@ -188,6 +183,7 @@ impl Writing {
 pub(super) enum Looked {
     /// All of it is done.
     Done,
+    #[allow(dead_code)]
     /// What was seen is done, and the look ended before it had seen all: the next one needn't wait.
     Cut,
     /// Something isn't done yet.
@@ -237,6 +233,7 @@ pub(super) fn print(outcome: &Outcome, opened: &Opened, json: bool) -> Result<()
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock::now;
 
     #[tokio::test]
     async fn a_wait_ends_in_time_even_if_what_it_looks_at_has_no_end() {

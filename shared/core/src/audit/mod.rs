@@ -16,7 +16,7 @@
 //! | [`Recount`] | counts totals anew, from what all nodes of the table are counted as |
 //! | [`redrive`](fn@redrive) | has an item handled again whose stream record was lost, without comparing anything |
 //!
-//! [`Suspects`] remembers since when what seems to be wrong has been the same, and [`State`] how far the auditor has
+//! [`Suspects`] remembers since when what seems to be wrong has been the same, and [`AuditorState`] how far the auditor has
 //! come. [`Trail`] is a sample of what was written lately, where the auditor looks first.
 //!
 //! What a node asks for is decided by [`place`](fn@crate::fanout::place), which the handler itself runs. The oracles of
@@ -44,7 +44,7 @@ pub use look::look;
 pub use mend::{Mended, mend, start_anew};
 pub use recount::Recount;
 pub use redrive::{Redriven, redrive};
-pub use state::{Kept, Pass, Position, State};
+pub use state::{AuditorState, Kept, Pass, Position};
 pub use subject::{Class, Subject};
 pub use suspects::{Stage, Suspect, Suspects};
 pub use totals::{count_holds, look_at_totals};

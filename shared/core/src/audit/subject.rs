@@ -1,6 +1,6 @@
 //! What is looked at.
 
-use super::State;
+use super::AuditorState;
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{Amounts, Announcement, Item, NameClaim, ROW_ID, key_of, shown_by};
 
@@ -157,7 +157,7 @@ impl Subject {
 /// True for the handler's settings or the auditor's state, if a newer version has written them.
 pub(super) fn is_newer_memory(item: &Item, key: &ItemKey, schema: &Schema) -> bool {
     (*key == schema.settings_key() && Announcement::read(item).is_err())
-        || (*key == schema.audit_key() && State::read(item, None, 0).is_err())
+        || (*key == schema.audit_key() && AuditorState::read(item, None, 0).is_err())
 }
 
 /// True if a row with this key could stand in this partition.

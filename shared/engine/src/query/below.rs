@@ -45,13 +45,13 @@ struct Walk {
     after: Option<String>,
 }
 
-/// A node's place, and a hash of it and of who put the node there.
-struct Place {
+/// A node's placement, and a hash of it and of who put the node there.
+struct PlacementHash {
     placement: Placement,
     hash: u64,
 }
 
-/// What a row's node is found to be.
+/// The state of a row's node.
 enum Passed {
     /// It is placed below the node.
     Placed,
@@ -61,7 +61,7 @@ enum Passed {
     Behind,
 }
 
-impl Place {
+impl PlacementHash {
     /// The place of a node whose own rows are right. A node that is gone has nothing below it.
     fn of(look: &Look) -> Self {
         let placement = look.stored.lineage().map(|lineage| lineage.placement.clone()).unwrap_or_default();
@@ -123,7 +123,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// that is gone with all of its rows nothing below is looked at.
     ///
     /// # Errors
-    /// Those of [`Reader::below`].
+    /// The errors of [`Reader::below`].
     pub async fn status_and_below(
         &self,
         node: &NodeRef,
@@ -147,7 +147,9 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         mut walk: Walk,
         nodes_max: usize,
     ) -> Result<Below, ReadError> {
-        let Some(Place { placement: own, hash }) = settled.as_ref().map(Place::of) else { return Ok(walk.stops()) };
+        let Some(PlacementHash { placement: own, hash }) = settled.as_ref().map(PlacementHash::of) else {
+            return Ok(walk.stops());
+        };
         if walk.place != hash {
             walk = Walk { place: hash, ..Walk::default() };
         }
@@ -217,7 +219,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 }
 
-/// What the lineage of a node that a row lists says, if this is the placement of the node above.
+/// Returns what the lineage of a node that a row lists says, if this is the placement of the node above.
 fn passed(stored: &Stored, above: &NodeRef, below: &NodeRef, own: &Placement) -> Passed {
     let lineage = match stored {
         Stored::Lineage(lineage) => lineage,

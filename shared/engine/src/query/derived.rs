@@ -38,9 +38,9 @@ pub struct Watch {
 }
 
 impl Derived {
-    /// What is to be derived from a command with this outcome. Where the stream carries out a deletion, that is the
-    /// deletion itself. `below`: with a node that may have moved, or got another segment, all that is below it counts.
-    /// So it does where a request that is sent again finds nothing to change: the stream may be at it still.
+    /// Returns what is to be derived from a command with this outcome. Where the stream carries out a deletion, that is
+    /// the deletion itself. `below`: with a node that may have moved, or got another segment, all that is below it
+    /// counts. So it does where a request that is sent again finds nothing to change: the stream may be at it still.
     #[must_use]
     pub fn of(command: &Command, outcome: &Outcome, below: bool) -> Option<Self> {
         match (outcome, command) {
@@ -61,14 +61,14 @@ impl Derived {
         }
     }
 
-    /// What is to be derived besides, from a write of a node that has appended a revision.
+    /// Returns what is to be derived besides, from a write of a node that has appended a revision.
     #[must_use]
     pub fn of_revision(outcome: &Outcome) -> Option<Self> {
         let Outcome::Node { node, revision: Some(appended), .. } = outcome else { return None };
         Some(Self::Copy(node.id.as_str().to_owned(), appended.topic.clone(), appended.version.number()))
     }
 
-    /// What is kept of it for those who ask later: of a moved node, its own rows.
+    /// The same for later questions: of a moved node, its own rows.
     #[must_use]
     pub fn kept(self) -> Self {
         match self {

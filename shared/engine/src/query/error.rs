@@ -16,7 +16,7 @@ pub enum ReadError {
     /// The node, revision or topic doesn't exist.
     #[error("there is no {what}")]
     Absent {
-        /// What was asked for, by its ids.
+        /// The node, topic or revision, by its ids.
         what: String,
     },
     /// The node's base record can't be understood, so the node counts as absent.
@@ -25,7 +25,7 @@ pub enum ReadError {
     /// The deployment keeps no rows of this kind.
     #[error("this deployment keeps no {what}; switch them on: `--parameter {parameter}`")]
     SwitchedOff {
-        /// What the rows would show.
+        /// The lists that the rows are for.
         what: &'static str,
         /// The template's parameter that switches them on, with a value.
         parameter: &'static str,
@@ -33,7 +33,7 @@ pub enum ReadError {
     /// The nodes were placed before the deployment kept rows of this kind.
     #[error("these nodes were placed before the deployment kept {what}; run `sapwood backfill`, and ask again")]
     NotBackfilled {
-        /// What the rows would show.
+        /// The lists that the rows are for.
         what: &'static str,
     },
     /// No key can be made of a parameter.
@@ -49,7 +49,7 @@ pub enum ReadError {
     Parameter {
         /// The parameter.
         parameter: &'static str,
-        /// What to do about it.
+        /// The remedy.
         reason: &'static str,
     },
     /// A question about an attribute that isn't the user's own.
@@ -65,9 +65,9 @@ pub enum ReadError {
     /// The answer would be larger than a function's can be.
     #[error("the {what} have more than the 4 MB that there can be; {instead}")]
     TooLarge {
-        /// What is too large.
+        /// The part that is too large.
         what: &'static str,
-        /// What to do about it.
+        /// The remedy.
         instead: &'static str,
     },
     /// A newer version has written what the auditor keeps, so the auditor of this version does nothing.

@@ -12,7 +12,7 @@ const CONDITIONS_MAX: usize = 10;
 /// The most characters of a condition.
 const CHARACTERS_MAX: usize = 1_024;
 
-/// What answers show of a record that no row has.
+/// The names that answers have from records, and that no row has.
 const OF_RECORDS: [&str; 4] = ["created_at", "created_by", "updated_at", "updated_by"];
 
 /// Conditions on attributes. An item is shown if it meets all of them. Rows that aren't shown are read all the same.

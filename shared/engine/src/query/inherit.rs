@@ -26,7 +26,7 @@ pub struct Above {
     pub levels: usize,
     /// The farthest of them; the node itself if it has none.
     pub top: Id,
-    /// What is above that one.
+    /// The reason why the chain ends there.
     pub end: ChainEnd,
     /// True if the node is in the trash.
     pub is_in_trash: bool,
@@ -34,7 +34,7 @@ pub struct Above {
     pub is_deleting: bool,
 }
 
-/// What a node inherits.
+/// The values that a node inherits.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Inherited {
     /// The values by their attributes. With [`Mode::Nearest`] an attribute has one.
@@ -82,7 +82,7 @@ impl Granting {
         schema: &Schema,
     ) -> Result<Self, ReadError> {
         own_names("attribute", [attribute.clone()], schema)?;
-        // One that is named twice counts twice: the document's bound is one of the list.
+        // A principal that is named twice counts twice: the document's bound is one of the list.
         let principals: Vec<String> = principals.into_iter().collect();
         let refuse = |reason| Err(ReadError::Parameter { parameter: "principal", reason });
         if !(1..=PRINCIPALS_MAX).contains(&principals.len()) {

@@ -29,9 +29,9 @@ pub struct Link {
 /// The links to a node that a list covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Linking {
-    /// What the ids of the nodes that link begin with.
+    /// The prefix of the ids of the nodes that link.
     pub id_prefix: String,
-    /// What the ids of the ancestors begin with. A node without such an ancestor is left out; `None` leaves out no
+    /// The prefix of the ids of the ancestors. A node without such an ancestor is left out; `None` leaves out no
     /// node.
     pub ancestor_prefix: Option<String>,
     /// True if each of these ancestors is named once on a page. A node that names none is left out.

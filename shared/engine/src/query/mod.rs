@@ -8,7 +8,6 @@
 //! node [inherits](Reader::inherited) is read from base records.
 
 mod ancestors;
-mod audit;
 mod below;
 mod derived;
 mod descendants;
@@ -56,8 +55,9 @@ pub use totals::{Totals, totals_of_nodes};
 pub use trash::InTrash;
 pub use tree::Tree;
 
+use sapwood_core::audit::{AuditorState, Kept};
 use sapwood_core::model::Settings;
-use sapwood_store::{Client, RetryPolicy, Table};
+use sapwood_store::{Client, ReadOptions, RetryPolicy, Table};
 
 /// Reads nodes, lists and revisions for one request.
 #[derive(Debug)]
@@ -71,5 +71,16 @@ impl<'a, T: Table, P: RetryPolicy> Reader<'a, T, P> {
     #[must_use]
     pub fn new(client: &'a Client<'a, T, P>, settings: &'a Settings) -> Self {
         Self { client, settings }
+    }
+    /// Reads how far the auditor has come, at this time in seconds since 1970.
+    ///
+    /// # Errors
+    /// [`ReadError::Absent`] where no auditor has run, [`ReadError::NewerAudit`], and [`ReadError::Table`].
+    pub async fn audit(&self, now: u64) -> Result<Kept, ReadError> {
+        let absent = ReadError::Absent { what: "audit: no auditor has run".to_owned() };
+        let found = self.client.get(&self.client.schema().audit_key(), &ReadOptions::default()).await?;
+        // How long suspects settle is the auditor's business.
+        AuditorState::read(&found.ok_or(absent)?, None, now)
+            .map_err(|newer| ReadError::NewerAudit { format: newer.format })
     }
 }

@@ -45,7 +45,7 @@ impl Stamps {
     }
 }
 
-/// What a base record says beside its attributes.
+/// The segment, stamps and entity tag of a base record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Record {
     /// The node's own name in paths, if it has one.
@@ -104,8 +104,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         self.items(&keys, options, read).await
     }
 
-    /// What the base records of several nodes say beside their attributes. A node that doesn't exist or can't be read
-    /// is left out.
+    /// Returns what the base records of several nodes say beside their attributes. A node that doesn't exist or can't
+    /// be read is left out.
     ///
     /// # Errors
     /// [`ReadError::Table`].

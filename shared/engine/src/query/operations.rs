@@ -48,7 +48,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let mut operations = Vec::with_capacity(ids.len());
         let mut done = 0;
         for chunk in ids.chunks(AT_ONCE) {
-            // What reading one costs isn't known before.
+            // The cost of reading one isn't known before.
             if done > 0 && self.client.usage().read_units > READ_UNITS_MAX {
                 let next = Some(schema.operation_key(tenant, &ids[done - 1]).sk);
                 return Ok(Page { items: operations, next });

@@ -54,7 +54,7 @@ pub struct ListOptions {
     pub strong: bool,
     /// The attributes in the answer.
     pub fields: Fields,
-    /// What the items must meet. Lists of nodes by rows heed it.
+    /// The conditions on the items. Lists of nodes by rows heed it.
     pub filter: Filter,
     /// The position to continue after, as the page before named it.
     pub after: Option<String>,

@@ -93,7 +93,7 @@ fn rows_for_least(read: usize, units: f64) -> usize {
 mod tests {
     use super::*;
 
-    /// What a list took: its queries, the rows that were read, their units, and how many of them were shown.
+    /// The cost of a list: its queries, the rows that were read, their units, and how many of them were shown.
     #[derive(Clone, Copy, Debug, Default)]
     struct Took {
         queries: usize,

@@ -94,8 +94,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         })
     }
 
-    /// What the records of a node's revisions say beside their attributes, by their topics. A revision that doesn't
-    /// exist is left out.
+    /// Returns what the records of a node's revisions say beside their attributes, by their topics. A revision that
+    /// doesn't exist is left out.
     ///
     /// # Errors
     /// [`ReadError::Key`] for an impossible topic, and [`ReadError::Table`].

@@ -101,7 +101,7 @@ impl Siblings {
         self.order
     }
 
-    /// What tells this list from others of the same siblings: which part it is, and its first and last place.
+    /// Tells this list from others of the same siblings: which part it is, and its first and last place.
     #[must_use]
     pub fn part(&self) -> [Option<&str>; 3] {
         match &self.part {

@@ -12,7 +12,7 @@ use sapwood_store::{RetryPolicy, Table};
 /// The most siblings that are sorted: as many as a tree shows at once.
 const SIBLINGS_MAX: usize = 5_000;
 
-/// What a list of siblings is sorted by.
+/// The attributes and the direction of a sorted list of siblings.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Sorting {
     by: SiblingOrder,
@@ -37,13 +37,13 @@ impl Sorting {
         Ok(Self { by, order })
     }
 
-    /// What the list is sorted by.
+    /// The attributes.
     #[must_use]
     pub fn by(&self) -> &SiblingOrder {
         &self.by
     }
 
-    /// Which way it is sorted.
+    /// The direction.
     #[must_use]
     pub fn order(&self) -> Order {
         self.order
@@ -53,7 +53,7 @@ impl Sorting {
 /// Where a sibling is in a sorted list.
 type Rank = (SiblingPlace, Id);
 
-/// What a position has between the place and the id. No place has a space.
+/// The character that a position has between the place and the id. No place has a space.
 const BETWEEN: char = ' ';
 
 fn position((place, id): &Rank) -> String {

@@ -11,7 +11,7 @@ use sapwood_core::plan::Rules;
 use sapwood_core::plan::ancestry::read_ancestor_path;
 use sapwood_store::{ReadOptions, RetryPolicy, Table, TableError};
 
-/// What the fan-out has yet to do for a node, or for a topic.
+/// The work that the fan-out has yet to do for a node, or for a topic.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Status {
     /// True if the node exists. A node that doesn't exist is up to date if nothing is left of it.

@@ -12,14 +12,14 @@ use super::{ReadError, Reader};
 /// later.
 const LANES_MAX: usize = 100;
 
-/// What is below a node, by its totals.
+/// The totals of a node: how many nodes are below it, and their sums.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Totals {
     /// The number of nodes below it.
     pub count: u64,
     /// How many of them are its children.
     pub children: u64,
-    /// What the numbers of the nodes below it add up to, by attribute.
+    /// The sums of the numbers of the nodes below it, by attribute.
     pub sums: BTreeMap<String, Decimal>,
     /// How many of the nodes below it have something there that can't be added up. It counts as 0.
     pub left_out: u64,
@@ -29,7 +29,7 @@ impl Totals {
     fn of(all: &Amounts, kept: &Kept) -> Self {
         let sum = |name: &String| (name.clone(), all.sums.get(name).copied().unwrap_or_default());
         Self {
-            // What is read one after another can be less than nothing.
+            // Lanes are read one after another, so their sum can be less than nothing.
             count: all.count.count().unwrap_or_default(),
             children: all.children.count().unwrap_or_default(),
             sums: kept.attributes().iter().map(sum).collect(),

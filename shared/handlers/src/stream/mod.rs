@@ -5,7 +5,6 @@
 //! shard.
 
 mod config;
-mod metrics;
 mod record;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -21,7 +20,7 @@ use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::announce::announce;
 use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_store::{Client, Condition, Deadline, NoRetries};
-use sapwood_telemetry::metrics::Metrics;
+use sapwood_telemetry::metrics::{Metric, Metrics};
 use serde::Deserialize;
 use serde_json::value::RawValue;
 use tracing::{info, warn};
@@ -44,16 +43,16 @@ pub struct Handler {
     fanout: Fanout,
     table: DynamoTable,
     metrics: Metrics,
-    /// What the handler leaves in the table about itself. None if it doesn't.
+    /// The handler's announcement and trail; `None` if it leaves neither in the table.
     presence: Option<Arc<Presence>>,
 }
 
-/// What a handler leaves in the table about itself.
+/// The announcement and the trail that a handler leaves in the table.
 #[derive(Debug)]
 struct Presence {
     /// When it has announced itself, in seconds since 1970.
     announced_at: AtomicU64,
-    /// What it has handled, as a sample for the auditor.
+    /// The nodes that it has handled, as a sample for the auditor.
     trail: Mutex<Trail>,
 }
 
@@ -66,7 +65,7 @@ struct StreamEvent<'a> {
     records: Vec<&'a RawValue>,
 }
 
-/// What an event comes to.
+/// The outcome of an event.
 #[derive(Default)]
 struct Decodings {
     /// The number of records, the undecodable ones included.
@@ -136,7 +135,7 @@ impl Handler {
         report.problems.splice(..0, problems);
         self.leave_trail().await;
         log(request_id, count, &report);
-        self.metrics.write(|now| metrics::of(count, &written_at, &report, now));
+        self.metrics.write(|now| metrics_of(count, &written_at, &report, now));
         Ok(report)
     }
 
@@ -241,4 +240,27 @@ fn log(request_id: &str, records: usize, report: &Report) {
         nodes_copied = counts.tally.nodes_copied,
         "batch"
     );
+}
+
+/// Returns the metrics of a batch (docs/metrics.md). `written_at` has the times at which its records were written, and
+/// `now` is the time at which it was handled, all in milliseconds since 1970.
+fn metrics_of(records: usize, written_at: &[u64], report: &Report, now: u64) -> Vec<Metric> {
+    let counts = &report.counts;
+    let unreadable = report.problems.iter().filter(|problem| problem.unreadable).count();
+    // The function's clock and the table's differ a little. A record from the future has no lag.
+    let lags = written_at.iter().map(|at| now.saturating_sub(*at)).collect();
+    vec![
+        Metric::count("Records", records as u64),
+        Metric::count("Rounds", counts.tally.rounds),
+        Metric::count("RowsPut", counts.tally.rows_put),
+        Metric::count("RowsDeleted", counts.tally.rows_deleted),
+        Metric::count("Touches", counts.tally.touches),
+        Metric::count("Retries", counts.usage.retries),
+        Metric::count("Conflicts", counts.usage.conflicts),
+        Metric::times("Lag", lags),
+        Metric::amount("ReadUnits", counts.usage.read_units),
+        Metric::amount("WriteUnits", counts.usage.write_units),
+        Metric::count("BadRecords", unreadable as u64),
+        Metric::count("Failures", report.failed.len() as u64),
+    ]
 }

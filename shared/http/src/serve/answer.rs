@@ -16,17 +16,17 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, StatusCode, Uri};
 use axum::response::{IntoResponse, Response};
 use sapwood_store::{Deadline, Usage};
+use sapwood_telemetry::metrics::Metric;
 use tokio::time::Instant;
 use tower::ServiceExt;
 
 use super::Options;
 use super::cors::Cors;
-use super::metrics;
 use super::routes::{Route, Routes, routes};
-use super::target::local_target;
-use crate::body::read_whole;
-use crate::headers::gzip_tag;
-use crate::problem::{Kind, Problem};
+use sapwood_api::body::read_whole;
+use sapwood_api::headers::gzip_tag;
+use sapwood_api::path::{as_the_gateway_decodes, normalise};
+use sapwood_api::problem::{Kind, Problem};
 
 /// The longest time in which a request may start calls to the table. API Gateway ends a request after 30 seconds.
 pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(25);
@@ -113,7 +113,7 @@ impl Api {
         let took = began.elapsed();
         let usage = response.extensions().get().copied().unwrap_or_default();
         log(&method, &id, &route, response.status(), &usage, took);
-        self.options.metrics.write(|_| metrics::of(response.status(), &usage, took));
+        self.options.metrics.write(|_| metrics_of(response.status(), &usage, took));
         response
     }
 
@@ -223,4 +223,43 @@ fn log(method: &Method, id: &str, route: &Route, status: StatusCode, usage: &Usa
         write_units = usage.write_units,
         "request"
     );
+}
+
+/// Returns the normalised path with the query string as it arrived.
+///
+/// # Errors
+/// The errors of [`normalise`]; [`Kind::BadParameter`] if the query string isn't percent-encoded.
+pub(super) fn target(path: &str, query: Option<&str>) -> Result<Uri, Problem> {
+    let path = normalise(path)?;
+    let refused = || Problem::new(Kind::BadParameter, "the query string has characters that must be percent-encoded");
+    let target = match query.filter(|query| !query.is_empty()) {
+        Some(query) if !query.bytes().all(|b| b.is_ascii_graphic() && b != b'#') => return Err(refused()),
+        Some(query) => format!("{path}?{query}"),
+        None => path,
+    };
+    target.parse().map_err(|_| refused())
+}
+
+/// Returns the target of a request on a local port. It is refused where API Gateway would hand the function another
+/// path than the client has written: what works here works in a deployment.
+///
+/// # Errors
+/// The errors of [`target`]; [`Kind::BadPath`] for percent-encoding that a deployment refuses.
+fn local_target(path: &str, query: Option<&str>) -> Result<Uri, Problem> {
+    target(&as_the_gateway_decodes(path)?, query)
+}
+
+/// Returns the metrics of a request that was answered with this status (docs/metrics.md).
+fn metrics_of(status: StatusCode, usage: &Usage, took: Duration) -> Vec<Metric> {
+    vec![
+        Metric::count("Requests", 1),
+        // Latency is exact to a microsecond; more digits would be noise.
+        Metric::time("Latency", took.as_micros() as f64 / 1_000.0),
+        Metric::count("ServerErrors", u64::from(status.is_server_error())),
+        Metric::count("Unavailable", u64::from(status == StatusCode::SERVICE_UNAVAILABLE)),
+        Metric::count("Conflicts", usage.conflicts),
+        Metric::count("Retries", usage.retries),
+        Metric::amount("ReadUnits", usage.read_units),
+        Metric::amount("WriteUnits", usage.write_units),
+    ]
 }

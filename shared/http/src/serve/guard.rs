@@ -16,7 +16,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use thiserror::Error;
 
-/// Which page sends a request, and for what use. Pages can't set these headers
+/// The headers that say which page sends a request, and for what use. Pages can't set these headers
 /// ([Fetch Metadata](https://www.w3.org/TR/fetch-metadata/)).
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");

@@ -22,12 +22,12 @@ use serde_json::value::RawValue;
 use tokio::time::Instant;
 
 use super::Options;
-use super::answer::{Api, REQUEST_TIME_MAX, RequestId, service};
-use super::target::target;
-use crate::call::Prefix;
-use crate::caller::{Known, claims_of};
-use crate::path::percent_sign;
-use crate::problem::{Kind, Problem};
+use super::answer::{Api, REQUEST_TIME_MAX, RequestId, service, target};
+use super::claims::claims_of;
+use sapwood_api::call::Prefix;
+use sapwood_api::caller::Known;
+use sapwood_api::path::percent_sign;
+use sapwood_api::problem::{Kind, Problem};
 
 /// The end of an invocation's time, reserved for the answer and the log.
 const LEFT_FOR_THE_ANSWER: Duration = Duration::from_secs(1);

@@ -24,8 +24,8 @@ use tower::{Service, ServiceExt};
 
 use super::answer::{Api, RequestId, service};
 use super::{Guard, Options};
-use crate::caller::{Claims, Known};
-use crate::problem::{Kind, Problem};
+use sapwood_api::caller::{Claims, Known};
+use sapwood_api::problem::{Kind, Problem};
 
 /// The longest time for a client to send the head of a request, or to stay silent between two requests.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
@@ -64,7 +64,7 @@ impl Pages {
 }
 
 /// Serves requests until `shutdown` completes and the requests in progress are answered. Every caller has these claims.
-/// What the front doesn't let through is refused.
+/// Refuses the requests that the front doesn't let through.
 ///
 /// # Errors
 /// None: errors of single connections end those connections only.

@@ -8,14 +8,13 @@
 //! no route answers, catches panics, adds the headers that every answer carries, and logs.
 
 mod answer;
+mod claims;
 mod cors;
 mod guard;
 mod lambda;
 mod local;
-mod metrics;
 mod options;
 mod routes;
-mod target;
 #[cfg(test)]
 mod tests;
 

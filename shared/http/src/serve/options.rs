@@ -3,7 +3,7 @@
 use sapwood_core::model::{Settings, VariableError};
 use sapwood_telemetry::metrics::Metrics;
 
-use crate::caller::{Authority, Scopes};
+use sapwood_api::caller::{Authority, Scopes};
 
 /// The claims of an IAM caller that hold the name of its session, which the caller chooses.
 const CHOSEN_BY_CALLERS: [&str; 3] = ["userArn", "userId", "callerId"];

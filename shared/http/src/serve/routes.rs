@@ -18,8 +18,8 @@ use tower_http::catch_panic::CatchPanicLayer;
 use tower_http::compression::CompressionLayer;
 use tower_http::compression::predicate::SizeAbove;
 
-use crate::contract::operations;
-use crate::problem::{Kind, Problem};
+use sapwood_api::contract::operations;
+use sapwood_api::problem::{Kind, Problem};
 
 /// Shorter answers, in bytes, aren't compressed: they fit a packet anyway.
 const COMPRESSED_BYTES_MIN: u64 = 1_024;

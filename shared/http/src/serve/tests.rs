@@ -1,6 +1,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
 mod alike;
+mod callers;
 mod client;
 mod front;
 mod gateway;
@@ -22,11 +23,11 @@ use sapwood_telemetry::lines::Lines;
 use serde_json::{Value, json};
 
 use super::Options;
-use crate::caller::{Authority, Caller};
-use crate::headers::{demand_json, demand_merge_patch};
-use crate::parameters::{NoParameters, Parameters};
-use crate::path::PathParams;
-use crate::problem::{Kind, Problem};
+use sapwood_api::caller::{Authority, Caller};
+use sapwood_api::headers::{demand_json, demand_merge_patch};
+use sapwood_api::parameters::{NoParameters, Parameters};
+use sapwood_api::path::PathParams;
+use sapwood_api::problem::{Kind, Problem};
 
 /// Answers with what the handler has understood.
 async fn node(params: PathParams, RawQuery(query): RawQuery) -> Result<Json<Value>, Problem> {

@@ -9,7 +9,7 @@ use std::sync::{PoisonError, RwLock};
 use serde::Serialize;
 use tracing_subscriber::fmt::MakeWriter;
 
-/// What Lambda says of an invocation.
+/// An invocation, as Lambda describes it.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Invocation<'a> {
     /// Lambda's id of the request.
@@ -25,10 +25,10 @@ pub struct Invocation<'a> {
 /// The keys of the present invocation. `service` is the variable `POWERTOOLS_SERVICE_NAME`, or `sapwood`; the name of
 /// the function and its memory in MB are in variables of Lambda's.
 #[derive(Debug)]
-pub struct Keys(RwLock<State>);
+pub struct Keys(RwLock<InvocationKeys>);
 
 #[derive(Debug)]
-struct State {
+struct InvocationKeys {
     process: Process,
     has_begun: bool,
     /// As they stand in a line, with a comma at the end.
@@ -62,7 +62,7 @@ impl Keys {
     #[must_use]
     pub const fn none() -> Self {
         let process = Process { service: String::new(), function_name: None, function_memory_size: None };
-        Self(RwLock::new(State { process, has_begun: false, text: String::new() }))
+        Self(RwLock::new(InvocationKeys { process, has_begun: false, text: String::new() }))
     }
 
     /// Reads what is the same in all invocations of the process.

@@ -8,7 +8,7 @@ use std::time::Duration;
 use rand::rngs::SmallRng;
 use rand::seq::IndexedRandom;
 use rand::{RngExt, SeedableRng};
-use sapwood_core::audit::State;
+use sapwood_core::audit::AuditorState;
 use sapwood_core::plan::Rule;
 use sapwood_engine::announce::announce;
 use sapwood_engine::auditor::{Auditor, Clock, Limits, Report};
@@ -83,10 +83,11 @@ impl Audited {
         stream.iter().any(|record| super::schedule::passes_filter(&record.key.sk))
     }
 
-    fn state(&self) -> Option<State> {
+    fn state(&self) -> Option<AuditorState> {
         let settings = &self.world.fanout.settings;
         let memory = self.world.table.0.lock().unwrap();
-        let kept = State::read(memory.get(&settings.schema.audit_key())?, Some(self.limits.settle), self.now).ok()?;
+        let kept =
+            AuditorState::read(memory.get(&settings.schema.audit_key())?, Some(self.limits.settle), self.now).ok()?;
         Some(kept.state)
     }
 

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use sapwood_core::audit::{Kept, State};
+use sapwood_core::audit::{AuditorState, Kept};
 use sapwood_core::keys::Schema;
 use sapwood_core::model::{Announcement, AttributeValue, Epoch, Item, NewerFormat, Totals};
 use sapwood_local::template::Template;
@@ -19,8 +19,8 @@ fn source() -> EventSource {
 }
 
 /// What an auditor has saved that ran a minute ago.
-fn kept_by_auditor() -> State {
-    let mut state = State::new(Duration::ZERO, NOW);
+fn kept_by_auditor() -> AuditorState {
+    let mut state = AuditorState::new(Duration::ZERO, NOW);
     (state.right_as_of, state.saved) = (Some(NOW - 60), NOW - 60);
     state
 }
@@ -152,7 +152,7 @@ fn alarm(change: impl FnOnce(&mut SeenAlarm)) -> (Vec<(&'static str, Verdict)>, 
     })
 }
 
-fn audited(change: impl FnOnce(&mut State)) -> (Vec<(&'static str, Verdict)>, String) {
+fn audited(change: impl FnOnce(&mut AuditorState)) -> (Vec<(&'static str, Verdict)>, String) {
     found(|seen| match &mut seen.audit {
         Read::Known(Some(Ok(kept))) => change(&mut kept.state),
         _ => unreachable!(),

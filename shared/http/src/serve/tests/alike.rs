@@ -4,7 +4,7 @@ use std::io::Read;
 
 use super::client::{Answered, Sent, Server, by_event};
 use super::*;
-use crate::caller::Claims;
+use sapwood_api::caller::Claims;
 
 /// Returns the answer, after checking that both ways give the same one.
 async fn answer_with(options: Options, sent: Sent) -> Answered {
@@ -48,7 +48,7 @@ async fn routes_of_several_segments_are_decoded_one_by_one() {
     let answered = get("/paths/NE/OMAHA~2FX/68100").await;
     assert_eq!(answered.json(), json!({"root": "NE", "segments": ["OMAHA/X", "68100"]}));
     for version in ["0", "012", "x", "-1", "1000000", "+1"] {
-        let answered = get(&format!("/nodes/a/revisions/t/{}", crate::path::encode_segment(version))).await;
+        let answered = get(&format!("/nodes/a/revisions/t/{}", sapwood_api::path::encode_segment(version))).await;
         assert_eq!((answered.status, answered.problem().as_str()), (404, "not-found"), "{version}");
     }
 }

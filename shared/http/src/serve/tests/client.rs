@@ -13,7 +13,7 @@ use tokio::sync::oneshot;
 
 use super::super::{Front, Options, answer, lambda_service, serve_local};
 use super::router;
-use crate::caller::Claims;
+use sapwood_api::caller::Claims;
 
 /// Makes the context of an invocation that ends a tenth of a second after the time reserved for the answer.
 pub(super) fn ending_soon() -> lambda_http::Context {

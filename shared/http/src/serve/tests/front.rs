@@ -10,8 +10,8 @@ use axum::routing::get;
 use super::super::{Front, Guard, Pages};
 use super::client::{Sent, Server};
 use super::*;
-use crate::caller::Claims;
-use crate::problem::{Kind, Problem};
+use sapwood_api::caller::Claims;
+use sapwood_api::problem::{Kind, Problem};
 
 fn pages() -> Pages {
     Pages { prefix: "/page", router: Router::new().route("/page/{file}", get(async || "a page")) }

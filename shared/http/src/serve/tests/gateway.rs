@@ -4,7 +4,7 @@ use std::time::SystemTime;
 
 use super::client::{Sent, Server, by_event, ending_soon};
 use super::*;
-use crate::caller::Claims;
+use sapwood_api::caller::Claims;
 
 #[tokio::test]
 async fn a_path_that_arrives_decoded_reaches_no_other_node() {
@@ -134,7 +134,7 @@ async fn a_local_path_is_refused_where_the_gateways_is_and_ends_at_a_fragment() 
         assert!(detail.contains(hint), "{target}: {detail}");
         // As the gateway passes it on. Of a slash it makes another path, and a bad escape it answers itself.
         let (path, query) = target.split_once('?').unwrap_or((target, ""));
-        let decoded = crate::path::percent_decode(path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
+        let decoded = sapwood_api::path::percent_decode(path).ok().and_then(|bytes| String::from_utf8(bytes).ok());
         if let Some(decoded) = decoded.filter(|_| hint != "~2F") {
             let mut event = Sent::new("DELETE", &format!("/?{query}")).event();
             event["rawPath"] = decoded.into();

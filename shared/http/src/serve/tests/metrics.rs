@@ -4,7 +4,7 @@ use sapwood_telemetry::metrics::Metrics;
 
 use super::client::{Sent, Server, by_event, ending_soon};
 use super::*;
-use crate::caller::Claims;
+use sapwood_api::caller::Claims;
 
 /// Makes options that write the metrics to `to`.
 fn measured(to: &Lines) -> Options {

@@ -1,0 +1,80 @@
+//! The calls that read: nodes, trees, paths, histories.
+
+mod audit;
+mod call;
+mod descendants;
+mod history;
+mod inherit;
+mod links;
+mod list;
+mod node;
+mod operations;
+mod paths;
+mod static_files;
+mod tree;
+
+pub use call::{ApiState, Shared};
+
+use axum::Router;
+use axum::routing::{MethodFilter, MethodRouter, on};
+use sapwood_store::Table;
+
+use crate::contract::{Function, ReaderCall};
+use audit::Audit;
+use call::Showing;
+use descendants::{Children, Count, Descendants, Roots, Totals, Trash};
+use history::{LatestOfAll, LatestOfOne, RevisionOfOne, Revisions, Topic};
+use inherit::{Granted, Inherited};
+use links::Links;
+use node::{Ancestors, FanoutOf, Node, Nodes};
+use operations::{OperationOf, Operations};
+use paths::{Paths, PathsOfRoot};
+use static_files::{docs, document, health, index};
+use tree::Tree;
+
+/// Makes the router of the operations that this function serves. `sapwood_http::serve` must serve it, because it
+/// identifies the caller and sets the deadline.
+pub fn router<T: Table + 'static>(state: ApiState<T>) -> Router {
+    let handler = |function, method| match function {
+        Function::Reader(call) => Some(handler(call, method)),
+        Function::Writer(_) => None,
+    };
+    crate::call::router(handler).with_state(state)
+}
+
+fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> MethodRouter<ApiState<T>> {
+    match call {
+        ReaderCall::ListRoots => handle::<Showing<Roots>, T>(method),
+        ReaderCall::ListTrash => handle::<Showing<Trash>, T>(method),
+        ReaderCall::GetNode => handle::<Showing<Node>, T>(method),
+        ReaderCall::GetNodes => handle::<Showing<Nodes>, T>(method),
+        ReaderCall::ListAncestors => handle::<Showing<Ancestors>, T>(method),
+        ReaderCall::GetInherited => handle::<Inherited, T>(method),
+        ReaderCall::GetGranted => handle::<Granted, T>(method),
+        ReaderCall::ListChildren => handle::<Showing<Children>, T>(method),
+        ReaderCall::ListDescendants => handle::<Showing<Descendants>, T>(method),
+        ReaderCall::ListLinks => handle::<Showing<Links>, T>(method),
+        ReaderCall::GetTree => handle::<Showing<Tree>, T>(method),
+        ReaderCall::GetTotals => handle::<Totals, T>(method),
+        ReaderCall::CountDescendants => handle::<Showing<Count>, T>(method),
+        ReaderCall::ListPaths => handle::<Showing<PathsOfRoot>, T>(method),
+        ReaderCall::ListPathsByUrl => handle::<Showing<Paths>, T>(method),
+        ReaderCall::GetFanout => handle::<FanoutOf, T>(method),
+        ReaderCall::ListOperations => handle::<Operations, T>(method),
+        ReaderCall::GetOperation => handle::<OperationOf, T>(method),
+        ReaderCall::ListLatest => handle::<Showing<LatestOfAll>, T>(method),
+        ReaderCall::GetLatest => handle::<Showing<LatestOfOne>, T>(method),
+        ReaderCall::ListRevisions => handle::<Showing<Revisions>, T>(method),
+        ReaderCall::ListTopic => handle::<Showing<Topic>, T>(method),
+        ReaderCall::GetRevision => handle::<Showing<RevisionOfOne>, T>(method),
+        ReaderCall::GetIndex => on(method, index),
+        ReaderCall::GetOpenapi => on(method, document),
+        ReaderCall::GetDocs => on(method, docs),
+        ReaderCall::GetHealth => on(method, health),
+        ReaderCall::GetAudit => handle::<Audit, T>(method),
+    }
+}
+
+fn handle<C: crate::call::Call<Shared>, T: Table + 'static>(method: MethodFilter) -> MethodRouter<ApiState<T>> {
+    crate::call::handler::<C, T, Shared>(method)
+}

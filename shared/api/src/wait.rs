@@ -1,0 +1,121 @@
+//! Holds an answer until the handler has written the derived rows.
+
+use std::collections::HashMap;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+
+use jiff::Timestamp;
+use sapwood_core::keys::Tenant;
+use sapwood_engine::query::{Derived, Reader};
+use sapwood_store::{Deadline, RetryPolicy, Table};
+
+/// The first pause between two looks, and the longest: the fan-out takes some 100 ms on a quiet table.
+const FIRST_PAUSE: Duration = Duration::from_millis(40);
+const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+
+/// How much of the time of a request is kept for writing its answer.
+const RESERVED: Duration = Duration::from_millis(1_500);
+
+/// After a wait in vain no request of the same tenant waits for this many seconds: the fan-out is behind, and an
+/// invocation that waits takes a place that the stream handler may need. Other tenants wait: one node that can't be
+/// placed would hold up all of them.
+const IN_VAIN_SECONDS: u64 = 10;
+
+/// Keeps for each tenant whether waiting for the fan-out is in vain. Clones share it.
+#[derive(Clone)]
+pub struct Waits {
+    /// The time, in seconds since 1970.
+    now: Arc<dyn Fn() -> u64 + Send + Sync>,
+    /// For each tenant the time before which none of its requests waits. A time that has passed is removed when another
+    /// is added.
+    in_vain_until: Arc<Mutex<HashMap<Option<Tenant>, u64>>>,
+}
+
+impl fmt::Debug for Waits {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Waits").finish_non_exhaustive()
+    }
+}
+
+impl Waits {
+    /// Makes it before any wait. `now` returns the time in seconds since 1970.
+    pub fn new(now: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        Self { now: Arc::new(now), in_vain_until: Arc::default() }
+    }
+
+    /// Makes it before any wait, with the clock of this machine.
+    #[must_use]
+    #[allow(clippy::disallowed_methods, reason = "the edge: everything else is handed the time")]
+    pub fn system() -> Self {
+        Self::new(|| u64::try_from(Timestamp::now().as_second()).unwrap_or_default())
+    }
+
+    pub(crate) fn are_in_vain(&self, tenant: Option<&Tenant>) -> bool {
+        let until = self.in_vain_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.get(&tenant.cloned()).is_some_and(|until| (self.now)() < *until)
+    }
+
+    /// A wait of this tenant was in vain.
+    pub(crate) fn ended_in_vain(&self, tenant: Option<&Tenant>) {
+        let now = (self.now)();
+        let mut until = self.in_vain_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.retain(|_, until| now < *until);
+        until.insert(tenant.cloned(), now + IN_VAIN_SECONDS);
+    }
+}
+
+/// The pauses of one wait, until its time is up.
+#[derive(Debug)]
+pub struct Pauses {
+    deadline: Deadline,
+    /// The part of the deadline's time that the wait leaves: the deadline is the only clock here.
+    left_over: Duration,
+    next: Duration,
+}
+
+impl Pauses {
+    /// The pauses of a wait that begins now and takes so long at most.
+    #[must_use]
+    pub fn lasting(longest: Duration) -> Self {
+        Self { deadline: Deadline::after(longest), left_over: Duration::ZERO, next: FIRST_PAUSE }
+    }
+
+    /// The pauses of a wait that takes so long at most, and leaves time for the answer before the deadline.
+    #[must_use]
+    pub fn within(deadline: Deadline, longest: Duration) -> Self {
+        let left_over = deadline.left().saturating_sub(longest).max(RESERVED);
+        Self { deadline, left_over, next: FIRST_PAUSE }
+    }
+
+    /// Waits before the next look, if it looks at the same again (`repeats`). Returns false if the time is up.
+    pub async fn pause(&mut self, repeats: bool) -> bool {
+        let left = self.deadline.left().saturating_sub(self.left_over);
+        if left.is_zero() {
+            return false;
+        }
+        if repeats {
+            tokio::time::sleep(self.next.min(left)).await;
+            self.next = self.next.saturating_mul(2).min(LONGEST_PAUSE);
+        }
+        true
+    }
+}
+
+/// Looks until all of this is derived. Returns what isn't when the time is up.
+pub async fn missing<'d, T: Table, P: RetryPolicy>(
+    derived: &'d [Derived],
+    reader: &Reader<'_, T, P>,
+    tenant: Option<&Tenant>,
+    pauses: &mut Pauses,
+) -> Option<&'d Derived> {
+    for of in derived {
+        let mut watch = of.watch();
+        while !watch.is_right(reader, tenant).await {
+            if !pauses.pause(!watch.is_cut()).await {
+                return Some(of);
+            }
+        }
+    }
+    None
+}
