@@ -2,15 +2,13 @@
 
 use std::io::{BufRead, IsTerminal, Write};
 
-/// There is no terminal to ask on.
-#[derive(Debug, thiserror::Error)]
-#[error("there is no terminal to ask on: give --yes to go on without asking")]
-pub(crate) struct NobodyToAsk;
+/// The option of a command that asks, where there is no terminal.
+pub(crate) const YES: &str = "--yes to go on without asking";
 
-/// Asks, and returns true if the answer is yes.
-pub(crate) fn agrees(question: &str) -> Result<bool, NobodyToAsk> {
+/// Asks, and returns true if the answer is yes. `instead` are the options to give where there is no terminal.
+pub(crate) fn agrees(question: &str, instead: &str) -> anyhow::Result<bool> {
     if !std::io::stdin().is_terminal() {
-        return Err(NobodyToAsk);
+        anyhow::bail!("there is no terminal to ask on: give {instead}");
     }
     let mut stdout = std::io::stdout();
     // Nothing depends on the question being seen: without an answer nothing is done.

@@ -2,18 +2,20 @@
 
 use std::time::Duration;
 
+use anyhow::{Context, Result, anyhow, bail};
 use aws_config::{BehaviorVersion, Region, SdkConfig};
 use aws_sdk_s3::config::{Credentials, SharedCredentialsProvider};
 use clap::Args;
-use sapwood_core::keys::{KeyError, Names, Schema};
-use sapwood_core::model::{Announcement, NewerFormat, Settings, VariableError};
+use sapwood_core::keys::{Names, Schema};
+use sapwood_core::model::{Announcement, Settings};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::announce::announced;
-use sapwood_local::template::{Template, TemplateError};
+use sapwood_local::template::Template;
 use sapwood_store::{Client, ErrorKind, LATE, RetryPolicy, TableError};
 
 use crate::TEMPLATE;
 use crate::arguments::{endpoint, template_parameter};
+use crate::exit::Exit;
 
 /// Longest time that a request to an endpoint of `--endpoint` may take, and one of `sapwood dev`. Its engine has one
 /// thread, so where many ask, or the machine is busy, an answer is late and not lost.
@@ -85,58 +87,22 @@ impl Whose {
     }
 }
 
-/// Why a table can't be reached.
+/// The settings that the stream handler has left can't be read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConnectError {
-    /// A parameter is wrong.
-    #[error(transparent)]
-    Template(#[from] TemplateError),
-    /// A value that a parameter gives the functions is wrong.
-    #[error(transparent)]
-    Settings(#[from] VariableError),
-    /// What the handler has left can't be read.
-    #[error("the settings that the stream handler has left in the table can't be read: {0}")]
-    Table(#[from] TableError),
-    /// The table can't be described.
-    #[error("the table can't be described: {0}")]
-    Which(TableError),
-    /// The profile isn't there.
-    #[error("there is no profile `{name}`: ~/.aws/config and ~/.aws/credentials have {}", listed(.others))]
-    NoProfile {
-        /// The profile.
-        name: String,
-        /// Those that are there.
-        others: Vec<String>,
-    },
-    /// A newer handler runs.
-    #[error("{0}; use the version of sapwood that belongs to it")]
-    Newer(#[from] NewerFormat),
-    /// The table's keys have names that no schema has.
-    #[error(transparent)]
-    Keys(#[from] KeyError),
-    /// Nothing names the region.
-    #[error("no region is named: give --region, or set one in the profile or in AWS_REGION")]
-    Region,
-}
-
-fn listed(names: &[String]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-}
+#[error("the settings that the stream handler has left in the table can't be read: {0}")]
+pub(crate) struct NoSettings(#[from] TableError);
 
 impl Connection {
     /// Says which table it is, for a working file: another endpoint's is another one, and so is one that was deleted
     /// and made anew. Who may not describe the table tells it by how it is reached.
-    ///
-    /// # Errors
-    /// [`ConnectError::Which`] if no answer comes.
-    pub(crate) async fn identity(&self, of: &DynamoTable) -> Result<String, ConnectError> {
+    pub(crate) async fn identity(&self, of: &DynamoTable) -> Result<String> {
         let Self { table, region, profile, endpoint, .. } = self;
         let mut attempt = 0;
         let known = loop {
             match of.identity().await {
                 Ok(identity) => break identity,
                 Err(error) if error.kind == ErrorKind::GiveUp => break format!("{table} {region:?} {profile:?}"),
-                Err(error) if !Patient.wait(attempt).await => return Err(ConnectError::Which(error)),
+                Err(error) if !Patient.wait(attempt).await => bail!("the table can't be described: {error}"),
                 Err(_) => attempt += 1,
             }
         };
@@ -144,18 +110,18 @@ impl Connection {
     }
 
     /// Opens the table, with the settings that count.
-    pub(crate) async fn open(&self) -> Result<(DynamoTable, Settings), ConnectError> {
+    pub(crate) async fn open(&self) -> Result<(DynamoTable, Settings)> {
         let (table, settings, _) = self.opened(&Patient).await?;
         Ok((table, settings))
     }
 
     /// Like [`Connection::open`], for those who have to know whose settings count, and don't say it.
-    pub(crate) async fn open_quietly(&self) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
+    pub(crate) async fn open_quietly(&self) -> Result<(DynamoTable, Settings, Whose)> {
         self.opened(&Patient).await
     }
 
     /// Like [`Connection::open`], and says whose settings count: with others than the handler's everything looks wrong.
-    pub(crate) async fn open_and_tell(&self) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
+    pub(crate) async fn open_and_tell(&self) -> Result<(DynamoTable, Settings, Whose)> {
         let opened = self.opened(&Patient).await?;
         opened.2.tell();
         Ok(opened)
@@ -163,10 +129,7 @@ impl Connection {
 
     /// Like [`Connection::open`], for those who write base records. It warns where nothing says what the settings
     /// are.
-    pub(crate) async fn open_to_write(
-        &self,
-        policy: &impl RetryPolicy,
-    ) -> Result<(DynamoTable, Settings), ConnectError> {
+    pub(crate) async fn open_to_write(&self, policy: &impl RetryPolicy) -> Result<(DynamoTable, Settings)> {
         let (table, settings, whose) = self.opened(policy).await?;
         whose.warn_who_writes();
         Ok((table, settings))
@@ -174,7 +137,7 @@ impl Connection {
 
     /// Reads the settings: those of the parameters, if there are any, and otherwise those that the table's handler has
     /// left. A table that no handler has seen yet has the template's defaults.
-    async fn opened(&self, policy: &impl RetryPolicy) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
+    async fn opened(&self, policy: &impl RetryPolicy) -> Result<(DynamoTable, Settings, Whose)> {
         let settings = self.settings()?;
         let table = self.table(settings.schema.clone()).await?;
         if self.has_parameters() {
@@ -182,7 +145,8 @@ impl Connection {
         }
         let table = match table.key_names().await {
             Ok(Some((partition_key, sort_key))) => {
-                table.with(Schema::new(Names { partition_key, sort_key, ..Names::default() }, false)?)
+                let schema = Schema::new(Names { partition_key, sort_key, ..Names::default() }, false);
+                table.with(schema.map_err(|error| Exit::Failed.because(error))?)
             }
             // Who may not describe the table has it with the usual names, or gives parameters.
             Ok(None) | Err(_) => table,
@@ -197,7 +161,7 @@ impl Connection {
     }
 
     /// The settings of the parameters, and of the template's defaults.
-    pub(crate) fn settings(&self) -> Result<Settings, ConnectError> {
+    pub(crate) fn settings(&self) -> Result<Settings> {
         let template = Template::parse_with(TEMPLATE, &self.parameters.iter().cloned().collect())?;
         let variables = template.environment(&self.table)?;
         Ok(Settings::read(|name| variables.get(name).cloned())?)
@@ -209,7 +173,7 @@ impl Connection {
     }
 
     /// Makes the table, without a request.
-    pub(crate) async fn table(&self, schema: Schema) -> Result<DynamoTable, ConnectError> {
+    pub(crate) async fn table(&self, schema: Schema) -> Result<DynamoTable> {
         if let Some(url) = &self.endpoint {
             return Ok(DynamoTable::new(&self.at(url), &self.table, schema).waiting(LOCAL_CALL_TIME_MAX));
         }
@@ -217,7 +181,7 @@ impl Connection {
     }
 
     /// Loads the profile's region and credentials.
-    pub(crate) async fn config(&self) -> Result<SdkConfig, ConnectError> {
+    pub(crate) async fn config(&self) -> Result<SdkConfig> {
         let mut loader = aws_config::defaults(BehaviorVersion::latest());
         if let Some(profile) = &self.profile {
             Self::check_profile(profile).await?;
@@ -227,18 +191,19 @@ impl Connection {
             loader = loader.region(Region::new(region.clone()));
         }
         let config = loader.load().await;
-        config.region().ok_or(ConnectError::Region)?;
+        config.region().context("no region is named: give --region, or set one in the profile or in AWS_REGION")?;
         Ok(config)
     }
 
     /// The SDK says nothing of a profile that isn't there. Files that can't be read are left to it.
-    async fn check_profile(name: &str) -> Result<(), ConnectError> {
+    async fn check_profile(name: &str) -> Result<()> {
         let (fs, env, files) = Default::default();
         match aws_config::profile::load(&fs, &env, &files, None).await {
             Ok(all) if all.get_profile(name).is_none() => {
                 let mut others: Vec<String> = all.profiles().map(str::to_owned).collect();
                 others.sort();
-                Err(ConnectError::NoProfile { name: name.to_owned(), others })
+                let listed = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
+                bail!("there is no profile `{name}`: ~/.aws/config and ~/.aws/credentials have {listed}")
             }
             _ => Ok(()),
         }
@@ -266,7 +231,7 @@ impl Connection {
     }
 
     /// The configuration of a service's clients: that of this endpoint, if one is named, and otherwise the region's.
-    pub(crate) async fn config_of(&self, endpoint: Option<&str>) -> Result<SdkConfig, ConnectError> {
+    pub(crate) async fn config_of(&self, endpoint: Option<&str>) -> Result<SdkConfig> {
         match endpoint {
             Some(url) => Ok(self.config_at(url)),
             None => self.config().await,
@@ -300,12 +265,13 @@ impl Connection {
 }
 
 /// What the table's handler has left about itself.
-pub(crate) async fn left_by_handler(table: &DynamoTable) -> Result<Option<Announcement>, ConnectError> {
+pub(crate) async fn left_by_handler(table: &DynamoTable) -> Result<Option<Announcement>> {
     left_in(table, &Patient).await
 }
 
-async fn left_in(table: &DynamoTable, policy: &impl RetryPolicy) -> Result<Option<Announcement>, ConnectError> {
-    Ok(announced(&Client::new(table, policy, table.schema())).await??)
+async fn left_in(table: &DynamoTable, policy: &impl RetryPolicy) -> Result<Option<Announcement>> {
+    let announced = announced(&Client::new(table, policy, table.schema())).await.map_err(NoSettings)?;
+    announced.map_err(|newer| anyhow!("{newer}; use the version of sapwood that belongs to it"))
 }
 
 /// The retry policy of a person who waits: a throttled request is tried for about half a minute.

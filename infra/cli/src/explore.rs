@@ -3,20 +3,21 @@
 use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use anyhow::{Result, anyhow};
 use clap::Args;
 use sapwood_core::keys::Tenant;
 use sapwood_http::caller::{Authority, Claims};
-use sapwood_http::cursor::{CursorKey, ShortSecret};
+use sapwood_http::cursor::CursorKey;
 use sapwood_http::serve::{Front, Guard, Options, serve_local};
-use sapwood_local::engine::{EngineError, listen};
+use sapwood_local::engine::listen;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::connect::{ConnectError, Connection};
-use crate::exit::{Exit, Failure};
+use crate::connect::Connection;
+use crate::exit::Exit;
 use crate::explorer::{Explorer, PATH, Place, Rights, gate, new_token, open_browser};
-use crate::recognised::{Unrecognised, check_keys};
+use crate::recognised::check_keys;
 use crate::say::say;
 use crate::stop_signal;
 
@@ -57,42 +58,7 @@ pub(crate) struct Arguments {
     by: String,
 }
 
-/// Why the explorer can't be served. The message says what to do.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ExploreError {
-    /// The table can't be reached.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The table's keys have other names.
-    #[error(transparent)]
-    Keys(#[from] Unrecognised),
-    /// A tenant is named where there are none, or none where there are.
-    #[error("{0}")]
-    Tenant(&'static str),
-    /// The name of a tenant is wrong.
-    #[error(transparent)]
-    Name(#[from] sapwood_core::keys::KeyError),
-    /// The address can't be served.
-    #[error(transparent)]
-    Listen(#[from] EngineError),
-    /// The system doesn't give a port.
-    #[error("the page can't be served: {0}")]
-    Serve(#[from] std::io::Error),
-    /// The secret is too short.
-    #[error(transparent)]
-    Secret(#[from] ShortSecret),
-}
-
-impl Failure for ExploreError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Tenant(_) | Self::Name(_) => Exit::Usage,
-            _ => Exit::Failed,
-        }
-    }
-}
-
-pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let Arguments { connection, tenant, http, write, open, json, by } = arguments;
     // The address comes first: a wrong one is known without a request.
     let listener = listen(http)?;
@@ -103,8 +69,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
     check_keys(&table).await?;
     let tenant = tenant.map(Tenant::new).transpose()?;
     match (&tenant, settings.schema.has_tenants()) {
-        (None, true) => return Err(ExploreError::Tenant("this table has tenants: name one with --tenant")),
-        (Some(_), false) => return Err(ExploreError::Tenant("this table has no tenants: leave --tenant out")),
+        (None, true) => return Err(Exit::Usage.because("this table has tenants: name one with --tenant")),
+        (Some(_), false) => return Err(Exit::Usage.because("this table has no tenants: leave --tenant out")),
         _ => {}
     }
     if write {
@@ -124,8 +90,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
     let shared =
         api_writer::Shared { settings: settings.clone(), revisions_mutable: false, trash: write, waits, source };
     let router = api_reader::router(reads).merge(api_writer::router(api_writer::State::new(tables(), shared)));
-    let listener = TcpListener::from_std(listener)?;
-    let address = listener.local_addr()?;
+    let unserved = |error: std::io::Error| anyhow!("the page can't be served: {error}");
+    let listener = TcpListener::from_std(listener).map_err(unserved)?;
+    let address = listener.local_addr().map_err(unserved)?;
     let guard = Guard::new(address, Vec::new(), Vec::new());
     let rights = Rights { writes: write, trash: write };
     let authority = Authority { tenant_claim: tenant.is_some().then(|| TENANT.to_owned()), ..Authority::default() };

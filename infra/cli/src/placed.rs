@@ -36,11 +36,11 @@ pub(crate) struct NotPlaced {
 }
 
 /// Waits until no parent is left that isn't placed. `left` looks how many there are.
-pub(crate) async fn placed<E: From<NotPlaced>>(
+pub(crate) async fn placed(
     bar: &ProgressBar,
     patience: Patience,
-    mut left: impl AsyncFnMut() -> Result<usize, E>,
-) -> Result<(), E> {
+    mut left: impl AsyncFnMut() -> anyhow::Result<usize>,
+) -> anyhow::Result<()> {
     let (mut since, mut wait) = (now(), patience.first);
     let mut before = None;
     loop {

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use anyhow::Result;
 use api_reader::{descendant_body, totals_body};
 use clap::Args;
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
@@ -14,8 +15,8 @@ use serde_json::{Value, json};
 
 use crate::arguments::node;
 use crate::connect::{Connection, Patient};
-use crate::node::NodeError;
-use crate::printable::{shown, shown_json};
+use crate::exit::of_table;
+use crate::printable::{json as json_of, shown, shown_json};
 use crate::say::say;
 
 /// Draw a node and what is below it.
@@ -52,7 +53,11 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
+    tree(arguments).await.map_err(of_table("the table can't be read", ""))
+}
+
+async fn tree(arguments: Arguments) -> Result<()> {
     let (table, settings) = arguments.connection.open().await?;
     let client = Client::new(&table, &Patient, &settings.schema);
     let node = node(&arguments.id, arguments.tenant.as_ref(), &settings.schema)?;
@@ -92,16 +97,15 @@ async fn print_json(
     tree: Tree,
     mut totals: BTreeMap<NodeRef, Totals>,
     rows: bool,
-) -> Result<(), NodeError> {
-    let wrong = |error: serde_json::Error| NodeError::Json(error.to_string());
+) -> Result<()> {
     for found in tree.nodes {
         let of = top.sibling(found.id.clone());
         // As text: a value of serde_json's would have fewer digits.
         let mut body = descendant_body(found);
         body.totals = totals.remove(&of).map(totals_body);
-        let mut line = serde_json::to_string(&body).map_err(wrong)?;
+        let mut line = json_of(&body)?;
         if rows {
-            let items = serde_json::to_string(&items(client, settings, &of).await?.json()).map_err(wrong)?;
+            let items = json_of(&items(client, settings, &of).await?.json())?;
             line.truncate(line.len() - 1);
             line = format!("{line},\"items\":{items}}}");
         }

@@ -5,6 +5,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use indicatif::ProgressBar;
 use sapwood_core::audit::{Difference, Mended, Position, Subject, Suspects};
 use sapwood_core::keys::NodeRef;
@@ -16,12 +17,13 @@ use sapwood_engine::subtree::Subtree;
 use sapwood_store::{Client, TableError, Usage};
 use serde_json::json;
 
+use super::Comparison;
 use super::seen::Seen;
 use super::touched::Touched;
 use super::work::Work;
-use super::{AuditError, Comparison};
 use crate::clock::{nanoseconds, now};
 use crate::connect::{Connection, Patient, Whose};
+use crate::exit::Exit;
 use crate::rate_limit::RateLimit;
 use crate::recognised::check_items;
 use crate::say::{bar, count, say};
@@ -104,7 +106,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Compares all that is to be compared.
-    pub(super) async fn all(&self, whose: Whose) -> Result<Found, AuditError> {
+    pub(super) async fn all(&self, whose: Whose) -> Result<Found> {
         let found = match self.comparison.top(&self.settings.schema)? {
             Some(top) => self.below(top).await?,
             None => self.whole().await?,
@@ -114,7 +116,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Compares a node and what is below it, partition by partition.
-    async fn below(&self, top: NodeRef) -> Result<Found, AuditError> {
+    async fn below(&self, top: NodeRef) -> Result<Found> {
         let (suspects, seen) = (Mutex::new(Suspects::new(self.comparison.settle())), Mutex::new(Seen::default()));
         let mut below = Subtree::new(self.client, top.clone()).eventually();
         let mut is_there = false;
@@ -131,7 +133,7 @@ impl<'a> Compared<'a> {
         }
         let seen = seen.into_inner().unwrap_or_else(PoisonError::into_inner);
         if !is_there && seen.items == 0 {
-            return Err(AuditError::Absent(top.id));
+            return Err(Exit::Wrong.because(format!("there is no node `{}`, and nothing is left of one", top.id)));
         }
         let suspects = suspects.into_inner().unwrap_or_else(PoisonError::into_inner);
         Ok(self.settled(suspects, seen).await?)
@@ -167,7 +169,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Compares the whole table.
-    async fn whole(&self) -> Result<Found, AuditError> {
+    async fn whole(&self) -> Result<Found> {
         let segments = self.comparison.segments.count(self.connection.endpoint().is_some());
         let table = match &self.comparison.work {
             Some(_) => self.connection.identity(self.client.table()).await?,
@@ -182,7 +184,7 @@ impl<'a> Compared<'a> {
         Ok(found)
     }
 
-    async fn part(&self, segment: u32, segments: u32, work: &Work) -> Result<(), AuditError> {
+    async fn part(&self, segment: u32, segments: u32, work: &Work) -> Result<()> {
         while let Some(from) = work.next(segment) {
             let before = self.client.usage().read_units;
             let page = self.audit().page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;

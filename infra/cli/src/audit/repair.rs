@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use sapwood_core::audit::{Difference, Kind, Mended, Subject, due};
 use sapwood_core::keys::ItemKey;
@@ -17,11 +18,11 @@ use super::pass::Compared;
 use super::plan::Plan;
 use super::touched::Touched;
 use super::verify::exit;
-use super::{AuditError, Comparison, difference_file, report};
-use crate::ask::agrees;
+use super::{Comparison, difference_file, report};
+use crate::ask::{YES, agrees};
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient, left_by_handler};
-use crate::exit::Exit;
+use crate::exit::{Exit, NOT_READ_OR_WRITTEN, of_table};
 use crate::printable::shown;
 use crate::recognised::check_keys;
 use crate::say::say;
@@ -56,7 +57,11 @@ pub(crate) struct Arguments {
     max_differences: usize,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
+    repair(arguments).await.map_err(of_table(NOT_READ_OR_WRITTEN, ""))
+}
+
+async fn repair(arguments: Arguments) -> Result<Exit> {
     let reported = arguments.report.as_deref().map(difference_file::read).transpose()?;
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_keys(&table).await?;
@@ -81,7 +86,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
     } else {
         plan.words(top.as_ref()).into_iter().for_each(|line| say!("{line}"));
     }
-    if !arguments.yes && !agrees(&plan.question())? {
+    if !arguments.yes && !agrees(&plan.question(), YES)? {
         return Ok(Exit::Wrong);
     }
     let mut touched = Touched::default();
@@ -157,16 +162,30 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
 const BEGIN_ANEW: &str = "sapwood backfill --totals";
 
 /// A repair with other settings than the handler's would have it write everything anew, for ever.
-async fn check_settings(table: &DynamoTable, settings: &Settings) -> Result<(), AuditError> {
-    let announcement = left_by_handler(table).await?.ok_or(AuditError::NoHandler)?;
+async fn check_settings(table: &DynamoTable, settings: &Settings) -> Result<()> {
+    let announcement = left_by_handler(table).await?.context(
+        "no stream handler has left its settings in this table, so nobody would write the rows: deploy the handler of this release, and write any record",
+    )?;
     let names = announcement.differs_in(settings);
-    if names.is_empty() { Ok(()) } else { Err(AuditError::OtherSettings { names }) }
+    if names.is_empty() {
+        return Ok(());
+    }
+    let names = names.join(", ");
+    bail!(
+        "the settings differ from those that the stream handler has left in the table, in {names}: leave out --parameter, and the handler's count"
+    )
 }
 
 /// More differences than any accident makes come of wrong settings.
-fn check_number(differences: &[Difference], limit: usize) -> Result<(), AuditError> {
+fn check_number(differences: &[Difference], limit: usize) -> Result<()> {
     let found = report::faults(differences).len();
-    if found > limit { Err(AuditError::TooMany { found, limit }) } else { Ok(()) }
+    if found <= limit {
+        return Ok(());
+    }
+    bail!(
+        "{found} differences are more than --max-differences {limit}: with wrong settings everything looks wrong. Compare --parameter with those of the stack; give a higher limit if they are right. Where most are counts or totals, begin all totals anew instead: \
+         {BEGIN_ANEW}"
+    )
 }
 
 fn names(differences: &[Difference]) -> BTreeSet<(ItemKey, Kind)> {
@@ -190,7 +209,7 @@ async fn mend(
     settings: &Settings,
     due: Vec<Difference>,
     json: bool,
-) -> Result<Vec<InVain>, AuditError> {
+) -> Result<Vec<InVain>> {
     let audit = Audit::new(client, settings);
     let (mut name, mut in_vain) = (nanoseconds(), Vec::new());
     for difference in due {

@@ -1,6 +1,5 @@
 //! `sapwood backfill`: base records that the stream has never told of, or that look otherwise under other settings.
 
-mod error;
 mod scan;
 mod write;
 
@@ -8,6 +7,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -23,15 +23,14 @@ use sapwood_store::Client;
 use serde_json::json;
 
 use crate::arguments::Segments;
-use crate::ask::{NobodyToAsk, agrees};
+use crate::ask::agrees;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient, Whose, left_by_handler};
-use crate::exit::Exit;
+use crate::exit::{Exit, GOES_ON, NOT_READ_OR_WRITTEN, of_table};
 use crate::rate_limit::RateLimit;
 use crate::recognised::check_keys;
 use crate::say::{bar, count};
 use crate::transfer::InTheTable;
-pub(crate) use error::BackfillError;
 use scan::{Scanner, lock};
 use write::{Counts, Writer};
 
@@ -121,8 +120,11 @@ impl Arguments {
     }
 }
 
-/// Returns true if everything is written.
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
+    backfill(arguments).await.map_err(of_table(NOT_READ_OR_WRITTEN, GOES_ON))
+}
+
+async fn backfill(arguments: Arguments) -> Result<Exit> {
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_keys(&table).await?;
     let others = match whose {
@@ -136,14 +138,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     let path = arguments.work.clone().unwrap_or_else(|| format!("{}.backfill", arguments.connection.table).into());
     let scope = arguments.scope();
     if scope == Scope::Names && !settings.names.is_on() {
-        return Err(BackfillError::NoNames);
+        bail!(
+            "UniqueNames is off here (UNIQUE_NAMES), so there are no names to claim: deploy the parameter first, or name it with --parameter"
+        );
     }
     if scope == Scope::Totals && settings.totals.is_none() {
-        return Err(BackfillError::NoTotals);
+        bail!(
+            "Totals is empty here (TOTALS), so there is nothing to count: deploy the parameter first, or name it with --parameter"
+        );
     }
     let description = format!("{} {scope:?} {settings:?}", arguments.connection.identity(&table).await?);
     let segments = arguments.segments.count(arguments.connection.endpoint().is_some());
-    let read = async |strong: bool| -> Result<Backlog, BackfillError> {
+    let read = async |strong: bool| -> Result<Backlog> {
         let backlog = Mutex::new(opened(&path, &description, segments, &settings)?);
         if !lock(&backlog).is_arranged()? {
             let bar = bar(None, arguments.json, "{spinner} {elapsed} {human_pos} items read, {rate}");
@@ -177,10 +183,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     }
     if !arguments.yes {
         let question = if others.is_empty() { "Backfill?" } else { "Backfill with other settings than the handler's?" };
-        let answer = agrees(question);
+        let answer = agrees(question, "--yes to write without asking, or --dry-run");
         if !matches!(answer, Ok(true)) {
             backlog.forget()?;
-            return answer.map(|_| Exit::Wrong).map_err(|NobodyToAsk| BackfillError::NobodyToAsk);
+            return answer.map(|_| Exit::Wrong);
         }
     }
     if scope == Scope::Totals {
@@ -189,7 +195,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
         let begun = backlog.begun()?;
         let name = begun.as_ref().map_or_else(|| nanoseconds().to_string(), |(_, name)| name.clone());
         let used: Vec<Epoch> = backlog.epochs()?.into_iter().map(Epoch).collect();
-        let Epoch(epoch) = audit.begin_epoch(&used, &name, Rules::default()).await?.map_err(BackfillError::Epoch)?;
+        let Epoch(epoch) = audit.begin_epoch(&used, &name, Rules::default()).await?.map_err(not_begun)?;
         if begun.is_none_or(|(before, _)| before != epoch) {
             // A node that has come since its part of the table was read is counted in the epoch before, and nothing
             // would count it in this one.
@@ -211,9 +217,24 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
 }
 
 /// Notes that all nodes are written, so that handlers count them: `sapwood doctor` has nothing to say then.
-async fn end_epoch(audit: &Audit<'_, DynamoTable, Patient>, epoch: u32, name: &str) -> Result<(), BackfillError> {
+async fn end_epoch(audit: &Audit<'_, DynamoTable, Patient>, epoch: u32, name: &str) -> Result<()> {
     let is_ended = audit.end_epoch(Epoch(epoch), name, Rules::default()).await?;
-    if is_ended { Ok(()) } else { Err(BackfillError::Epoch(NotBegun::Taken)) }
+    if is_ended { Ok(()) } else { Err(not_begun(NotBegun::Taken)) }
+}
+
+fn not_begun(reason: NotBegun) -> anyhow::Error {
+    match reason {
+        NotBegun::Taken => anyhow!(
+            "somebody else has begun all totals anew meanwhile. Let that end; the same command begins them once more"
+        ),
+        NotBegun::Newer(newer) => {
+            anyhow!("the totals can't be begun anew: {newer}. Use the version of sapwood that has written it")
+        }
+        NotBegun::AllAround => anyhow!(
+            "the totals can't be begun anew: somebody has written epochs that lie all around the circle of their numbers. `sapwood repair` brings them \
+             together first"
+        ),
+    }
 }
 
 /// What the settings of the parameters have otherwise than those that the handler has left, a variable each.
@@ -229,7 +250,7 @@ fn others(left: &Announcement, settings: &Settings) -> Vec<String> {
 }
 
 /// Opens the working file. One that is a day old begins anew: what it has read of the table is too old.
-fn opened(path: &Path, description: &str, segments: u32, settings: &Settings) -> Result<Backlog, BackfillError> {
+fn opened(path: &Path, description: &str, segments: u32, settings: &Settings) -> Result<Backlog> {
     let backlog = Backlog::open(path, description, segments, settings)?;
     let age = backlog.written_before().and_then(|last| last.elapsed().ok());
     if age.is_none_or(|age| age <= SCAN_AGE_MAX) {
@@ -241,13 +262,7 @@ fn opened(path: &Path, description: &str, segments: u32, settings: &Settings) ->
 }
 
 /// Says what was done. Where nothing was refused the working file has done its work.
-fn ended(
-    counts: Counts,
-    read_units: f64,
-    whose: Whose,
-    backlog: Backlog,
-    arguments: &Arguments,
-) -> Result<Exit, BackfillError> {
+fn ended(counts: Counts, read_units: f64, whose: Whose, backlog: Backlog, arguments: &Arguments) -> Result<Exit> {
     let Counts { redriven, right, others, others_refused } = counts;
     let refused = others_refused + backlog.levels()?.iter().map(|level| level.refused).sum::<u64>();
     if arguments.json {
@@ -275,7 +290,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(backlog: &Backlog, scope: Scope) -> Result<Self, BackfillError> {
+    fn of(backlog: &Backlog, scope: Scope) -> Result<Self> {
         let levels = backlog.levels()?.into_iter().filter_map(|level| match level.level {
             // A touch, what the node is counted as, and a lane of each ancestor, in a transaction of its own at worst.
             Level::Nodes(depth) if scope == Scope::Totals => {

@@ -3,6 +3,7 @@
 use std::collections::BTreeSet;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use anyhow::Result;
 use indicatif::ProgressBar;
 use sapwood_core::audit::{Difference, Kind, Position};
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey};
@@ -12,7 +13,7 @@ use sapwood_engine::audit::Audit;
 use sapwood_import::backlog::{Backlog, Page};
 use sapwood_store::{Client, ReadOptions, Scan};
 
-use super::{BackfillError, Scope};
+use super::Scope;
 use crate::audit::Seen;
 use crate::connect::{Patient, Whose};
 use crate::rate_limit::RateLimit;
@@ -38,18 +39,18 @@ pub(super) struct Scanner<'a> {
 
 impl Scanner<'_> {
     /// Reads all parts of the table, each from where an earlier process came to.
-    pub(super) async fn all(&self, backlog: &Mutex<Backlog>) -> Result<(), BackfillError> {
+    pub(super) async fn all(&self, backlog: &Mutex<Backlog>) -> Result<()> {
         let segments = lock(backlog).segments();
         let has_begun = (0..segments).map(|segment| Ok(lock(backlog).reached(segment)?.is_some()));
-        let has_begun = has_begun.collect::<Result<Vec<_>, BackfillError>>()?.contains(&true);
+        let has_begun = has_begun.collect::<Result<Vec<_>>>()?.contains(&true);
         let parts = (0..segments).map(|segment| self.part(segment, segments, backlog));
         futures::future::try_join_all(parts).await?;
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         // Whoever goes on doesn't know what was read before.
-        if has_begun { Ok(()) } else { Ok(check_items(seen.classes(), self.whose)?) }
+        if has_begun { Ok(()) } else { check_items(seen.classes(), self.whose) }
     }
 
-    async fn part(&self, segment: u32, segments: u32, backlog: &Mutex<Backlog>) -> Result<(), BackfillError> {
+    async fn part(&self, segment: u32, segments: u32, backlog: &Mutex<Backlog>) -> Result<()> {
         let mut from = match lock(backlog).reached(segment)? {
             None => None,
             Some(None) => return Ok(()),
@@ -71,7 +72,7 @@ impl Scanner<'_> {
     }
 
     /// Compares a page with what is derived from it.
-    async fn nodes(&self, segment: u32, segments: u32, from: Option<Position>) -> Result<Page, BackfillError> {
+    async fn nodes(&self, segment: u32, segments: u32, from: Option<Position>) -> Result<Page> {
         let audit = Audit::new(self.client, self.settings).with_strong_pages(self.strong);
         let found = audit.page(segment, segments, from.as_ref(), PAGE_ITEMS_MAX).await?;
         self.bar.inc(found.items);
@@ -125,7 +126,7 @@ impl Scanner<'_> {
     }
 
     /// Finds the cursors of a page.
-    async fn cursors(&self, segment: u32, segments: u32, from: Option<Position>) -> Result<Page, BackfillError> {
+    async fn cursors(&self, segment: u32, segments: u32, from: Option<Position>) -> Result<Page> {
         let reading = ReadOptions { strong: true, attributes: Some(BTreeSet::new()) };
         let after = from.map(|reached| reached.after);
         let page = self.client.scan(&Scan { segment, segments, after, limit: PAGE_ITEMS_MAX, reading }).await?;

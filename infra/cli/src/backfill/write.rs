@@ -5,6 +5,7 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::Result;
 use indicatif::ProgressBar;
 use sapwood_core::audit::{Difference, Kind, Mended, Subject};
 use sapwood_core::keys::{ItemKey, NodeRef};
@@ -15,10 +16,10 @@ use sapwood_engine::audit::Audit;
 use sapwood_import::backlog::{Backlog, Due, Other};
 use sapwood_store::{Client, ErrorKind, TableError};
 
-use super::{BackfillError, Scope};
+use super::Scope;
 use crate::clock::nanoseconds;
 use crate::connect::Patient;
-use crate::placed::{FOR_PARENTS, FOR_WHAT_IS_HANDED_DOWN, placed};
+use crate::placed::{FOR_PARENTS, FOR_WHAT_IS_HANDED_DOWN, NotPlaced, placed};
 use crate::printable::shown;
 use crate::rate_limit::RateLimit;
 
@@ -63,7 +64,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes all that waits, the levels one after another.
-    pub(super) async fn all(&mut self, backlog: &mut Backlog) -> Result<(), BackfillError> {
+    pub(super) async fn all(&mut self, backlog: &mut Backlog) -> Result<()> {
         for level in backlog.levels()? {
             let units = level.units as f64 / level.records.max(1) as f64;
             let mut after = None;
@@ -92,7 +93,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    async fn wait_for_parents(&self, chunk: &[Due]) -> Result<(), BackfillError> {
+    async fn wait_for_parents(&self, chunk: &[Due]) -> Result<()> {
         let mut parents: BTreeSet<NodeRef> = chunk.iter().filter_map(|due| due.parent.clone()).collect();
         let left = async || {
             if !parents.is_empty() {
@@ -105,7 +106,7 @@ impl<'a> Writer<'a> {
 
     /// Waits for what the handler does by itself: a node whose lineage has changed hands that down. What doesn't come
     /// is written by us. Returns the nodes that are right then.
-    async fn wait_for_what_is_handed_down(&self, chunk: &[Due]) -> Result<BTreeSet<NodeRef>, BackfillError> {
+    async fn wait_for_what_is_handed_down(&self, chunk: &[Due]) -> Result<BTreeSet<NodeRef>> {
         let handed_down = chunk.iter().filter(|due| due.is_handed_down);
         let all: BTreeSet<NodeRef> = handed_down.map(|due| due.node.clone()).collect();
         let mut waiting = all.clone();
@@ -116,8 +117,8 @@ impl<'a> Writer<'a> {
             Ok(waiting.len())
         };
         match placed(self.bar, FOR_WHAT_IS_HANDED_DOWN, left).await {
-            Ok(()) | Err(BackfillError::NotPlaced(_)) => Ok(all.difference(&waiting).cloned().collect()),
-            Err(error) => Err(error),
+            Err(error) if !error.is::<NotPlaced>() => Err(error),
+            _ => Ok(all.difference(&waiting).cloned().collect()),
         }
     }
 
@@ -133,12 +134,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Has these nodes placed, as far as they aren't by now. Returns how many.
-    async fn nodes(
-        &mut self,
-        backlog: &mut Backlog,
-        chunk: &[Due],
-        right: &BTreeSet<NodeRef>,
-    ) -> Result<usize, BackfillError> {
+    async fn nodes(&mut self, backlog: &mut Backlog, chunk: &[Due], right: &BTreeSet<NodeRef>) -> Result<usize> {
         let nodes = chunk.iter().map(|due| due.node.clone()).filter(|node| !right.contains(node)).collect();
         let wrong = match self.scope {
             Scope::All | Scope::Totals => nodes,
@@ -171,7 +167,7 @@ impl<'a> Writer<'a> {
         failed.map_or(Ok(due.len()), |error| Err(error.into()))
     }
 
-    async fn others(&mut self, backlog: &mut Backlog, others: &[Other]) -> Result<(), BackfillError> {
+    async fn others(&mut self, backlog: &mut Backlog, others: &[Other]) -> Result<()> {
         let outcomes = if self.scope == Scope::Cursors {
             let mut names = (self.name + 1..).map(|name| name.to_string());
             let cursors = others.iter().zip(&mut names).map(|(other, name)| self.start_anew(other, name)).collect();

@@ -5,6 +5,7 @@ use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, Schema, SortKey, Tenant, Version};
 use sapwood_core::model::{AttributeValue, Item, item_bytes, key_of, text, with_key};
 use sapwood_core::request::{Condition, Scan};
@@ -17,8 +18,6 @@ use sapwood_local::template::Template;
 use sapwood_store::{ReadOptions, Reply, Scannable, Table};
 use serde_json::Value;
 use stream_handler::{Config, Handler, response};
-
-use super::CostError;
 
 /// The table's name, which nobody sees.
 const TABLE: &str = "cost";
@@ -83,7 +82,7 @@ pub(super) struct Shape {
 }
 
 /// Measures nodes of a shape, in a table of these parameters.
-pub(super) async fn measure(template: &Template, shape: Shape) -> Result<Measured, CostError> {
+pub(super) async fn measure(template: &Template, shape: Shape) -> Result<Measured> {
     let stack = Stack::start(template, shape).await?;
     let measured = stack.measure().await;
     stack.stop().await?;
@@ -123,7 +122,7 @@ impl Function for Counting {
 }
 
 impl Stack {
-    async fn start(template: &Template, shape: Shape) -> Result<Self, CostError> {
+    async fn start(template: &Template, shape: Shape) -> Result<Self> {
         let config = {
             let variables = template.environment(TABLE)?;
             Config::read(|name| variables.get(name).cloned())?
@@ -140,12 +139,12 @@ impl Stack {
         Ok(Self { engine, mapping, table, schema, shape, handled })
     }
 
-    async fn stop(self) -> Result<(), CostError> {
+    async fn stop(self) -> Result<()> {
         self.mapping.stop().await?;
         Ok(self.engine.stop().await?)
     }
 
-    async fn measure(&self) -> Result<Measured, CostError> {
+    async fn measure(&self) -> Result<Measured> {
         let Shape { depth, bytes, .. } = self.shape;
         let (here, there) = (self.chain("h", depth).await?, self.chain("t", depth).await?);
         let name = |letter: &str| letter.repeat(bytes);
@@ -182,7 +181,7 @@ impl Stack {
     }
 
     /// Makes nodes, each below the one before. Returns the name of the last.
-    async fn chain(&self, prefix: &str, length: usize) -> Result<String, CostError> {
+    async fn chain(&self, prefix: &str, length: usize) -> Result<String> {
         let mut parent: Option<String> = None;
         for number in 0..length {
             let name = format!("{prefix}{number}");
@@ -193,7 +192,7 @@ impl Stack {
     }
 
     /// Writes an item, and waits until the handler has followed it.
-    async fn put(&self, item: &Item) -> Result<(), CostError> {
+    async fn put(&self, item: &Item) -> Result<()> {
         self.taken(self.table.put(item, &Condition::Always)).await.map(|_| ())
     }
 
@@ -201,7 +200,7 @@ impl Stack {
     async fn taken<T>(
         &self,
         write: impl Future<Output = Result<Reply<T>, sapwood_store::TableError>>,
-    ) -> Result<Taken, CostError> {
+    ) -> Result<Taken> {
         *self.handled.lock().unwrap_or_else(PoisonError::into_inner) = Taken::default();
         let reply = write.await?;
         self.mapping.settled().await?;
@@ -210,7 +209,7 @@ impl Stack {
     }
 
     /// All items of the table, with their bytes.
-    async fn items(&self) -> Result<Vec<(ItemKey, usize)>, CostError> {
+    async fn items(&self) -> Result<Vec<(ItemKey, usize)>> {
         let (mut items, mut after) = (Vec::new(), None);
         loop {
             let reading = ReadOptions::default();
@@ -245,7 +244,7 @@ impl Stack {
         Ok(item)
     }
 
-    fn revision(&self, number: u64, value: &str) -> Result<Item, CostError> {
+    fn revision(&self, number: u64, value: &str) -> Result<Item> {
         let key = SortKey::Revision { version: Version::new(number)?, topic: TOPIC.to_owned() };
         let mut item = with_key(&self.schema.item_key(&self.named("n")?, &key)?, &self.schema);
         item.insert(NAME.to_owned(), text(value));

@@ -2,6 +2,7 @@
 
 mod measure;
 
+use anyhow::Result;
 use clap::Args;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -12,8 +13,7 @@ use serde_json::{Value, json};
 
 use crate::TEMPLATE;
 use crate::arguments::template_parameter;
-use crate::dev::StackError;
-use crate::exit::Failure;
+use crate::exit::of_table;
 use crate::say::say;
 use measure::{Measured, Shape, Taken, measure};
 
@@ -100,28 +100,6 @@ struct Prices {
     price_invocation: f64,
 }
 
-/// Why nothing can be said. The measurement needs nothing but memory and a port on this machine.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CostError {
-    /// The engine, the table or the mapping can't start or go on.
-    #[error(transparent)]
-    Stack(StackError),
-    /// The table can't be read or written.
-    #[error("a change can't be measured: {0}")]
-    Measure(#[from] sapwood_store::TableError),
-}
-
-impl<E> From<E> for CostError
-where
-    StackError: From<E>,
-{
-    fn from(error: E) -> Self {
-        Self::Stack(error.into())
-    }
-}
-
-impl Failure for CostError {}
-
 /// One line: what is done how often, and what all of it takes.
 struct Line {
     name: String,
@@ -148,11 +126,11 @@ impl Line {
     }
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), CostError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let template = Template::parse_with(TEMPLATE, &arguments.parameters.iter().cloned().collect())?;
     let Arguments { depth, bytes, id_bytes, .. } = arguments;
     let shape = Shape { depth: depth.into(), bytes: bytes as usize, id_bytes: id_bytes.into() };
-    let measured = measure(&template, shape).await?;
+    let measured = measure(&template, shape).await.map_err(of_table("a change can't be measured", ""))?;
     let lines = arguments.lines(&measured);
     let stored = (arguments.nodes as f64, measured.bytes as f64 * arguments.nodes as f64 / GB);
     let of_storage = stored.1 * arguments.prices.price_storage;

@@ -4,6 +4,7 @@
 use std::io::Write;
 use std::time::Duration;
 
+use anyhow::{Result, anyhow};
 use auditor::Handler;
 use sapwood_core::audit::Difference;
 use sapwood_core::keys::{Id, ItemKey, OrderedList, Schema, SortKey, SortRange, Version};
@@ -11,8 +12,6 @@ use sapwood_core::model::{Amounts, AttributeValue, Item, TRASHED, key_of, number
 use sapwood_dynamodb::DynamoTable;
 use sapwood_local::mapping::Mapping;
 use sapwood_store::{Condition, Query, ReadOptions, Table};
-
-use super::error::DevError;
 
 /// The tree of the seed `hierarchy-path-and-replication`: the id, parent and name of each folder.
 pub(super) const FOLDERS: [(&str, Option<&str>, &str); 15] = [
@@ -67,7 +66,7 @@ const AUDITOR: &str = "auditor";
 const NAME: &str = "name";
 
 /// Runs the demo to its end.
-pub(super) async fn run(table: &DynamoTable, mapping: &Mapping, auditor: Option<&Handler>) -> Result<(), DevError> {
+pub(super) async fn run(table: &DynamoTable, mapping: &Mapping, auditor: Option<&Handler>) -> Result<()> {
     let demo = Demo { table, mapping, auditor, schema: Schema::default() };
     demo.run().await
 }
@@ -80,7 +79,7 @@ struct Demo<'a> {
 }
 
 impl Demo<'_> {
-    async fn run(&self) -> Result<(), DevError> {
+    async fn run(&self) -> Result<()> {
         print("Sapwood: base records in, derived rows right.\n")?;
         print("1. Fifteen plain base records are written, as any client would: an id, a parent, a name.")?;
         for (id, parent, name) in FOLDERS {
@@ -178,7 +177,7 @@ impl Demo<'_> {
     }
 
     /// Damages three rows by hand, and has the auditor mend them.
-    async fn audit(&self) -> Result<(), DevError> {
+    async fn audit(&self) -> Result<()> {
         let Some(auditor) = self.auditor else { return Ok(()) };
         print(
             "\n11. Somebody damages three rows by hand. The auditor compares every row with the base records, and has these written anew.",
@@ -212,18 +211,12 @@ impl Demo<'_> {
         ItemKey::new(id, &self.schema.names().node)
     }
 
-    fn row_key(&self, ancestor: &str, depth: usize, id: &str) -> Result<ItemKey, DevError> {
+    fn row_key(&self, ancestor: &str, depth: usize, id: &str) -> Result<ItemKey> {
         let (ancestor, id) = (Id::new(ancestor)?, Id::new(id)?);
         Ok(self.schema.item_key(&ancestor.into(), &SortKey::Ancestor { depth, id })?)
     }
 
-    async fn put_node(
-        &self,
-        id: &str,
-        parent: Option<&str>,
-        name: &str,
-        product: Option<&str>,
-    ) -> Result<(), DevError> {
+    async fn put_node(&self, id: &str, parent: Option<&str>, name: &str, product: Option<&str>) -> Result<()> {
         let mut item = self.keyed(&self.node_key(id));
         item.extend(product.map(|product| (PRODUCT.to_owned(), text(product))));
         item.insert(NAME.to_owned(), text(name));
@@ -234,7 +227,7 @@ impl Demo<'_> {
 
     /// Writes a node's record as `POST /nodes/{id}/trash` leaves it: without a parent, and with what it takes to come
     /// back.
-    async fn put_into_trash(&self, id: &str, parent: &str, name: &str) -> Result<(), DevError> {
+    async fn put_into_trash(&self, id: &str, parent: &str, name: &str) -> Result<()> {
         let mut item = self.keyed(&self.node_key(id));
         let said = [("at", TRASHED_AT), ("by", "demo"), ("parent", parent)];
         let said = said.map(|(name, value)| (name.to_owned(), text(value)));
@@ -243,7 +236,7 @@ impl Demo<'_> {
         Ok(())
     }
 
-    async fn put_audit(&self, number: u64, auditor: &str) -> Result<(), DevError> {
+    async fn put_audit(&self, number: u64, auditor: &str) -> Result<()> {
         let key = Version::new(number).ok().and_then(|version| {
             let sk = self.schema.sort_key(&SortKey::Revision { version, topic: "Audit".to_owned() }).ok()?;
             Some(ItemKey::new("Equipment_1", sk))
@@ -262,7 +255,7 @@ impl Demo<'_> {
     }
 
     /// Prints the totals of some folders.
-    async fn show_totals(&self, title: &str) -> Result<(), DevError> {
+    async fn show_totals(&self, title: &str) -> Result<()> {
         print(&format!("\n   {title}:"))?;
         for id in ["D", "III", "IV", "V"] {
             let query = Query {
@@ -281,7 +274,7 @@ impl Demo<'_> {
     }
 
     /// Prints the items that a Query finds, but totals.
-    async fn show(&self, title: &str, pk: &str, part: Part) -> Result<(), DevError> {
+    async fn show(&self, title: &str, pk: &str, part: Part) -> Result<()> {
         let mut query = Query {
             pk: pk.to_owned(),
             range: self.range(part),
@@ -350,6 +343,6 @@ fn plain(value: Option<&AttributeValue>) -> &str {
     }
 }
 
-fn print(line: &str) -> Result<(), DevError> {
-    writeln!(std::io::stdout().lock(), "{line}").map_err(DevError::Print)
+fn print(line: &str) -> Result<()> {
+    writeln!(std::io::stdout().lock(), "{line}").map_err(|error| anyhow!("can't print: {error}"))
 }

@@ -1,5 +1,6 @@
 //! `sapwood dev --example`: the trees of the documents that the product comes from, as base records of any client.
 
+use anyhow::Result;
 use clap::ValueEnum;
 use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Tenant, Version};
 use sapwood_core::model::{AttributeValue, Item, number, text, with_key};
@@ -7,7 +8,6 @@ use sapwood_dynamodb::DynamoTable;
 use sapwood_store::{Condition, Table};
 
 use super::demo::{FOLDERS, PRODUCT, SHOP};
-use super::error::DevError;
 
 /// The parameters of the template that the examples show.
 pub(super) const PARAMETERS: [(&str, &str); 4] =
@@ -61,7 +61,7 @@ const NAME: &str = "name";
 
 impl Example {
     /// Writes the records that aren't there.
-    pub(super) async fn fill(self, table: &DynamoTable, tenant: Option<&Tenant>) -> Result<(), DevError> {
+    pub(super) async fn fill(self, table: &DynamoTable, tenant: Option<&Tenant>) -> Result<()> {
         let filling = Filling { table, tenant, schema: table.schema() };
         match self {
             Self::Folders => {
@@ -92,7 +92,7 @@ impl Filling<'_> {
     async fn nodes<'n>(
         &self,
         nodes: impl IntoIterator<Item = (&'n str, Option<&'n str>, &'n str, Option<&'n str>)>,
-    ) -> Result<(), DevError> {
+    ) -> Result<()> {
         for (id, parent, name, product) in nodes {
             let product = product.map(|product| (PRODUCT.to_owned(), text(product)));
             self.node(id, parent, name, product).await?;
@@ -102,7 +102,7 @@ impl Filling<'_> {
 
     /// A node for each part of an address that isn't there yet: its id is the address so far, as the seed's sort keys
     /// are.
-    async fn locations(&self) -> Result<(), DevError> {
+    async fn locations(&self) -> Result<()> {
         for (parts, street, feet) in SHOPS {
             let mut parent: Option<String> = None;
             for (depth, part) in parts.into_iter().enumerate() {
@@ -118,7 +118,7 @@ impl Filling<'_> {
         Ok(())
     }
 
-    async fn audits(&self) -> Result<(), DevError> {
+    async fn audits(&self) -> Result<()> {
         for (id, topic, version, auditor, result) in AUDITS {
             let key = SortKey::Revision { version: Version::new(version)?, topic: topic.to_owned() };
             let own = [("auditor".to_owned(), text(auditor)), ("result".to_owned(), text(result))];
@@ -133,7 +133,7 @@ impl Filling<'_> {
         parent: Option<&str>,
         name: &str,
         own: impl IntoIterator<Item = (String, AttributeValue)>,
-    ) -> Result<(), DevError> {
+    ) -> Result<()> {
         let parent = parent.map(|parent| (self.schema.names().parent.clone(), text(parent)));
         let name = (NAME.to_owned(), text(name));
         self.put(id, &SortKey::Node, own.into_iter().chain(parent).chain([name])).await
@@ -144,7 +144,7 @@ impl Filling<'_> {
         id: &str,
         key: &SortKey,
         own: impl IntoIterator<Item = (String, AttributeValue)>,
-    ) -> Result<(), DevError> {
+    ) -> Result<()> {
         let node = NodeRef { tenant: self.tenant.cloned(), id: Id::new(id)? };
         let mut item: Item = with_key(&self.schema.item_key(&node, key)?, self.schema);
         item.extend(own);

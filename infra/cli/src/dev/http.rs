@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use anyhow::{Result, anyhow};
 use sapwood_core::keys::Tenant;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_http::caller::Claims;
@@ -13,7 +14,6 @@ use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::error::DevError;
 use super::settled;
 use crate::explorer::{Explorer, Feed, Rights};
 
@@ -56,7 +56,7 @@ impl Http {
         claims: Claims,
         mapping: Option<Status>,
         explorer: Option<Explorer>,
-    ) -> Result<Self, DevError> {
+    ) -> Result<Self> {
         let Port { address, hosts, in_container } = port;
         let given = BTreeMap::from([("CURSOR_KEY".to_owned(), CURSOR_KEY.to_owned())]);
         let of_reader = template.environment_of(READER, table_name, &given)?;
@@ -81,7 +81,7 @@ impl Http {
         let trash = writes.trash;
         let writes = api_writer::State::new(tables(table), writes);
         let router = api_reader::router(reads).merge(api_writer::router(writes));
-        let failed = |source| DevError::Http { address, source };
+        let failed = |source| anyhow!("the HTTP API can't be served on {address}: {source}");
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let url = format!("http://{bound}");

@@ -2,7 +2,6 @@
 
 mod audit;
 mod demo;
-mod error;
 mod example;
 mod function;
 mod host_guard;
@@ -18,6 +17,7 @@ use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 
+use anyhow::{Result, anyhow, bail};
 use clap::{ArgGroup, Args};
 use sapwood_core::keys::{Schema, Tenant};
 use sapwood_dynamodb::DynamoTable;
@@ -31,11 +31,10 @@ use stream_handler::{Config, Handler};
 use crate::TEMPLATE;
 use crate::arguments::parameter;
 use crate::connect::LOCAL_CALL_TIME_MAX;
+use crate::exit::{Exit, of_table};
 use crate::explorer::{self, Explorer, Feed, Place, Rights, Trials};
 use crate::stop_signal;
 use audit::Audit;
-use error::DevError;
-pub(crate) use error::StackError;
 use example::Example;
 use function::{HandlerFunction, Watched};
 use host_guard::{Front, Served};
@@ -151,9 +150,14 @@ impl Arguments {
 }
 
 /// Runs until Ctrl-C, or until the demo ends.
-pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
+    let ended = dev(arguments).await.map_err(of_table("the demo can't continue", ""));
+    ended.map_err(|error| Exit::Wrong.because(error))
+}
+
+async fn dev(arguments: Arguments) -> Result<()> {
     let output = Arc::new(Output::new(&arguments));
-    let mut stopped = pin!(stop_signal::catch(arguments.end_with_input).map_err(DevError::Signal)?);
+    let mut stopped = pin!(stop_signal::catch(arguments.end_with_input)?);
     let stack = tokio::select! {
         started = Stack::start(&arguments, &output) => started?,
         () = &mut stopped => return Ok(()),
@@ -203,13 +207,15 @@ impl Stack {
         Some(format!("{}{}", output::reached(&http.url), explorer::PATH))
     }
 
-    async fn start(arguments: &Arguments, output: &Arc<Output>) -> Result<Self, DevError> {
+    async fn start(arguments: &Arguments, output: &Arc<Output>) -> Result<Self> {
         let wants_page = arguments.open || arguments.example.is_some();
         let usual = if arguments.container { Some(HTTP_OF_CONTAINER) } else { wants_page.then_some(USUAL_HTTP) };
         let http = arguments.http.or(usual);
         let is_open = arguments.allow_remote || arguments.container;
         if let Some(address) = http.filter(|address| !address.ip().is_loopback() && !is_open) {
-            return Err(DevError::Remote { address });
+            bail!(
+                "{address} isn't a loopback address, and the API has no authorizer: add --allow-remote if other machines may read and write the table"
+            );
         }
         let mut parameters: BTreeMap<String, String> = arguments.parameters.iter().cloned().collect();
         let shown: &[(&str, &str)] = match (arguments.demo, arguments.example) {
@@ -260,7 +266,8 @@ impl Stack {
         settings.observer = Some(output.observer());
         // The embedded engine has created its directory already.
         if let (None, Data::Directory(path)) = (&engine, &data) {
-            create_private(path).map_err(|source| DevError::Directory { path: path.clone(), source })?;
+            create_private(path)
+                .map_err(|error| anyhow!("the directory {} can't be created: {error}", path.display()))?;
         }
         settings.position_file = data.position_file();
         settings.failures_file = data.failures_file();
@@ -314,7 +321,7 @@ impl Stack {
         Ok(Self { engine, mapping, http, auditor, audit, table, schema, url, has_page })
     }
 
-    async fn stop(self) -> Result<(), DevError> {
+    async fn stop(self) -> Result<()> {
         if let Some(http) = self.http {
             http.stop().await;
         }

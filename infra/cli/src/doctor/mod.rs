@@ -1,19 +1,18 @@
 //! `sapwood doctor`: one look at a deployment.
 
 mod checks;
-mod error;
 mod finding;
 mod look;
 mod seen;
 
 use std::collections::BTreeMap;
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_core::model::Settings;
 use sapwood_local::template::Template;
 use serde_json::json;
 
-use self::error::DoctorError;
 use self::finding::Verdict;
 use self::look::{look, services};
 use self::seen::{Read, Seen};
@@ -43,8 +42,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Returns true if nothing fails.
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, DoctorError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let services = services(&arguments.connection, arguments.services_endpoint.as_deref()).await?;
     let seen = look(&arguments.connection, &services).await?;
     let settings = settings(&arguments.connection, &seen)?;
@@ -72,9 +70,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, DoctorError> {
 
 /// The settings of the parameters, if there are any, and otherwise those that the handler has left, or those of its
 /// function.
-fn settings(connection: &Connection, seen: &Seen) -> Result<Settings, DoctorError> {
+fn settings(connection: &Connection, seen: &Seen) -> Result<Settings> {
     if connection.has_parameters() {
-        return Ok(connection.settings()?);
+        return connection.settings();
     }
     if let Read::Known(Some(announcement)) = &seen.announcement {
         return Ok(announcement.settings()?);
@@ -88,5 +86,5 @@ fn settings(connection: &Connection, seen: &Seen) -> Result<Settings, DoctorErro
             return Ok(settings);
         }
     }
-    Ok(connection.settings()?)
+    connection.settings()
 }

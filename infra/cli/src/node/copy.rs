@@ -1,12 +1,13 @@
 //! `sapwood copy`.
 
+use anyhow::Result;
 use api_writer::Source;
 use clap::Args;
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_engine::write::{Command, OnConflict};
 
+use super::Target;
 use super::write::{Placing, Writing};
-use super::{NodeError, Target};
 use crate::exit::Exit;
 
 /// Copy a node, with all that is below it.
@@ -43,7 +44,7 @@ pub(crate) struct Arguments {
     writing: Writing,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
     let client = opened.client();
     let to = arguments.to.map(Id::new).transpose()?;

@@ -2,6 +2,7 @@
 
 use std::num::NonZeroUsize;
 
+use anyhow::Result;
 use api_reader::revision_body;
 use clap::Args;
 use sapwood_core::model::Latest;
@@ -9,9 +10,9 @@ use sapwood_engine::query::{Bounds, Fields, ListOptions, Order, Reader};
 use sapwood_http::contract::RevisionBody;
 use serde_json::json;
 
+use super::Target;
 use super::get::together;
-use super::{NodeError, Target, line};
-use crate::printable::{shown, word};
+use crate::printable::{line, shown, word};
 use crate::say::say;
 
 /// Read the revisions of a node, the newest first. Those of all topics come by version, or those of one topic.
@@ -39,7 +40,7 @@ pub(crate) struct Arguments {
     after: Option<String>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let opened = arguments.target.open().await?;
     let client = opened.client();
     let reader = Reader::new(&client, &opened.settings);
@@ -69,7 +70,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
 }
 
 /// A revision as a line.
-fn words(body: RevisionBody) -> Result<String, NodeError> {
+fn words(body: RevisionBody) -> Result<String> {
     let written = together(body.updated_at, body.updated_by).unwrap_or_default();
     Ok(format!("{}  {}  {}  {}", shown(&body.topic), body.version, shown(&written), line(&body.attributes)?))
 }

@@ -1,12 +1,13 @@
 //! `sapwood latest`.
 
+use anyhow::Result;
 use api_reader::latest_body;
 use clap::Args;
 use sapwood_core::model::Latest;
 use sapwood_engine::query::{Bounds, Fields, ListOptions, Reader, Revision};
 
-use super::{NodeError, Target, line};
-use crate::printable::shown;
+use super::Target;
+use crate::printable::{line, shown};
 use crate::say::say;
 
 /// Read the newest revision of each topic of a node. These are the `v0_` copies, which the stream handler keeps.
@@ -23,7 +24,7 @@ pub(crate) struct Arguments {
     topic: Option<String>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let opened = arguments.target.open().await?;
     let client = opened.client();
     let reader = Reader::new(&client, &opened.settings);
@@ -43,7 +44,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
     }
 }
 
-fn print(found: Revision, json: bool) -> Result<(), NodeError> {
+fn print(found: Revision, json: bool) -> Result<()> {
     let body = latest_body(found);
     let words = format!("{}  {}  {}", shown(&body.topic), body.version, line(&body.attributes)?);
     say!("{}", if json { line(&body)? } else { words });

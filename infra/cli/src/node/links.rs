@@ -1,12 +1,13 @@
 //! `sapwood links`.
 
+use anyhow::Result;
 use api_reader::link_body;
 use clap::Args;
 use sapwood_core::keys::Id;
 use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Reader};
 
-use super::{NodeError, Target, line};
-use crate::printable::shown;
+use super::Target;
+use crate::printable::{line, shown};
 use crate::say::say;
 
 /// List the nodes that name an id in an attribute. These are the link rows, which the stream handler keeps.
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
     below: Option<String>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let opened = arguments.target.open().await?;
     let client = opened.client();
     let reader = Reader::new(&client, &opened.settings);

@@ -1,11 +1,12 @@
 //! `sapwood move`.
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_core::keys::Id;
 use sapwood_engine::write::{Command, Patch};
 
+use super::Target;
 use super::write::{Placing, Writing};
-use super::{NodeError, Target};
 use crate::exit::Exit;
 
 /// Give a node another parent, with all that is below it.
@@ -33,7 +34,7 @@ pub(crate) struct Arguments {
     writing: Writing,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
     let client = opened.client();
     let parent = arguments.to.map(Id::new).transpose()?;

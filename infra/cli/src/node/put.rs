@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
-use std::path::PathBuf;
 
+use anyhow::{Result, anyhow};
 use clap::Args;
 use sapwood_core::keys::Id;
 use sapwood_core::model::{Item, Latest, text};
@@ -17,7 +17,7 @@ use sapwood_json::{Attributes, FromJson, MergePatch, read};
 use sapwood_store::Client;
 
 use super::write::{Placing, Writing};
-use super::{NodeError, Opened, Target};
+use super::{Opened, Target};
 use crate::arguments::parameter;
 use crate::connect::Patient;
 use crate::exit::Exit;
@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
 /// How often a node is looked for once more that others create and delete meanwhile.
 const ATTEMPTS_MAX: u32 = 5;
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
     let client = opened.client();
     let (command, outcome) = match arguments.command(&opened)? {
@@ -107,7 +107,7 @@ impl Arguments {
         client: &Client<'_, DynamoTable, Patient>,
         opened: &Opened,
         patch: Patch,
-    ) -> Result<(Command, Outcome), NodeError> {
+    ) -> Result<(Command, Outcome)> {
         let create = Command::Create { node: opened.node.clone(), is_made_id: false, content: content_of(&patch) };
         let patch = Command::Patch { node: opened.node.clone(), patch };
         let mut attempts = 0;
@@ -125,7 +125,7 @@ impl Arguments {
     }
 
     /// The command of the API that these arguments are.
-    fn command(&self, opened: &Opened) -> Result<Command, NodeError> {
+    fn command(&self, opened: &Opened) -> Result<Command> {
         let node = opened.node.clone();
         if let Some(topic) = &self.topic {
             let topic = Latest { node, topic: topic.clone() };
@@ -139,8 +139,9 @@ impl Arguments {
         let segment = self.segment.clone().map(|segment| Some(segment).filter(|segment| !segment.is_empty()));
         let (spot, revision) = (self.placing.spot()?, self.with_revision(opened)?);
         if self.replace {
-            let reason = "name the parent with --parent, or make the node a root with --root".to_owned();
-            let parent = parent.ok_or(NodeError::Attributes { option: "--replace", reason })?;
+            let parent = parent.ok_or_else(|| {
+                Exit::Usage.because("--replace: name the parent with --parent, or make the node a root with --root")
+            })?;
             let content = Content {
                 parent,
                 takes_parent: false,
@@ -164,7 +165,7 @@ impl Arguments {
     }
 
     /// The revision that is appended with the node.
-    fn with_revision(&self, opened: &Opened) -> Result<Option<NewRevision>, NodeError> {
+    fn with_revision(&self, opened: &Opened) -> Result<Option<NewRevision>> {
         let Some(topic) = self.revision.clone() else { return Ok(None) };
         check_topic(&topic, &opened.settings.schema)?;
         let attributes: Option<Attributes> = json("--revision-attributes", self.revision_attributes.as_deref())?;
@@ -172,14 +173,14 @@ impl Arguments {
     }
 
     /// All attributes.
-    fn attributes(&self) -> Result<Item, NodeError> {
+    fn attributes(&self) -> Result<Item> {
         let Attributes(mut attributes) = self.json_attributes()?.unwrap_or_default();
         attributes.extend(self.set.iter().map(|(name, value)| (name.clone(), text(value.as_str()))));
         Ok(attributes)
     }
 
     /// The changes of attributes.
-    fn changes(&self) -> Result<BTreeMap<String, ValueChange>, NodeError> {
+    fn changes(&self) -> Result<BTreeMap<String, ValueChange>> {
         let MergePatch(mut changes) = self.json_attributes()?.unwrap_or_default();
         let set = |(name, value): &(String, String)| (name.clone(), ValueChange::Set(text(value.as_str())));
         changes.extend(self.set.iter().map(set));
@@ -187,27 +188,27 @@ impl Arguments {
         Ok(changes)
     }
 
-    fn json_attributes<T: FromJson>(&self) -> Result<Option<T>, NodeError> {
+    fn json_attributes<T: FromJson>(&self) -> Result<Option<T>> {
         json("--json-attributes", self.json_attributes.as_deref())
     }
 }
 
 /// Reads the JSON that an option has, or that its file has.
-fn json<T: FromJson>(option: &'static str, given: Option<&str>) -> Result<Option<T>, NodeError> {
+fn json<T: FromJson>(option: &'static str, given: Option<&str>) -> Result<Option<T>> {
     let Some(given) = given else { return Ok(None) };
     let json = match given.strip_prefix('@') {
         None => given.as_bytes().to_vec(),
         Some("-") => {
             let mut json = Vec::new();
-            let path = PathBuf::from("the standard input");
-            io::stdin().lock().read_to_end(&mut json).map_err(|source| NodeError::File { path, source })?;
+            let read = io::stdin().lock().read_to_end(&mut json);
+            read.map_err(|error| anyhow!("the standard input can't be read: {error}"))?;
             json
         }
-        Some(path) => fs::read(path).map_err(|source| NodeError::File { path: path.into(), source })?,
+        Some(path) => fs::read(path).map_err(|error| anyhow!("{path} can't be read: {error}"))?,
     };
     let wrong = |error: sapwood_json::JsonError| {
         let at = if error.path().is_empty() { String::new() } else { format!("`{}`: ", error.path()) };
-        NodeError::Attributes { option, reason: format!("{at}{error}") }
+        Exit::Usage.because(format!("{option}: {at}{error}"))
     };
     read(&json).map(Some).map_err(wrong)
 }

@@ -1,5 +1,6 @@
 //! `sapwood rm`.
 
+use anyhow::Result;
 use api_writer::Source;
 use clap::{Args, ValueEnum};
 use sapwood_core::model::Latest;
@@ -11,8 +12,8 @@ use sapwood_store::Client;
 use serde_json::json;
 
 use super::write::{Looked, Writing};
-use super::{NodeError, Opened, Target};
-use crate::ask::agrees;
+use super::{Opened, Target};
+use crate::ask::{YES, agrees};
 use crate::connect::Patient;
 use crate::exit::Exit;
 use crate::printable::shown;
@@ -91,7 +92,7 @@ impl ChildrenName {
     }
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
     let client = opened.client();
     if arguments.trash {
@@ -100,7 +101,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
         let is_done = arguments.writing.finish(&client, &opened, &command, &outcome, arguments.target.json).await?;
         return Ok(Exit::Unfinished.unless(is_done));
     }
-    if !arguments.yes && !agrees(&arguments.children.question(opened.node.id.as_str()))? {
+    if !arguments.yes && !agrees(&arguments.children.question(opened.node.id.as_str()), YES)? {
         return Ok(Exit::Wrong);
     }
     let command = Command::Delete {
@@ -130,7 +131,7 @@ async fn delete_revisions(
     client: &Client<'_, DynamoTable, Patient>,
     opened: &Opened,
     json: bool,
-) -> Result<bool, NodeError> {
+) -> Result<bool> {
     let (reader, node) = (Reader::new(client, &opened.settings), &opened.node);
     let (bounds, fields) = (Bounds::items(Bounds::ITEMS_MAX), Fields::only([])?);
     let mut options = ListOptions { strong: true, fields, bounds, ..ListOptions::default() };

@@ -1,5 +1,6 @@
 //! `sapwood trash`.
 
+use anyhow::Result;
 use api_reader::trash_body;
 use api_writer::Source;
 use clap::{Arg, ArgAction, Args, Subcommand};
@@ -12,11 +13,11 @@ use sapwood_http::contract::TrashBody;
 use sapwood_store::{Client, ReadOptions};
 
 use super::write::{Placing, Writing};
-use super::{NodeError, Opened, Target, line};
-use crate::ask::agrees;
+use super::{Opened, Target};
+use crate::ask::{YES, agrees};
 use crate::connect::{Connection, Patient};
-use crate::exit::Exit;
-use crate::printable::shown;
+use crate::exit::{Exit, of_table};
+use crate::printable::{line, shown};
 use crate::say::say;
 
 /// List what is in the trash, restore it, or delete it for good.
@@ -128,11 +129,11 @@ fn seconds(text: &str) -> Result<u64, &'static str> {
     number.checked_mul(seconds).ok_or("that is too long ago")
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     match arguments.what {
         What::List(whose) => list(whose).await,
         What::Restore(arguments) => restore(arguments).await,
-        What::Empty(arguments) => empty(arguments).await,
+        What::Empty(arguments) => empty(arguments).await.map_err(of_table("the table can't be read", "")),
     }
 }
 
@@ -152,7 +153,7 @@ impl<'a> Trash<'a> {
         client: &'a Client<'a, DynamoTable, Patient>,
         settings: &'a Settings,
         order: Order,
-    ) -> Result<Self, NodeError> {
+    ) -> Result<Self> {
         let tenant = whose.tenant.clone().map(Tenant::new).transpose()?;
         let until = whose.older_than.and_then(|seconds| TrashTime::parse(&Source::system().ago(seconds)));
         let bounds = Bounds::items(Bounds::ITEMS_MAX);
@@ -161,7 +162,7 @@ impl<'a> Trash<'a> {
     }
 
     /// The next page; `None` after the last.
-    async fn next(&mut self) -> Result<Option<Vec<InTrash>>, NodeError> {
+    async fn next(&mut self) -> Result<Option<Vec<InTrash>>> {
         if self.is_over {
             return Ok(None);
         }
@@ -174,7 +175,7 @@ impl<'a> Trash<'a> {
     }
 }
 
-async fn list(whose: Whose) -> Result<Exit, NodeError> {
+async fn list(whose: Whose) -> Result<Exit> {
     let (table, settings) = whose.connection.open().await?;
     let client = Client::new(&table, &Patient, &settings.schema);
     let mut trash = Trash::open(&whose, &client, &settings, Order::Descending)?;
@@ -193,7 +194,7 @@ fn words(body: &TrashBody) -> String {
     format!("{}  {}  by {}  {parent}", said(&body.trashed.at), shown(&body.id), said(&body.trashed.by))
 }
 
-async fn restore(arguments: RestoreArguments) -> Result<Exit, NodeError> {
+async fn restore(arguments: RestoreArguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
     let client = opened.client();
     let to = arguments.to.map(Id::new).transpose()?;
@@ -205,10 +206,10 @@ async fn restore(arguments: RestoreArguments) -> Result<Exit, NodeError> {
     Ok(Exit::Unfinished.unless(is_done))
 }
 
-async fn empty(arguments: EmptyArguments) -> Result<Exit, NodeError> {
+async fn empty(arguments: EmptyArguments) -> Result<Exit> {
     let (table, settings) = arguments.whose.connection.open_to_write(&Patient).await?;
     let question = "Delete what is in the trash for good, with all that is below it?";
-    if !arguments.yes && !agrees(question)? {
+    if !arguments.yes && !agrees(question, YES)? {
         return Ok(Exit::Wrong);
     }
     let client = Client::new(&table, &Patient, &settings.schema);
@@ -236,7 +237,7 @@ async fn tag_in_trash(
     node: &NodeRef,
     until: Option<&TrashTime>,
     settings: &Settings,
-) -> Result<Option<ETag>, NodeError> {
+) -> Result<Option<ETag>> {
     let schema = &settings.schema;
     let Some(item) = client.get(&schema.node_key(node), &ReadOptions::default()).await? else { return Ok(None) };
     let tag = ETag::of(&item, schema);
@@ -253,7 +254,7 @@ async fn purge(
     client: &Client<'_, DynamoTable, Patient>,
     opened: &Opened,
     tag: ETag,
-) -> Result<Exit, NodeError> {
+) -> Result<Exit> {
     let command = Command::Delete {
         node: opened.node.clone(),
         children: Children::With(DeletionMode::Delete),

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::Result;
 use api_writer::{Source, body};
 use clap::Args;
 use sapwood_core::keys::{Id, KeyError};
@@ -14,10 +15,10 @@ use sapwood_http::headers::{etag_text, if_match};
 use sapwood_store::Client;
 use serde_json::json;
 
-use super::{NodeError, Opened, line};
+use super::Opened;
 use crate::clock::now;
 use crate::connect::Patient;
-use crate::printable::shown;
+use crate::printable::{line, shown};
 use crate::say::say;
 
 /// How long `--wait` waits where it names no time.
@@ -109,7 +110,7 @@ impl Writing {
         command: &Command,
         outcome: &Outcome,
         json: bool,
-    ) -> Result<bool, NodeError> {
+    ) -> Result<bool> {
         print(outcome, opened, json)?;
         let derived = Derived::of(command, outcome, true).into_iter().chain(Derived::of_revision(outcome));
         let mut watches: Vec<Watch> = derived.map(|derived| derived.watch()).collect();
@@ -136,7 +137,7 @@ impl Writing {
         outcome: &Outcome,
         json: bool,
         done: &str,
-    ) -> Result<bool, NodeError> {
+    ) -> Result<bool> {
         let (Outcome::Deleting { operation, .. } | Outcome::Copying { operation, .. }) = outcome else {
             return Ok(true);
         };
@@ -159,10 +160,7 @@ impl Writing {
     }
 
     /// Looks until something is done, or the time is up. Returns true if it is done, or if no wait is wanted.
-    pub(super) async fn until(
-        &self,
-        mut look: impl AsyncFnMut() -> Result<Looked, NodeError>,
-    ) -> Result<bool, NodeError> {
+    pub(super) async fn until(&self, mut look: impl AsyncFnMut() -> Result<Looked>) -> Result<bool> {
         let Some(seconds) = self.wait else { return Ok(true) };
         let (end, mut pause) = (now() + Duration::from_secs(seconds), FIRST_PAUSE);
         loop {
@@ -195,7 +193,7 @@ pub(super) enum Looked {
 }
 
 /// Prints what a write has done.
-pub(super) fn print(outcome: &Outcome, opened: &Opened, json: bool) -> Result<(), NodeError> {
+pub(super) fn print(outcome: &Outcome, opened: &Opened, json: bool) -> Result<()> {
     let (id, settings) = (&opened.node.id, &opened.settings);
     let tag = |item| etag_text(&ETag::of(item, &settings.schema));
     let mut body = body(outcome, settings);

@@ -1,11 +1,11 @@
 //! `sapwood redrive`: the items of records that the event source gave up or lost, handled again.
 
-mod error;
 mod sources;
 mod table_stream;
 
 use std::collections::BTreeMap;
 
+use anyhow::Result;
 use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
@@ -18,13 +18,12 @@ use sapwood_import::failed_records::LostKeys;
 use sapwood_store::{Client, ErrorKind};
 use serde_json::json;
 
-use self::error::RedriveError;
 use self::sources::{Reader, Source, client};
 use self::table_stream::TableStream;
 use crate::arguments::endpoint;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient};
-use crate::exit::Exit;
+use crate::exit::{Exit, NOT_READ_OR_WRITTEN, of_table};
 use crate::printable::{shown, shown_json};
 use crate::rate_limit::RateLimit;
 use crate::say::{bar, count};
@@ -71,8 +70,12 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Returns true if every item was redriven.
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, RedriveError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
+    let after = ". Run the same command again: what is done already is only done once more";
+    redrive(arguments).await.map_err(of_table(NOT_READ_OR_WRITTEN, after))
+}
+
+async fn redrive(arguments: Arguments) -> Result<Exit> {
     let sources: Vec<Source> = arguments
         .sources
         .iter()
@@ -130,12 +133,7 @@ struct Redriving<'a> {
 type Outcome = (ItemKey, Result<Redriven, String>);
 
 impl Redriving<'_> {
-    async fn all(
-        &self,
-        client: &Client<'_, DynamoTable, Patient>,
-        keys: &LostKeys,
-        pace: &RateLimit,
-    ) -> Result<bool, RedriveError> {
+    async fn all(&self, client: &Client<'_, DynamoTable, Patient>, keys: &LostKeys, pace: &RateLimit) -> Result<bool> {
         let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
         let (mut after, mut position) = (None, 0);
         loop {
@@ -168,7 +166,7 @@ impl Redriving<'_> {
         Ok(couldnt.iter().all(|name| !counts.contains_key(name)))
     }
 
-    async fn node(&self, first_name: u128, keys: Vec<ItemKey>) -> Result<Vec<Outcome>, RedriveError> {
+    async fn node(&self, first_name: u128, keys: Vec<ItemKey>) -> Result<Vec<Outcome>> {
         let mut outcomes = Vec::with_capacity(keys.len());
         for (key, name) in keys.into_iter().zip(first_name..) {
             let redriven = if self.is_dry {

@@ -11,6 +11,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use anyhow::{Result, anyhow, bail};
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::operation::get_records::GetRecordsOutput;
 use aws_sdk_dynamodbstreams::primitives::{DateTime, DateTimeFormat};
@@ -20,10 +21,9 @@ use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::padded;
 use sapwood_import::failed_records::key_of;
 
-use super::error::RedriveError;
 use crate::clock;
 use crate::connect::Connection;
-use crate::stream::{Failed, From, StreamRefusal, client, iterator, patiently};
+use crate::stream::{Failed, From, client, iterator, patiently};
 
 /// Shards that are read at a time. One page of each is held in memory, which has at most 1,000 records or 1 MB.
 const SHARDS_IN_FLIGHT_MAX: usize = 8;
@@ -44,17 +44,22 @@ pub(super) struct StreamArn(String);
 
 impl StreamArn {
     /// Reads the name of a stream of this table: `arn:aws:dynamodb:REGION:ACCOUNT:table/TABLE/stream/TIME`.
-    pub(super) fn parse(text: &str, table: &str) -> Result<Self, RedriveError> {
+    pub(super) fn parse(text: &str, table: &str) -> Result<Self> {
+        let no_arn = || {
+            anyhow!(
+                "{text} isn't the ARN of a table's stream, which is written arn:aws:dynamodb:REGION:ACCOUNT:table/TABLE/stream/TIME. TableStreamArn, an output of the stack, is one"
+            )
+        };
         let parts: Vec<&str> = text.splitn(6, ':').collect();
         let ["arn", _, "dynamodb", _, _, resource] = parts[..] else {
-            return Err(RedriveError::Arn(text.to_owned()));
+            return Err(no_arn());
         };
         match resource.split('/').collect::<Vec<_>>()[..] {
             ["table", found, "stream", time] if !time.is_empty() && found == table => Ok(Self(text.to_owned())),
             ["table", found, "stream", time] if !time.is_empty() => {
-                Err(RedriveError::OtherTable { found: found.to_owned(), wanted: table.to_owned() })
+                bail!("the stream is that of the table {found}, and --table names {table}. Nothing is written")
             }
-            _ => Err(RedriveError::Arn(text.to_owned())),
+            _ => Err(no_arn()),
         }
     }
 }
@@ -91,11 +96,7 @@ pub(super) struct Page {
 
 impl<'a> TableStream<'a> {
     /// Makes a client of the stream, without a request.
-    pub(super) async fn open(
-        connection: &Connection,
-        arn: &'a StreamArn,
-        schema: &'a Schema,
-    ) -> Result<Self, RedriveError> {
+    pub(super) async fn open(connection: &Connection, arn: &'a StreamArn, schema: &'a Schema) -> Result<Self> {
         Ok(Self {
             client: client(&connection.config_of(connection.endpoint()).await?),
             arn: &arn.0,
@@ -110,7 +111,7 @@ impl<'a> TableStream<'a> {
 
     /// Returns all shards, and true if the stream has had older ones. What is in a shard that begins later was written
     /// later.
-    pub(super) async fn shards(&self) -> Result<(Vec<Shard>, bool), StreamRefusal> {
+    pub(super) async fn shards(&self) -> Result<(Vec<Shard>, bool)> {
         let (mut shards, mut parents) = (Vec::new(), BTreeSet::new());
         for shard in crate::stream::shards(&self.client, self.arn).await? {
             let Some(id) = shard.shard_id else { continue };
@@ -125,10 +126,7 @@ impl<'a> TableStream<'a> {
     }
 
     /// Reads shards side by side, each from its oldest record. Only keys are collected, so their order doesn't matter.
-    pub(super) fn pages(
-        &self,
-        shards: Vec<Shard>,
-    ) -> impl Stream<Item = Result<Page, StreamRefusal>> + Unpin + use<'_, 'a> {
+    pub(super) fn pages(&self, shards: Vec<Shard>) -> impl Stream<Item = Result<Page>> + Unpin + use<'_, 'a> {
         let readings = shards.into_iter().map(|shard| Reading {
             stream: self,
             shard,
@@ -159,7 +157,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    async fn next(mut self) -> Result<Option<(Page, Self)>, StreamRefusal> {
+    async fn next(mut self) -> Result<Option<(Page, Self)>> {
         if self.is_over {
             return Ok(None);
         }
@@ -206,7 +204,7 @@ impl Reading<'_> {
         patiently(|| request.clone().send()).await.map(Some)
     }
 
-    fn take(&mut self, output: GetRecordsOutput) -> Result<Page, StreamRefusal> {
+    fn take(&mut self, output: GetRecordsOutput) -> Result<Page> {
         let records = output.records.unwrap_or_default();
         let mut page = Page { records: records.len() as u64, ..Page::default() };
         self.iterator = output.next_shard_iterator;

@@ -1,9 +1,10 @@
 //! `sapwood import`.
 
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 
+use anyhow::{Error, Result, anyhow};
 use clap::{Args, ValueEnum};
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
@@ -16,11 +17,10 @@ use sapwood_import::{CsvOptions, Format, Options, TreebeardOptions, cost};
 use sapwood_store::{Client, NoRetries};
 use serde_json::json;
 
-use super::TransferError;
 use super::lookup::InTheTable;
 use super::write::Writer;
-use crate::connect::{ConnectError, Connection, Patient};
-use crate::exit::Exit;
+use crate::connect::{Connection, NoSettings, Patient};
+use crate::exit::{Exit, GOES_ON, NOT_READ_OR_WRITTEN, of_table};
 use crate::printable::shown;
 use crate::rate_limit::RateLimit;
 use crate::replace::Replacement;
@@ -120,7 +120,7 @@ enum FormatName {
 }
 
 impl Arguments {
-    fn options(&self, settings: &Settings, table: Option<&str>) -> Result<Options, TransferError> {
+    fn options(&self, settings: &Settings, table: Option<&str>) -> Result<Options> {
         let tenant = self.tenant.as_ref().map(|tenant| Tenant::new(tenant.clone())).transpose();
         let delimiter = self.delimiter.map(u8::try_from).transpose();
         let format = self.format.map(|format| match format {
@@ -134,7 +134,7 @@ impl Arguments {
             settings: settings.clone(),
             table: table.map(str::to_owned),
             as_is: self.as_is,
-            tenant: tenant.map_err(|error| TransferError::Option(format!("--tenant: {error}")))?,
+            tenant: tenant.map_err(|error| Exit::Usage.because(format!("--tenant: {error}")))?,
             csv: CsvOptions {
                 id: self.id.clone(),
                 parent: self.parent.clone(),
@@ -142,8 +142,7 @@ impl Arguments {
                 segment: self.segment.clone(),
                 numbers: self.numbers.clone(),
                 levels: self.levels.clone(),
-                delimiter: delimiter
-                    .map_err(|_| TransferError::Option("--delimiter: one ASCII character".to_owned()))?,
+                delimiter: delimiter.map_err(|_| Exit::Usage.because("--delimiter: one ASCII character"))?,
                 cell_lines_max: self.cell_lines,
                 guards_formulas: self.guard_formulas,
             },
@@ -163,7 +162,7 @@ struct Input {
 }
 
 impl Input {
-    fn of(arguments: &Arguments) -> Result<Self, TransferError> {
+    fn of(arguments: &Arguments) -> Result<Self> {
         let spooled = Spooled::of(&arguments.file)?;
         let beside = |path: &Path, ending: &str| {
             let mut name = path.as_os_str().to_owned();
@@ -179,7 +178,7 @@ impl Input {
         Ok(Self { spooled, file, work, refused })
     }
 
-    fn source(&self, options: &Options) -> Result<Source, TransferError> {
+    fn source(&self, options: &Options) -> Result<Source> {
         let source = Source::open(&self.file, options)?;
         Ok(match &self.spooled {
             Some(spooled) => source.named(spooled.name()),
@@ -188,8 +187,11 @@ impl Input {
     }
 }
 
-/// Returns true if everything is written.
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, TransferError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
+    import(arguments).await.map_err(of_table(NOT_READ_OR_WRITTEN, GOES_ON))
+}
+
+async fn import(arguments: Arguments) -> Result<Exit> {
     let input = Input::of(&arguments)?;
     let Some((table, settings, identity)) = opened(&arguments, &input).await? else { return Ok(Exit::Wrong) };
     let client = Client::new(&table, &Patient, &settings.schema).named("", IN_FLIGHT_MAX);
@@ -215,7 +217,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, TransferError> {
         as_is: arguments.as_is,
     };
     writer.bar.set_position(summary.written + summary.refused);
-    let stopped = stop_signal::catch(false).map_err(TransferError::Signal)?;
+    let stopped = stop_signal::catch(false)?;
     writer.all(&mut work, pin!(stopped)).await?;
     writer.bar.finish_and_clear();
     ended(&arguments, work, &input)
@@ -226,7 +228,7 @@ type Opened = (DynamoTable, Settings, Option<String>);
 
 /// Opens the table. Nobody waits for one that can't be reached to hear of faults that can be found without it: then
 /// there is `None`.
-async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>, TransferError> {
+async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>> {
     let connection = &arguments.connection;
     let local = connection.settings()?;
     // What is wrong with the file as such.
@@ -236,7 +238,7 @@ async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>, 
         Ok(Some((table, settings, Some(identity))))
     };
     match connection.open_to_write(&NoRetries).await {
-        Err(ConnectError::Table(_)) => {}
+        Err(error) if error.is::<NoSettings>() => {}
         opened => return identified(opened?).await,
     }
     let table = connection.table(local.schema.clone()).await?;
@@ -246,11 +248,11 @@ async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>, 
         // It is made once the table is reached.
         Ok(Some(work)) => work.forget()?,
         // What is written already was checked with the table's own settings.
-        Err(TransferError::Work(WorkError::OtherOptions { .. })) => {}
+        Err(error) if matches!(error.downcast_ref(), Some(WorkError::OtherOptions { .. })) => {}
         Err(error) => return Err(error),
     }
     match connection.open_to_write(&Patient).await {
-        Err(error @ ConnectError::Table(_)) if arguments.dry_run => {
+        Err(error) if error.is::<NoSettings>() && arguments.dry_run => {
             eprintln!("{error}: the import is planned with those of --parameter and the template's defaults");
             Ok(Some((table, local, None)))
         }
@@ -265,7 +267,7 @@ fn checked(
     client: &Client<'_, DynamoTable, Patient>,
     options: &Options,
     input: &Input,
-) -> Result<Option<Work>, TransferError> {
+) -> Result<Option<Work>> {
     let mut source = input.source(options)?;
     let mut work = Work::open(&input.work, &source, options)?;
     let checking = (|| {
@@ -281,7 +283,10 @@ fn checked(
                 return Ok(Some(work));
             }
             work.forget()?;
-            return Err(TransferError::NoRecord(arguments.file.clone()));
+            return Err(Exit::Wrong.because(format!(
+                "{} has no record: nothing is written. Check that it was written completely",
+                arguments.file.display()
+            )));
         }
         Ok(faults) => faults,
         Err(error) => {
@@ -299,7 +304,7 @@ fn checked(
 }
 
 /// Says what was written. Where nothing was refused the working file has done its work.
-fn ended(arguments: &Arguments, work: Work, input: &Input) -> Result<Exit, TransferError> {
+fn ended(arguments: &Arguments, work: Work, input: &Input) -> Result<Exit> {
     let summary = work.summary()?;
     if arguments.json {
         say!("{}", json!({"written": summary.written, "refused": summary.refused, "units": summary.units}));
@@ -312,9 +317,9 @@ fn ended(arguments: &Arguments, work: Work, input: &Input) -> Result<Exit, Trans
         return Ok(Exit::Done);
     }
     let refused = &input.refused;
-    let failed = |source| TransferError::Output { path: refused.clone(), source };
+    let failed = |source: io::Error| anyhow!("{} can't be written: {source}", refused.display());
     let mut file = BufWriter::new(Replacement::of(refused).map_err(failed)?);
-    work.refused::<TransferError>(|line, reason| {
+    work.refused::<Error>(|line, reason| {
         eprintln!("refused: {}", shown(reason));
         writeln!(file, "{line}").map_err(failed)
     })?;
