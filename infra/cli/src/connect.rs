@@ -11,7 +11,7 @@ use sapwood_core::model::{Announcement, Settings};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::announce::announced;
 use sapwood_local::template::Template;
-use sapwood_store::{Client, ErrorKind, LATE, RetryPolicy, TableError};
+use sapwood_store::{Backoff, Client, ErrorKind, LATE, RetryPolicy, TableError};
 
 use crate::TEMPLATE;
 use crate::arguments::{endpoint, template_parameter};
@@ -277,8 +277,7 @@ async fn left_in(table: &DynamoTable, policy: &impl RetryPolicy) -> Result<Optio
 /// The retry policy of a person who waits: a throttled request is tried for about half a minute.
 pub(crate) struct Patient;
 
-const FIRST_WAIT: Duration = Duration::from_millis(50);
-const LONGEST_WAIT: Duration = Duration::from_secs(4);
+const BACKOFF: Backoff = Backoff::new(50, 4_000);
 const ATTEMPTS_MAX: u32 = 16;
 
 impl RetryPolicy for Patient {
@@ -286,8 +285,7 @@ impl RetryPolicy for Patient {
         if attempt >= ATTEMPTS_MAX {
             return false;
         }
-        let longest = FIRST_WAIT.saturating_mul(1 << attempt.min(10)).min(LONGEST_WAIT);
-        tokio::time::sleep(longest.mul_f64(fastrand::f64())).await;
+        tokio::time::sleep(BACKOFF.jittered(attempt)).await;
         true
     }
 

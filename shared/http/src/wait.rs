@@ -6,11 +6,10 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use sapwood_core::keys::Tenant;
-use sapwood_store::Deadline;
+use sapwood_store::{Backoff, Deadline};
 
 /// The first pause between two looks, and the longest: the fan-out takes some 100 ms on a quiet table.
-const FIRST_PAUSE: Duration = Duration::from_millis(40);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const BACKOFF: Backoff = Backoff::new(40, 2_000);
 
 /// How much of the time of a request is kept for writing its answer.
 const RESERVED: Duration = Duration::from_millis(1_500);
@@ -63,7 +62,7 @@ pub struct Pauses {
     /// What must be left of the request's time: the client's wait and that time are both measured by the deadline, the
     /// only clock here.
     end: Duration,
-    next: Duration,
+    pauses: u32,
     /// True if there is a wait, and not only one look.
     waits: bool,
 }
@@ -74,7 +73,7 @@ impl Pauses {
     pub fn new(waits: &Waits, tenant: Option<&Tenant>, deadline: Deadline, longest: Duration) -> Self {
         let longest = if waits.are_in_vain(tenant) { Duration::ZERO } else { longest };
         let end = deadline.left().saturating_sub(longest).max(RESERVED);
-        Self { deadline, end, next: FIRST_PAUSE, waits: !longest.is_zero() }
+        Self { deadline, end, pauses: 0, waits: !longest.is_zero() }
     }
 
     /// Waits before the next look, if it is one for the same again. Returns false if the time is up.
@@ -84,8 +83,8 @@ impl Pauses {
             return false;
         }
         if waits {
-            tokio::time::sleep(self.next.min(left)).await;
-            self.next = (self.next * 2).min(LONGEST_PAUSE);
+            tokio::time::sleep(BACKOFF.wait(self.pauses).min(left)).await;
+            self.pauses += 1;
         }
         true
     }

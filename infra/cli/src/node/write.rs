@@ -12,7 +12,7 @@ use sapwood_engine::query::{Derived, Progress, Reader, Watch};
 use sapwood_engine::write::{Command, Outcome, Preconditions, Request, Spot, Tags, WriteError, Writer};
 use sapwood_http::contract::{BatchBody, OperationBody};
 use sapwood_http::headers::{etag_text, if_match};
-use sapwood_store::Client;
+use sapwood_store::{Backoff, Client};
 use serde_json::json;
 
 use super::Opened;
@@ -23,8 +23,7 @@ use crate::say::say;
 
 /// How long `--wait` waits where it names no time.
 const USUAL_WAIT: &str = "60";
-const FIRST_PAUSE: Duration = Duration::from_millis(40);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const BACKOFF: Backoff = Backoff::new(40, 2_000);
 
 /// How a node is written.
 #[derive(Clone, Args)]
@@ -162,7 +161,7 @@ impl Writing {
     /// Looks until something is done, or the time is up. Returns true if it is done, or if no wait is wanted.
     pub(super) async fn until(&self, mut look: impl AsyncFnMut() -> Result<Looked>) -> Result<bool> {
         let Some(seconds) = self.wait else { return Ok(true) };
-        let (end, mut pause) = (now() + Duration::from_secs(seconds), FIRST_PAUSE);
+        let (end, mut pauses) = (now() + Duration::from_secs(seconds), 0);
         loop {
             let looked = look().await?;
             if looked == Looked::Done {
@@ -174,8 +173,8 @@ impl Writing {
                 return Ok(false);
             }
             if looked == Looked::NotYet {
-                tokio::time::sleep(pause.min(left)).await;
-                pause = pause.saturating_mul(2).min(LONGEST_PAUSE);
+                tokio::time::sleep(BACKOFF.wait(pauses).min(left)).await;
+                pauses += 1;
             }
         }
     }
