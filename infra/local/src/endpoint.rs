@@ -44,54 +44,27 @@ pub struct TableStream {
 
 /// Why the table can't be used, or can't be created.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum TableError {
     /// No server answers.
     #[error("no DynamoDB answers at {url}: {reason}. Start one there, or name another URL")]
-    Unreachable {
-        /// The endpoint.
-        url: String,
-        /// What the request failed of.
-        reason: String,
-    },
+    Unreachable { url: String, reason: String },
     /// The table exists with other keys, which can't be changed.
     #[error("the table {table} exists with the keys {found}, the template has {wanted}: use another name or delete it")]
-    Keys {
-        /// The table.
-        table: String,
-        /// The table's keys.
-        found: String,
-        /// The template's keys.
-        wanted: String,
-    },
+    Keys { table: String, found: String, wanted: String },
     /// The table exists without the template's stream.
     #[error(
         "the table {table} has {found}, the template has a stream of {wanted}: run `aws dynamodb update-table --table-name \
          {table} --stream-specification StreamEnabled=true,StreamViewType={wanted} --endpoint-url {url}` (a stream of \
          another view type must be disabled first)"
     )]
-    Stream {
-        /// The table.
-        table: String,
-        /// The endpoint.
-        url: String,
-        /// The table's stream.
-        found: String,
-        /// The template's view type.
-        wanted: String,
-    },
+    Stream { table: String, url: String, found: String, wanted: String },
     /// The template gives the table no stream.
     #[error("the template gives the table no StreamSpecification")]
     NoStreamWanted,
     /// The endpoint rejects a request.
     #[error("the endpoint refuses to {what} the table {table}: {reason}")]
-    Refused {
-        /// The request, as a verb.
-        what: &'static str,
-        /// The table.
-        table: String,
-        /// The endpoint's error.
-        reason: String,
-    },
+    Refused { what: &'static str, table: String, reason: String },
 }
 
 impl Endpoint {

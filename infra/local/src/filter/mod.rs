@@ -12,13 +12,12 @@
 //!
 //! If the record has a list, one of its elements must match, as in Lambda.
 
-mod error;
 mod matching;
 mod parse;
 
 use serde_json::Value;
 
-pub use self::error::FilterError;
+pub use self::parse::FilterError;
 
 use self::matching::matches;
 
