@@ -5,6 +5,7 @@ mod ask;
 mod audit;
 mod backfill;
 mod clock;
+mod compare;
 mod connect;
 mod cost;
 mod dev;

@@ -9,6 +9,7 @@ use sapwood_core::audit::{Position, Suspects};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Tenant};
 use sapwood_core::model::Settings;
 use sapwood_engine::audit::Page;
+use sapwood_import::backlog::Part;
 use serde_json::{Value, json};
 
 use super::Comparison;
@@ -37,14 +38,6 @@ struct Progress {
     seen: Seen,
     suspects: Suspects,
     saved: Instant,
-}
-
-/// A part of the table.
-#[derive(Clone)]
-enum Part {
-    /// The next page begins here.
-    At(Option<Position>),
-    Done,
 }
 
 impl Work {
@@ -105,12 +98,9 @@ impl Work {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the next page of a part begins. `None` at its end.
-    pub(super) fn next(&self, segment: u32) -> Option<Option<Position>> {
-        match &self.progress().parts[segment as usize] {
-            Part::At(position) => Some(position.clone()),
-            Part::Done => None,
-        }
+    /// Returns how far a part of the table is read.
+    pub(super) fn part(&self, segment: u32) -> Part {
+        self.progress().parts[segment as usize].clone()
     }
 
     /// Takes what a page of a part has shown.

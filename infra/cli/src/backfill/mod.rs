@@ -25,6 +25,7 @@ use serde_json::json;
 use crate::arguments::Segments;
 use crate::ask::agrees;
 use crate::clock::nanoseconds;
+use crate::compare::Reading;
 use crate::connect::{Connection, Patient, Whose, left_by_handler};
 use crate::exit::{Exit, GOES_ON, NOT_READ_OR_WRITTEN, of_table};
 use crate::rate_limit::RateLimit;
@@ -155,7 +156,8 @@ async fn backfill(arguments: Arguments) -> Result<Exit> {
             let bar = bar(None, arguments.json, "{spinner} {elapsed} {human_pos} items read, {rate}");
             let pace = RateLimit::new(arguments.read_rate);
             let seen = Mutex::default();
-            let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar, seen, whose, strong };
+            let reading = Reading { client: &client, settings: &settings, pace, until: None };
+            let scanner = Scanner { reading, scope, bar: &bar, seen, whose, strong };
             scanner.all(&backlog).await?;
             bar.finish_and_clear();
         }

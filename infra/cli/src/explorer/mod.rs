@@ -26,7 +26,7 @@ use sapwood_core::model::{Settings, Totals};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_http::problem::{Kind, Problem};
 use sapwood_http::serve::{Gate, Guard, Pages};
-use sapwood_store::{Client, Deadline, TableError};
+use sapwood_store::{Client, Deadline};
 use serde_json::{Value, json};
 
 use crate::connect::Patient;
@@ -186,7 +186,7 @@ pub(crate) fn open_browser(url: &str) {
 }
 
 /// A call that can't be answered.
-fn failed(error: &TableError) -> Problem {
+fn failed(error: &impl std::fmt::Display) -> Problem {
     Problem::new(Kind::Unavailable, format!("the table can't be read or written: {error}"))
 }
 

@@ -21,7 +21,7 @@ use sapwood_core::model::Settings;
 use crate::work::tables::{self, Purpose};
 use crate::work::{LevelProgress, Lock, WorkError, progress};
 pub use hand_out::{Due, Other};
-pub use take::Page;
+pub use take::{PageWork, Part};
 
 const SEGMENTS: &str = "segments";
 const DESCRIPTION: &str = "description";
