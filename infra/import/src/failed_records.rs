@@ -30,9 +30,6 @@ pub struct LostKeys {
 
 impl LostKeys {
     /// Makes an empty collection.
-    ///
-    /// # Errors
-    /// [`WorkError`] if the system's directory for temporary files can't be used.
     pub fn new() -> Result<Self, WorkError> {
         let connection = Connection::open("")?;
         connection.pragma_update(None, "cache_size", -CACHE_BYTES / 1_024)?;
@@ -43,9 +40,6 @@ impl LostKeys {
     }
 
     /// Adds a key, unless it is there.
-    ///
-    /// # Errors
-    /// [`WorkError`] if the file can't be written.
     pub fn add(&mut self, key: &ItemKey) -> Result<(), WorkError> {
         let mut statement = self.connection.prepare_cached("INSERT OR IGNORE INTO key VALUES (?, ?)")?;
         statement.execute([&key.pk, &key.sk])?;
@@ -53,17 +47,11 @@ impl LostKeys {
     }
 
     /// The number of keys.
-    ///
-    /// # Errors
-    /// [`WorkError`] if the file can't be read.
     pub fn count(&self) -> Result<u64, WorkError> {
         Ok(self.connection.query_row("SELECT count(*) FROM key", [], |row| row.get(0))?)
     }
 
     /// Returns the next keys after this one, in their order.
-    ///
-    /// # Errors
-    /// [`WorkError`] if the file can't be read.
     pub fn next(&self, after: Option<&ItemKey>, keys_max: usize) -> Result<Vec<ItemKey>, WorkError> {
         let (pk, sk) = after.map_or(("", ""), |key| (key.pk.as_str(), key.sk.as_str()));
         let sql = "SELECT pk, sk FROM key WHERE (pk, sk) > (?, ?) ORDER BY pk, sk LIMIT ?";

@@ -74,9 +74,6 @@ impl Backlog {
     }
 
     /// Deletes the working file if nothing is done: what is wrong now may be right later, and the other way round.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn forget(self) -> Result<(), WorkError> {
         if self.done()? == 0 {
             self.delete();
@@ -96,17 +93,11 @@ impl Backlog {
     }
 
     /// True once the nodes are ordered, and can be handed out.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn is_arranged(&self) -> Result<bool, WorkError> {
         Ok(tables::integer(&self.connection, ARRANGED)? > 0)
     }
 
     /// Returns the epoch of totals that was begun for this backfill, and the name by which it was.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn begun(&self) -> Result<Option<(u32, String)>, WorkError> {
         let query = "SELECT value FROM value WHERE name = ?";
         let begun: Option<String> = self.connection.query_row(query, [BEGUN], |row| row.get(0)).optional()?;
@@ -115,25 +106,16 @@ impl Backlog {
     }
 
     /// Notes that this epoch was begun for this backfill, by this name.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn begin(&self, epoch: u32, name: &str) -> Result<(), WorkError> {
         Ok(tables::set(&self.connection, BEGUN, format!("{epoch} {name}"))?)
     }
 
     /// Returns what each level has. Empty until the nodes are arranged.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn levels(&self) -> Result<Vec<LevelProgress>, WorkError> {
         Ok(progress::levels(&self.connection)?)
     }
 
     /// Returns how many records were written or refused.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn done(&self) -> Result<u64, WorkError> {
         Ok(done(&self.connection)?)
     }

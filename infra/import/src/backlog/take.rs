@@ -41,18 +41,12 @@ const EPOCH: &str = "epoch ";
 
 impl Backlog {
     /// Returns the epochs of totals that the pages have shown.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn epochs(&self) -> Result<Vec<u32>, WorkError> {
         let mut query = self.connection.prepare("SELECT value FROM value WHERE name LIKE ? || '%'")?;
         Ok(query.query_map([EPOCH], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     }
 
     /// Returns how far a part of the table is read.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn part(&self, segment: u32) -> Result<Part, WorkError> {
         let query = "SELECT is_done, after_pk, after_sk, history FROM scanned WHERE segment = ?";
         let schema = &self.settings.schema;

@@ -31,14 +31,15 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
         let file = entry.map_err(failed)?.path();
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         if name.ends_with(".ion") || name.ends_with(".ion.gz") {
-            return Err(OpenError::Ion { path: file });
+            return Err(OpenError::ion(&file));
         }
         if !name.starts_with("manifest-") && (name.ends_with(".json") || name.ends_with(".json.gz")) {
             files.push(file);
         }
     }
     files.sort();
-    if files.is_empty() { Err(OpenError::NoFiles { path: path.to_owned() }) } else { Ok(files) }
+    let words = "has no files that end in .json or .json.gz; name the export's directory, or its `data`";
+    if files.is_empty() { Err(OpenError::of(path, words)) } else { Ok(files) }
 }
 
 /// The items of an export.

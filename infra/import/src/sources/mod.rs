@@ -4,7 +4,6 @@
 //! read as they are.
 
 mod csv;
-mod detect;
 mod dynamodb;
 mod error;
 mod input;
@@ -13,6 +12,7 @@ mod scanner;
 mod spool;
 mod treebeard;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use sapwood_core::keys::NodeRef;
@@ -75,10 +75,10 @@ impl Source {
         let format = match options.format {
             Some(format) => format,
             None if is_directory => Format::DynamoDb,
-            None => detect::format(path)?,
+            None => format_of(path)?,
         };
         if is_directory && format != Format::DynamoDb {
-            return Err(OpenError::Directory { path: path.to_owned() });
+            return Err(OpenError::directory(path));
         }
         let files = if is_directory { dynamodb::files(path)? } else { vec![path.to_owned()] };
         let entries: Entries = match format {
@@ -128,4 +128,38 @@ impl Iterator for Source {
     fn next(&mut self) -> Option<Entry> {
         self.entries.next()
     }
+}
+
+/// How much of a file is looked at, in bytes.
+const LOOKED_AT_BYTES: u64 = 4_096;
+
+/// Returns the format of a file by its name and its first bytes.
+fn format_of(path: &Path) -> Result<Format, OpenError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    if name.ends_with(".csv") || csv::is_tsv(path) {
+        return Ok(Format::Csv);
+    }
+    if name.ends_with(".ion") {
+        return Err(OpenError::ion(path));
+    }
+    let mut start = Vec::new();
+    // A file that is cut off is read as far as it goes.
+    _ = input::open(path)?.take(LOOKED_AT_BYTES).read_to_end(&mut start);
+    let start = start.trim_ascii_start();
+    match start.first() {
+        Some(b'[') => Ok(Format::Treebeard),
+        Some(b'{') if is_item(start) => Ok(Format::DynamoDb),
+        Some(b'{') => Ok(Format::JsonLines),
+        _ if name.ends_with(".jsonl") || name.ends_with(".ndjson") => Ok(Format::JsonLines),
+        _ => Err(OpenError(format!(
+            "the format of {} can't be told from its name and its beginning; name the format",
+            path.display()
+        ))),
+    }
+}
+
+/// Returns true for a line such as `{"Item":{…}}`.
+fn is_item(start: &[u8]) -> bool {
+    start[1..].trim_ascii_start().starts_with(br#""Item""#)
 }

@@ -86,9 +86,6 @@ impl Work {
 
     /// Deletes the working file if nothing was written, and nothing may have been: it remembers nothing that a person
     /// would miss.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn forget(self) -> Result<(), WorkError> {
         if self.written()? == 0 {
             self.delete();

@@ -201,17 +201,11 @@ impl Work {
     }
 
     /// Returns what each level has, from the roots down, and the revisions last. Empty until the checks are done.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn levels(&self) -> Result<Vec<LevelProgress>, WorkError> {
         Ok(levels(&self.connection)?)
     }
 
     /// Returns what the whole import has.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn summary(&self) -> Result<Summary, WorkError> {
         let named = |name: &str| integer(&self.connection, name).map(i64::unsigned_abs);
         let mut summary = Summary {

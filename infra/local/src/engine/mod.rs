@@ -99,9 +99,9 @@ fn open(place: &Place) -> Result<(Database, Sweep), EngineError> {
 }
 
 /// Adds the index that dynoxide's stream lacks, through a second connection. dynoxide 3.2 asks for the highest sequence
-/// number with every write, and for the records after a number with every read of the stream; without an index both scan
-/// all records. After 20,000 puts a file takes 188 puts a second without it, and 5,111 with it (2 cores, Linux). The
-/// benchmark `tests/long_stream.rs` measures it again.
+/// number with every write, and for the records after a number with every read of the stream; without an index both
+/// scan all records. After 20,000 puts a file takes 188 puts a second without it, and 5,111 with it (2 cores, Linux).
+/// The benchmark `tests/long_stream.rs` measures it again.
 fn add_stream_index(database: &Path) -> rusqlite::Result<()> {
     let connection = Connection::open(database)?;
     // dynoxide's own connection may hold the lock.

@@ -78,8 +78,7 @@ impl Columns {
         };
         let used: Vec<usize> = [id].into_iter().chain(of_above).chain(segment).collect();
         if let Some((index, _)) = used.iter().enumerate().find(|(at, index)| used[..*at].contains(index)) {
-            let column = names[used[index]].clone();
-            return Err(OpenError::ColumnTwice { path: path.to_owned(), column });
+            return Err(OpenError::column_twice(path, &names[used[index]]));
         }
         let attributes = AttributeColumns::new(path, names, &used, &csv.numbers)?;
         Ok(Self { tenant: options.tenant.clone(), id, above, segment, attributes, rows })

@@ -44,7 +44,7 @@ impl Levels {
         for name in &options.csv.levels {
             let index = column(path, rows.names(), name)?;
             if levels.contains(&index) {
-                return Err(OpenError::ColumnTwice { path: path.to_owned(), column: name.clone() });
+                return Err(OpenError::column_twice(path, name));
             }
             levels.push(index);
         }

@@ -34,18 +34,19 @@ impl Rows {
         reader.delimiter(delimiter).terminator(Terminator::Any(b'\n')).flexible(true).has_headers(true);
         let lines_max = options.cell_lines_max.unwrap_or(CELL_LINES_MAX);
         let mut reader = reader.from_reader(Quotes::new(input, delimiter, lines_max));
-        let header = |reason: String| OpenError::Header { path: path.to_owned(), reason };
+        let header = |reason: String| OpenError(format!("the first row of {} can't be read: {reason}", path.display()));
         let first = reader.byte_headers().map_err(|error| header(error.to_string()))?.clone();
         let first = StringRecord::from_byte_record(first)
             .map_err(|_| header("it isn't UTF-8; convert the file, for example with `iconv`".to_owned()))?;
         // One in a name that is in quotes stands before a line feed, and the row's own is the last byte.
         if first.as_slice().as_bytes().windows(2).any(|two| two[0] == b'\r' && two[1] != b'\n') {
-            return Err(OpenError::LineEnds { path: path.to_owned() });
+            let words = "ends its lines with carriage returns alone, so all of it is one line; convert it, for example with `tr '\\r' '\\n'`";
+            return Err(OpenError::of(path, words));
         }
         let names: Vec<String> = first.iter().map(|name| guarded(name.trim(), options).to_owned()).collect();
         let mut seen = BTreeSet::new();
         match names.iter().find(|name| !name.is_empty() && !seen.insert(*name)) {
-            Some(column) => Err(OpenError::ColumnTwice { path: path.to_owned(), column: column.clone() }),
+            Some(column) => Err(OpenError::column_twice(path, column)),
             None => {
                 let guards = options.guards_formulas;
                 Ok(Self { reader, row: ByteRecord::new(), names, ended: false, guards })
@@ -227,9 +228,9 @@ impl AttributeColumns {
 
 /// Returns the index of a column.
 pub(super) fn column(path: &Path, names: &[String], name: &str) -> Result<usize, OpenError> {
-    names.iter().position(|other| other == name).ok_or_else(|| OpenError::Column {
-        path: path.to_owned(),
-        column: name.to_owned(),
-        columns: names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+    names.iter().position(|other| other == name).ok_or_else(|| {
+        let columns = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let words = format!("has no column `{name}`; its first row has {columns}. Name the column that is meant");
+        OpenError::of(path, &words)
     })
 }
