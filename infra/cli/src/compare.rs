@@ -13,8 +13,7 @@ use sapwood_engine::subtree::{Found, Subtree};
 use sapwood_import::backlog::Part;
 use sapwood_store::{Client, RetryPolicy, Table, TableError};
 
-use crate::clock::now;
-use crate::rate_limit::RateLimit;
+use crate::clock::{RateLimit, now};
 
 /// Items in a page of the scan, or of a partition.
 pub(crate) const PAGE_ITEMS_MAX: usize = 500;

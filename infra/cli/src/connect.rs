@@ -274,6 +274,9 @@ async fn left_in(table: &DynamoTable, policy: &impl RetryPolicy) -> Result<Optio
     announced.map_err(|newer| anyhow!("{newer}; use the version of sapwood that belongs to it"))
 }
 
+/// The client of a table that a person waits for.
+pub(crate) type TableClient<'a> = Client<'a, DynamoTable, Patient>;
+
 /// The retry policy of a person who waits: a throttled request is tried for about half a minute.
 pub(crate) struct Patient;
 

@@ -1,7 +1,6 @@
 //! The command-line tool `sapwood`.
 
 mod arguments;
-mod ask;
 mod audit;
 mod backfill;
 mod clock;
@@ -17,7 +16,6 @@ mod help;
 mod node;
 mod placed;
 mod printable;
-mod rate_limit;
 mod recognised;
 mod redrive;
 mod replace;

@@ -8,13 +8,12 @@ use api_reader::{descendant_body, totals_body};
 use clap::Args;
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, Settings, Stored, rows};
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::query::{Descendant, Fields, ListOptions, Reader, Totals, Tree};
 use sapwood_store::{Client, ReadOptions, TableError};
 use serde_json::{Value, json};
 
 use crate::arguments::node;
-use crate::connect::{Connection, Patient};
+use crate::connect::{Connection, Patient, TableClient};
 use crate::exit::of_table;
 use crate::printable::{json as json_of, shown, shown_json};
 use crate::say::say;
@@ -91,7 +90,7 @@ async fn tree(arguments: Arguments) -> Result<()> {
 
 /// Prints an object for each node, and one that says so if there are more.
 async fn print_json(
-    client: &Client<'_, DynamoTable, Patient>,
+    client: &TableClient<'_>,
     settings: &Settings,
     top: &NodeRef,
     tree: Tree,
@@ -184,11 +183,7 @@ impl Items {
     }
 }
 
-async fn items(
-    client: &Client<'_, DynamoTable, Patient>,
-    settings: &Settings,
-    node: &NodeRef,
-) -> Result<Items, TableError> {
+async fn items(client: &TableClient<'_>, settings: &Settings, node: &NodeRef) -> Result<Items, TableError> {
     let schema = &settings.schema;
     let key = schema.lineage_key(node);
     let stored = Stored::read(client.get(&key, &ReadOptions::default()).await?.as_ref(), schema);

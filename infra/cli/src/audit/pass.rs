@@ -14,18 +14,17 @@ use sapwood_core::plan::Rules;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::audit::Page;
 use sapwood_engine::subtree::{self, Subtree};
-use sapwood_store::{Client, TableError, Usage};
+use sapwood_store::{TableError, Usage};
 use serde_json::json;
 
 use super::Comparison;
 use super::seen::Seen;
 use super::touched::Touched;
 use super::work::Work;
-use crate::clock::{nanoseconds, now};
+use crate::clock::{RateLimit, nanoseconds, now};
 use crate::compare::{PAGE_ITEMS_MAX, Reading};
-use crate::connect::{Connection, Patient, Whose};
+use crate::connect::{Connection, Patient, TableClient, Whose};
 use crate::exit::Exit;
-use crate::rate_limit::RateLimit;
 use crate::recognised::check_items;
 use crate::say::{bar, count, say};
 
@@ -88,7 +87,7 @@ impl Taken {
 
 impl<'a> Compared<'a> {
     pub(super) fn new(
-        client: &'a Client<'a, DynamoTable, Patient>,
+        client: &'a TableClient<'a>,
         settings: &'a Settings,
         comparison: &'a Comparison,
         connection: &'a Connection,

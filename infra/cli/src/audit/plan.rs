@@ -5,14 +5,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use sapwood_core::audit::{Difference, Kind};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{BaseNode, Copied, DeletionMark, DeletionMode, Item, Settings, Stored, item_bytes, rows};
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::subtree::Subtree;
 use sapwood_import::cost;
-use sapwood_store::{Client, ReadOptions, TableError};
+use sapwood_store::{ReadOptions, TableError};
 use serde_json::{Value, json};
 
 use super::seen::counted;
-use crate::connect::Patient;
+use crate::connect::TableClient;
 use crate::printable::shown;
 
 /// Most nodes that are counted below those whose deletions go on.
@@ -21,7 +20,7 @@ const COUNTED_NODES_MAX: usize = 10_000;
 /// Most steps up from a node to the one at the top: nodes deeper than rows go are too deep, and still below.
 const STEPS_MAX: usize = 1_000;
 
-type Table<'a> = Client<'a, DynamoTable, Patient>;
+type Table<'a> = TableClient<'a>;
 
 /// What a repair is about to do.
 #[derive(Debug, Default)]

@@ -19,13 +19,12 @@ use super::plan::Plan;
 use super::touched::Touched;
 use super::verify::exit;
 use super::{Comparison, difference_file, report};
-use crate::ask::{YES, agrees};
 use crate::clock::nanoseconds;
-use crate::connect::{Connection, Patient, left_by_handler};
+use crate::connect::{Connection, Patient, TableClient, left_by_handler};
 use crate::exit::{Exit, NOT_READ_OR_WRITTEN, of_table};
 use crate::printable::shown;
 use crate::recognised::check_keys;
-use crate::say::say;
+use crate::say::{YES, agrees, say};
 
 /// Most rounds of repairs. A row that no lineage names waits until its node's lineage is right, and a child until its
 /// parent's is.
@@ -204,12 +203,7 @@ fn as_found(difference: &Difference) -> InVain {
 }
 
 /// Mends these differences, and returns those that nothing has come of.
-async fn mend(
-    client: &Client<'_, DynamoTable, Patient>,
-    settings: &Settings,
-    due: Vec<Difference>,
-    json: bool,
-) -> Result<Vec<InVain>> {
+async fn mend(client: &TableClient<'_>, settings: &Settings, due: Vec<Difference>, json: bool) -> Result<Vec<InVain>> {
     let audit = Audit::new(client, settings);
     let (mut name, mut in_vain) = (nanoseconds(), Vec::new());
     for difference in due {

@@ -5,10 +5,9 @@ use std::collections::BTreeSet;
 use sapwood_core::audit::{Difference, Kind, Subject};
 use sapwood_core::keys::{ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{Counted, Settings, Stored, rows};
-use sapwood_dynamodb::DynamoTable;
-use sapwood_store::{Client, ReadOptions, TableError};
+use sapwood_store::{ReadOptions, TableError};
 
-use crate::connect::Patient;
+use crate::connect::TableClient;
 
 /// What the mends of a repair may have changed.
 #[derive(Debug, Default)]
@@ -24,7 +23,7 @@ impl Touched {
     /// they were.
     pub(super) async fn add(
         &mut self,
-        client: &Client<'_, DynamoTable, Patient>,
+        client: &TableClient<'_>,
         settings: &Settings,
         due: &[Difference],
     ) -> Result<(), TableError> {

@@ -9,8 +9,6 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use sapwood_core::audit::NotBegun;
 use sapwood_core::model::{Announcement, Epoch, Settings};
 use sapwood_core::plan::Rules;
@@ -23,14 +21,12 @@ use sapwood_store::Client;
 use serde_json::json;
 
 use crate::arguments::Segments;
-use crate::ask::agrees;
-use crate::clock::nanoseconds;
+use crate::clock::{RateLimit, nanoseconds};
 use crate::compare::Reading;
 use crate::connect::{Connection, Patient, Whose, left_by_handler};
 use crate::exit::{Exit, GOES_ON, NOT_READ_OR_WRITTEN, of_table};
-use crate::rate_limit::RateLimit;
 use crate::recognised::check_keys;
-use crate::say::{bar, count};
+use crate::say::{agrees, bar, count, table};
 use crate::transfer::InTheTable;
 use scan::{Scanner, lock};
 use write::{Counts, Writer};
@@ -329,16 +325,10 @@ impl Plan {
             println!("{plan}");
             return;
         }
-        let mut table = Table::new();
-        table.load_style(NOTHING).set_header(["level", "nodes", "write units"]);
-        for (depth, nodes, units) in &self.levels {
-            table.add_row([depth.to_string(), nodes.to_string(), units.to_string()]);
-        }
-        table.add_row([what.to_owned(), self.others.to_string(), of_others.to_string()]);
-        for column in table.column_iter_mut() {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        println!("{table}");
+        let levels = self.levels.iter();
+        let rows = levels.map(|(depth, nodes, units)| [depth.to_string(), nodes.to_string(), units.to_string()]);
+        let others = [what.to_owned(), self.others.to_string(), of_others.to_string()];
+        println!("{}", table(["level", "nodes", "write units"], rows.chain([others]).collect(), 0));
         println!(
             "{units} write units, ${:.2} at the list price of us-east-1; {read_units:.0} read units were taken",
             cost::dollars(units)

@@ -11,24 +11,22 @@ use sapwood_core::audit::{Difference, Kind, Mended, Subject};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::audit::Audit;
 use sapwood_import::backlog::{Backlog, Due, Other};
-use sapwood_store::{Client, ErrorKind, TableError};
+use sapwood_store::{ErrorKind, TableError};
 
 use super::Scope;
-use crate::clock::nanoseconds;
-use crate::connect::Patient;
+use crate::clock::{RateLimit, nanoseconds};
+use crate::connect::TableClient;
 use crate::placed::{FOR_PARENTS, FOR_WHAT_IS_HANDED_DOWN, NotPlaced, placed};
 use crate::printable::shown;
-use crate::rate_limit::RateLimit;
 
 /// Nodes that are written in one go. They are looked at before, in one request for each hundred items.
 const CHUNK_NODES_MAX: usize = 100;
 
 /// The writer of a backfill.
 pub(super) struct Writer<'a> {
-    pub(super) client: &'a Client<'a, DynamoTable, Patient>,
+    pub(super) client: &'a TableClient<'a>,
     pub(super) settings: &'a Settings,
     pub(super) scope: Scope,
     pub(super) pace: RateLimit,
@@ -53,7 +51,7 @@ pub(super) struct Counts {
 
 impl<'a> Writer<'a> {
     pub(super) fn new(
-        client: &'a Client<'a, DynamoTable, Patient>,
+        client: &'a TableClient<'a>,
         settings: &'a Settings,
         scope: Scope,
         rate: Option<f64>,

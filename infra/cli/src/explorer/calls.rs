@@ -17,10 +17,9 @@ use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::node::{Whole, label, whole};
+use super::node::{NODES_MAX, Whole, label, totals, whole};
 use super::question::Question;
 use super::state::{State, states};
-use super::totals::{NODES_MAX, totals};
 use super::trials::{Order, damage};
 use super::verify::{compared, mended};
 use super::{Answer, Explorer, assets, failed};

@@ -8,7 +8,6 @@ mod live;
 mod node;
 mod question;
 mod state;
-mod totals;
 mod trials;
 mod verify;
 
@@ -29,7 +28,7 @@ use sapwood_http::serve::{Gate, Guard, Pages};
 use sapwood_store::{Client, Deadline};
 use serde_json::{Value, json};
 
-use crate::connect::Patient;
+use crate::connect::{Patient, TableClient};
 
 pub(crate) use self::live::Feed;
 pub(crate) use self::trials::{Trial, Trials};
@@ -114,7 +113,7 @@ impl Explorer {
         self.table.until(Deadline::after(CALL_TIME_MAX))
     }
 
-    fn client<'a>(&'a self, table: &'a DynamoTable) -> Client<'a, DynamoTable, Patient> {
+    fn client<'a>(&'a self, table: &'a DynamoTable) -> TableClient<'a> {
         Client::new(table, &Patient, &self.settings.schema)
     }
 

@@ -2,19 +2,20 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use api_reader::totals_body;
 use sapwood_core::audit::{Difference, Subject};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{
     AttributeValue, BaseNode, Item, Placement, Stored, held_name, item_bytes, key_of, rows, text, text_of,
 };
 use sapwood_engine::audit::Audit;
+use sapwood_engine::query::totals_of_nodes;
 use sapwood_http::contract::TotalsBody;
 use sapwood_json::Attributes;
 use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::Serialize;
 
 use super::state::{State, state};
-use super::totals::totals;
 use sapwood_core::model::Settings;
 
 /// Most bytes of an attribute that is shown whole. Of a longer one its size is shown.
@@ -264,6 +265,21 @@ pub(super) fn brief(item: &Item) -> Item {
         (name, value)
     });
     short.collect()
+}
+
+/// Most nodes whose totals one call reads: their lanes are as many keys as one BatchGetItem takes.
+pub(super) const NODES_MAX: usize = 25;
+
+/// Returns the totals of these nodes, in their order, with one request for the epoch and one for the lanes of
+/// [`NODES_MAX`] nodes. A node without lanes has nothing below it. Returns nothing if the table keeps no totals.
+pub(super) async fn totals<T: Table, P: RetryPolicy>(
+    client: &Client<'_, T, P>,
+    settings: &Settings,
+    nodes: &[NodeRef],
+) -> Result<Vec<TotalsBody>, TableError> {
+    let Some(kept) = &settings.totals else { return Ok(Vec::new()) };
+    let found = totals_of_nodes(client, kept, nodes, false).await?;
+    Ok(nodes.iter().filter_map(|node| found.get(node).cloned()).map(totals_body).collect())
 }
 
 #[cfg(test)]

@@ -15,9 +15,8 @@ use sapwood_import::backlog::Part;
 use sapwood_store::{Client, RetryPolicy, Scannable};
 use serde::Serialize;
 
-use crate::clock::{nanoseconds, now};
+use crate::clock::{RateLimit, nanoseconds, now};
 use crate::compare::{PAGE_ITEMS_MAX, Reading};
-use crate::rate_limit::RateLimit;
 
 /// The longest time that a comparison goes on. Then it says that it hasn't seen all.
 const TIME_MAX: Duration = Duration::from_secs(15);

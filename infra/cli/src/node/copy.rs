@@ -46,7 +46,6 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
-    let client = opened.client();
     let to = arguments.to.map(Id::new).transpose()?;
     let source = Source::system();
     let is_made_id = arguments.ids.is_none();
@@ -61,8 +60,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         spot: arguments.placing.spot()?,
         operation: source.operation(),
     };
-    let (writing, json) = (&arguments.writing, arguments.target.json);
-    let outcome = writing.write(&client, &opened, &command).await?;
-    let is_done = writing.follow(&client, &opened, &outcome, json, "copied").await?;
-    Ok(Exit::Unfinished.unless(is_done))
+    let outcome = arguments.writing.write(&opened, &command).await?;
+    arguments.writing.follow(&opened, &outcome, arguments.target.json, "copied").await
 }

@@ -4,9 +4,9 @@ use anyhow::Result;
 use api_reader::latest_body;
 use clap::Args;
 use sapwood_core::model::Latest;
-use sapwood_engine::query::{Bounds, Fields, ListOptions, Reader, Revision};
+use sapwood_engine::query::{Reader, Revision};
 
-use super::Target;
+use super::{Target, whole_pages};
 use crate::printable::{line, shown};
 use crate::say::say;
 
@@ -28,8 +28,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let opened = arguments.target.open().await?;
     let client = opened.client();
     let reader = Reader::new(&client, &opened.settings);
-    let bounds = Bounds::items(Bounds::ITEMS_MAX);
-    let mut options = ListOptions { strong: true, fields: Fields::all(), bounds, ..ListOptions::default() };
+    let mut options = whole_pages();
     if let Some(topic) = arguments.topic {
         let topic = Latest { node: opened.node.clone(), topic };
         return print(reader.latest(&topic, &options).await?, arguments.target.json);

@@ -4,9 +4,9 @@ use anyhow::Result;
 use api_reader::link_body;
 use clap::Args;
 use sapwood_core::keys::Id;
-use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Reader};
+use sapwood_engine::query::{Linking, Reader};
 
-use super::Target;
+use super::{Target, whole_pages};
 use crate::printable::{line, shown};
 use crate::say::say;
 
@@ -38,8 +38,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let reader = Reader::new(&client, &opened.settings);
     let around = arguments.below.map(Id::new).transpose()?;
     let linking = Linking { ancestor_prefix: arguments.ancestors, around, ..Linking::default() };
-    let bounds = Bounds::items(Bounds::ITEMS_MAX);
-    let mut options = ListOptions { strong: true, fields: Fields::all(), bounds, ..ListOptions::default() };
+    let mut options = whole_pages();
     loop {
         let page = reader.links(&opened.node, &arguments.attribute, &linking, &options).await?;
         for found in page.items {

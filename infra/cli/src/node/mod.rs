@@ -33,10 +33,11 @@ use clap::Args;
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_dynamodb::DynamoTable;
+use sapwood_engine::query::{Bounds, Fields, ListOptions};
 use sapwood_store::Client;
 
 use crate::arguments::node;
-use crate::connect::{Connection, Patient};
+use crate::connect::{Connection, Patient, TableClient};
 
 /// The node that a command is about.
 #[derive(Args)]
@@ -76,7 +77,17 @@ impl Target {
 }
 
 impl Opened {
-    fn client(&self) -> Client<'_, DynamoTable, Patient> {
+    fn client(&self) -> TableClient<'_> {
         Client::new(&self.table, &Patient, &self.settings.schema)
+    }
+}
+
+/// The options of a list that is read to its end, a full page at a time.
+fn whole_pages() -> ListOptions {
+    ListOptions {
+        strong: true,
+        fields: Fields::all(),
+        bounds: Bounds::items(Bounds::ITEMS_MAX),
+        ..ListOptions::default()
     }
 }

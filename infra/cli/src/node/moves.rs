@@ -36,11 +36,8 @@ pub(crate) struct Arguments {
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
-    let client = opened.client();
     let parent = arguments.to.map(Id::new).transpose()?;
     let patch = Patch { parent: Some(parent), spot: arguments.placing.spot()?, ..Patch::default() };
     let command = Command::Patch { node: opened.node.clone(), patch };
-    let outcome = arguments.writing.write(&client, &opened, &command).await?;
-    let is_done = arguments.writing.finish(&client, &opened, &command, &outcome, arguments.target.json).await?;
-    Ok(Exit::Unfinished.unless(is_done))
+    arguments.writing.carry_out(&opened, &command, arguments.target.json).await
 }

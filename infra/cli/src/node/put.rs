@@ -8,18 +8,15 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use sapwood_core::keys::Id;
 use sapwood_core::model::{Item, Latest, text};
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::write::{
     Command, Content, NewRevision, OnConflict, Outcome, Patch, Refusal, ValueChange, WriteError,
 };
 use sapwood_http::contract::check_topic;
 use sapwood_json::{Attributes, FromJson, MergePatch, read};
-use sapwood_store::Client;
 
 use super::write::{Placing, Writing};
 use super::{Opened, Target};
 use crate::arguments::parameter;
-use crate::connect::Patient;
 use crate::exit::Exit;
 
 /// Create or change a node, or append a revision. What isn't named stays as it is, as in the HTTP API's PATCH. With
@@ -86,38 +83,31 @@ const ATTEMPTS_MAX: u32 = 5;
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
-    let client = opened.client();
     let (command, outcome) = match arguments.command(&opened)? {
         Command::Patch { patch, .. } if arguments.writing.if_match.is_none() => {
-            arguments.change(&client, &opened, patch).await?
+            arguments.change(&opened, patch).await?
         }
         command => {
-            let outcome = arguments.writing.write(&client, &opened, &command).await?;
+            let outcome = arguments.writing.write(&opened, &command).await?;
             (command, outcome)
         }
     };
-    let is_done = arguments.writing.finish(&client, &opened, &command, &outcome, arguments.target.json).await?;
-    Ok(Exit::Unfinished.unless(is_done))
+    arguments.writing.finish(&opened, &command, &outcome, arguments.target.json).await
 }
 
 impl Arguments {
     /// Changes a node, or creates it.
-    async fn change(
-        &self,
-        client: &Client<'_, DynamoTable, Patient>,
-        opened: &Opened,
-        patch: Patch,
-    ) -> Result<(Command, Outcome)> {
+    async fn change(&self, opened: &Opened, patch: Patch) -> Result<(Command, Outcome)> {
         let create = Command::Create { node: opened.node.clone(), is_made_id: false, content: content_of(&patch) };
         let patch = Command::Patch { node: opened.node.clone(), patch };
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match self.writing.write(client, opened, &patch).await {
+            match self.writing.write(opened, &patch).await {
                 Err(WriteError::Refused(Refusal::NotFound)) => {}
                 outcome => return Ok((patch, outcome?)),
             }
-            match self.writing.write(client, opened, &create).await {
+            match self.writing.write(opened, &create).await {
                 Err(WriteError::Refused(Refusal::Exists)) if attempts < ATTEMPTS_MAX => {}
                 outcome => return Ok((create, outcome?)),
             }

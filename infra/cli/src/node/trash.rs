@@ -7,18 +7,17 @@ use clap::{Arg, ArgAction, Args, Subcommand};
 use sapwood_core::keys::{Id, NodeRef, Tenant, TrashTime};
 use sapwood_core::model::{BaseNode, DeletionMode, ETag, Settings};
 use sapwood_dynamodb::DynamoTable;
-use sapwood_engine::query::{Bounds, Fields, InTrash, ListOptions, Order, Reader};
+use sapwood_engine::query::{InTrash, ListOptions, Order, Reader};
 use sapwood_engine::write::{Children, Command, OnConflict, Refusal, Tags, WriteError};
 use sapwood_http::contract::TrashBody;
 use sapwood_store::{Client, ReadOptions};
 
 use super::write::{Placing, Writing};
-use super::{Opened, Target};
-use crate::ask::{YES, agrees};
-use crate::connect::{Connection, Patient};
+use super::{Opened, Target, whole_pages};
+use crate::connect::{Connection, Patient, TableClient};
 use crate::exit::{Exit, of_table};
 use crate::printable::{line, shown};
-use crate::say::say;
+use crate::say::{YES, agrees, say};
 
 /// List what is in the trash, restore it, or delete it for good.
 #[derive(Args)]
@@ -148,16 +147,10 @@ struct Trash<'a> {
 }
 
 impl<'a> Trash<'a> {
-    fn open(
-        whose: &Whose,
-        client: &'a Client<'a, DynamoTable, Patient>,
-        settings: &'a Settings,
-        order: Order,
-    ) -> Result<Self> {
+    fn open(whose: &Whose, client: &'a TableClient<'a>, settings: &'a Settings, order: Order) -> Result<Self> {
         let tenant = whose.tenant.clone().map(Tenant::new).transpose()?;
         let until = whose.older_than.and_then(|seconds| TrashTime::parse(&Source::system().ago(seconds)));
-        let bounds = Bounds::items(Bounds::ITEMS_MAX);
-        let options = ListOptions { strong: true, fields: Fields::all(), bounds, ..ListOptions::default() };
+        let options = whole_pages();
         Ok(Self { reader: Reader::new(client, settings), tenant, order, until, options, is_over: false })
     }
 
@@ -196,14 +189,11 @@ fn words(body: &TrashBody) -> String {
 
 async fn restore(arguments: RestoreArguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
-    let client = opened.client();
     let to = arguments.to.map(Id::new).transpose()?;
     let parent = if arguments.root { Some(None) } else { to.map(Some) };
     let (spot, on_conflict) = (arguments.placing.spot()?, OnConflict::default());
     let command = Command::Restore { node: opened.node.clone(), parent, segment: None, spot, on_conflict };
-    let outcome = arguments.writing.write(&client, &opened, &command).await?;
-    let is_done = arguments.writing.finish(&client, &opened, &command, &outcome, arguments.target.json).await?;
-    Ok(Exit::Unfinished.unless(is_done))
+    arguments.writing.carry_out(&opened, &command, arguments.target.json).await
 }
 
 async fn empty(arguments: EmptyArguments) -> Result<Exit> {
@@ -220,7 +210,7 @@ async fn empty(arguments: EmptyArguments) -> Result<Exit> {
             let node = NodeRef { tenant: trash.tenant.clone(), id: entry.id };
             let Some(tag) = tag_in_trash(&client, &node, trash.until.as_ref(), &settings).await? else { continue };
             let opened = Opened { table: table.clone(), settings: settings.clone(), node };
-            match purge(&arguments, &client, &opened, tag).await? {
+            match purge(&arguments, &opened, tag).await? {
                 Exit::Done => {}
                 Exit::Unfinished => is_done = false,
                 _ => is_refused = true,
@@ -233,7 +223,7 @@ async fn empty(arguments: EmptyArguments) -> Result<Exit> {
 /// The tag of a node's record, if the node is in the trash and was put there until this time. Rows follow their
 /// records: it may have been restored since, or restored and put there again.
 async fn tag_in_trash(
-    client: &Client<'_, DynamoTable, Patient>,
+    client: &TableClient<'_>,
     node: &NodeRef,
     until: Option<&TrashTime>,
     settings: &Settings,
@@ -249,12 +239,7 @@ async fn tag_in_trash(
 }
 
 /// Deletes a node that is in the trash, unless its record has changed since.
-async fn purge(
-    arguments: &EmptyArguments,
-    client: &Client<'_, DynamoTable, Patient>,
-    opened: &Opened,
-    tag: ETag,
-) -> Result<Exit> {
+async fn purge(arguments: &EmptyArguments, opened: &Opened, tag: ETag) -> Result<Exit> {
     let command = Command::Delete {
         node: opened.node.clone(),
         children: Children::With(DeletionMode::Delete),
@@ -263,7 +248,7 @@ async fn purge(
     };
     let mut writing = arguments.writing.clone();
     writing.if_match = Some(Tags::These(vec![tag]));
-    let outcome = match writing.write(client, opened, &command).await {
+    let outcome = match writing.write(opened, &command).await {
         Err(WriteError::Refused(Refusal::PreconditionFailed(_) | Refusal::NotFound | Refusal::BeingDeleted { .. })) => {
             eprintln!("sapwood: {} has changed meanwhile, and is left where it is", shown(opened.node.id.as_str()));
             return Ok(Exit::Done);
@@ -275,6 +260,5 @@ async fn purge(
         }
         outcome => outcome?,
     };
-    let is_done = writing.finish(client, opened, &command, &outcome, arguments.whose.json).await?;
-    Ok(Exit::Unfinished.unless(is_done))
+    writing.finish(opened, &command, &outcome, arguments.whose.json).await
 }

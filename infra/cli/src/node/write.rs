@@ -7,17 +7,16 @@ use api_writer::{Source, body};
 use clap::Args;
 use sapwood_core::keys::{Id, KeyError};
 use sapwood_core::model::{BaseNode, ETag};
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::query::{Derived, Progress, Reader, Watch};
 use sapwood_engine::write::{Command, Outcome, Preconditions, Request, Spot, Tags, WriteError, Writer};
 use sapwood_http::contract::{BatchBody, OperationBody};
 use sapwood_http::headers::{etag_text, if_match};
-use sapwood_store::{Backoff, Client};
+use sapwood_store::Backoff;
 use serde_json::json;
 
 use super::Opened;
 use crate::clock::now;
-use crate::connect::Patient;
+use crate::exit::Exit;
 use crate::printable::{line, shown};
 use crate::say::say;
 
@@ -88,32 +87,32 @@ fn tags(text: &str) -> Result<Tags, &'static str> {
 
 impl Writing {
     /// Carries out a command.
-    pub(super) async fn write(
-        &self,
-        client: &Client<'_, DynamoTable, Patient>,
-        opened: &Opened,
-        command: &Command,
-    ) -> Result<Outcome, WriteError> {
+    pub(super) async fn write(&self, opened: &Opened, command: &Command) -> Result<Outcome, WriteError> {
         let preconditions = Preconditions { if_match: self.if_match.clone(), if_none_match: None };
         let stamp = Source::system().stamp(self.by.clone());
         let request = Request { preconditions, ..Request::new(stamp) };
-        Writer::new(client, &opened.settings).write(command, &request).await
+        Writer::new(&opened.client(), &opened.settings).write(command, &request).await
     }
 
-    /// Prints what a command has done, and waits for what is derived from it, if that is wanted. Returns true if it is
-    /// there, or if no wait is wanted.
+    /// Carries out a command, and does as [`Writing::finish`] does.
+    pub(super) async fn carry_out(&self, opened: &Opened, command: &Command, json: bool) -> Result<Exit> {
+        let outcome = self.write(opened, command).await?;
+        self.finish(opened, command, &outcome, json).await
+    }
+
+    /// Prints what a command has done, and waits for what is derived from it, if that is wanted.
     pub(super) async fn finish(
         &self,
-        client: &Client<'_, DynamoTable, Patient>,
         opened: &Opened,
         command: &Command,
         outcome: &Outcome,
         json: bool,
-    ) -> Result<bool> {
+    ) -> Result<Exit> {
         print(outcome, opened, json)?;
         let derived = Derived::of(command, outcome, true).into_iter().chain(Derived::of_revision(outcome));
         let mut watches: Vec<Watch> = derived.map(|derived| derived.watch()).collect();
-        let (reader, tenant) = (Reader::new(client, &opened.settings), opened.node.tenant.as_ref());
+        let client = opened.client();
+        let (reader, tenant) = (Reader::new(&client, &opened.settings), opened.node.tenant.as_ref());
         self.until(async || {
             while let Some(watch) = watches.last_mut() {
                 if watch.is_right(&reader, tenant).await {
@@ -127,50 +126,44 @@ impl Writing {
         .await
     }
 
-    /// Prints the operation that the stream handler carries out, and waits until it is done, if that is wanted. Returns
-    /// true if it is done, or if no wait is wanted. `done` says what has become of the node then.
-    pub(super) async fn follow(
-        &self,
-        client: &Client<'_, DynamoTable, Patient>,
-        opened: &Opened,
-        outcome: &Outcome,
-        json: bool,
-        done: &str,
-    ) -> Result<bool> {
+    /// Prints the operation that the stream handler carries out, and waits until it is done, if that is wanted. `done`
+    /// says what has become of the node then.
+    pub(super) async fn follow(&self, opened: &Opened, outcome: &Outcome, json: bool, done: &str) -> Result<Exit> {
         let (Outcome::Deleting { operation, .. } | Outcome::Copying { operation, .. }) = outcome else {
-            return Ok(true);
+            return Ok(Exit::Done);
         };
         // One object tells how it ended.
         if !json || self.wait.is_none() {
             print(outcome, opened, json)?;
         }
-        let (reader, tenant) = (Reader::new(client, &opened.settings), opened.node.tenant.as_ref());
+        let client = opened.client();
+        let (reader, tenant) = (Reader::new(&client, &opened.settings), opened.node.tenant.as_ref());
         let look = async || {
             let progress = reader.operation(tenant, operation).await?.progress;
             Ok(if progress == Progress::Running { Looked::NotYet } else { Looked::Done })
         };
-        let is_done = self.until(look).await?;
+        let exit = self.until(look).await?;
         if self.wait.is_some() && json {
             say!("{}", line(&OperationBody::of(operation.clone(), reader.operation(tenant, operation).await?))?);
-        } else if self.wait.is_some() && is_done {
+        } else if self.wait.is_some() && exit == Exit::Done {
             say!("{} is {done}", shown(opened.node.id.as_str()));
         }
-        Ok(is_done)
+        Ok(exit)
     }
 
-    /// Looks until something is done, or the time is up. Returns true if it is done, or if no wait is wanted.
-    pub(super) async fn until(&self, mut look: impl AsyncFnMut() -> Result<Looked>) -> Result<bool> {
-        let Some(seconds) = self.wait else { return Ok(true) };
+    /// Looks until something is done, or the time is up.
+    pub(super) async fn until(&self, mut look: impl AsyncFnMut() -> Result<Looked>) -> Result<Exit> {
+        let Some(seconds) = self.wait else { return Ok(Exit::Done) };
         let (end, mut pauses) = (now() + Duration::from_secs(seconds), 0);
         loop {
             let looked = look().await?;
             if looked == Looked::Done {
-                return Ok(true);
+                return Ok(Exit::Done);
             }
             let left = end.saturating_duration_since(now());
             if left.is_zero() {
                 eprintln!("sapwood: it is written, and after {seconds} s not everything that follows is done");
-                return Ok(false);
+                return Ok(Exit::Unfinished);
             }
             if looked == Looked::NotYet {
                 tokio::time::sleep(BACKOFF.wait(pauses).min(left)).await;
@@ -239,12 +232,12 @@ mod tests {
     async fn a_wait_ends_in_time_even_if_what_it_looks_at_has_no_end() {
         let writing = Writing { if_match: None, by: String::new(), wait: Some(1) };
         let (began, mut looks) = (now(), 0);
-        let is_done = writing.until(async || {
+        let exit = writing.until(async || {
             looks += 1;
             tokio::time::sleep(Duration::from_millis(1)).await;
             Ok(if began.elapsed() > Duration::from_secs(20) { Looked::Done } else { Looked::Cut })
         });
-        assert!(is_done.await.is_ok_and(|is_done| !is_done));
+        assert!(exit.await.is_ok_and(|exit| exit == Exit::Unfinished));
         // It has gone on at once after each look that was cut.
         assert!(looks > 20, "{looks} looks");
     }

@@ -21,11 +21,10 @@ use serde_json::json;
 use self::sources::{Reader, Source, client};
 use self::table_stream::TableStream;
 use crate::arguments::endpoint;
-use crate::clock::nanoseconds;
-use crate::connect::{Connection, Patient};
+use crate::clock::{RateLimit, nanoseconds};
+use crate::connect::{Connection, Patient, TableClient};
 use crate::exit::{Exit, NOT_READ_OR_WRITTEN, of_table};
 use crate::printable::{shown, shown_json};
-use crate::rate_limit::RateLimit;
 use crate::say::{bar, count};
 
 /// Items that are taken at a time.
@@ -133,7 +132,7 @@ struct Redriving<'a> {
 type Outcome = (ItemKey, Result<Redriven, String>);
 
 impl Redriving<'_> {
-    async fn all(&self, client: &Client<'_, DynamoTable, Patient>, keys: &LostKeys, pace: &RateLimit) -> Result<bool> {
+    async fn all(&self, client: &TableClient<'_>, keys: &LostKeys, pace: &RateLimit) -> Result<bool> {
         let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
         let (mut after, mut position) = (None, 0);
         loop {

@@ -9,7 +9,6 @@ use clap::Args;
 use sapwood_core::audit::Class;
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey, Tenant};
 use sapwood_core::model::{BaseNode, Item, PUT_BACK, Settings, key_of};
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::subtree::{Found, Subtree};
 use sapwood_import::{Node, Record, Revision};
 use sapwood_json::Attributes;
@@ -18,10 +17,10 @@ use serde_json::json;
 
 use super::formats::{Ended, Format, FormatError, FormatName, Options};
 use crate::arguments::node;
-use crate::connect::{Connection, Patient, Whose};
+use crate::clock::RateLimit;
+use crate::connect::{Connection, Patient, TableClient, Whose};
 use crate::exit::{Exit, GOES_ON, NOT_READ_OR_WRITTEN, of_table};
 use crate::printable::shown;
-use crate::rate_limit::RateLimit;
 use crate::recognised::{check_keys, check_nodes};
 use crate::replace::Replacement;
 use crate::say::{count, say};
@@ -161,7 +160,7 @@ async fn export(arguments: Arguments) -> Result<Exit> {
 
 /// An export that is being written.
 struct Export<'a> {
-    client: &'a Client<'a, DynamoTable, Patient>,
+    client: &'a TableClient<'a>,
     settings: &'a Settings,
     extent: Extent,
     pace: RateLimit,

@@ -6,8 +6,6 @@ use std::pin::pin;
 
 use anyhow::{Error, Result, anyhow};
 use clap::{Args, ValueEnum};
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use sapwood_core::keys::Tenant;
 use sapwood_core::model::Settings;
 use sapwood_dynamodb::DynamoTable;
@@ -19,12 +17,12 @@ use serde_json::json;
 
 use super::lookup::InTheTable;
 use super::write::Writer;
-use crate::connect::{Connection, NoSettings, Patient};
+use crate::clock::RateLimit;
+use crate::connect::{Connection, NoSettings, Patient, TableClient};
 use crate::exit::{Exit, GOES_ON, NOT_READ_OR_WRITTEN, of_table};
 use crate::printable::shown;
-use crate::rate_limit::RateLimit;
 use crate::replace::Replacement;
-use crate::say::{bar, count, say};
+use crate::say::{bar, count, say, table};
 use crate::stop_signal;
 
 /// Requests under way at a time.
@@ -262,12 +260,7 @@ async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>> 
 
 /// Reads the file into the working file, and checks it as a whole. `None` if there are faults, which are said. Where
 /// nothing was written nothing is left of it then.
-fn checked(
-    arguments: &Arguments,
-    client: &Client<'_, DynamoTable, Patient>,
-    options: &Options,
-    input: &Input,
-) -> Result<Option<Work>> {
+fn checked(arguments: &Arguments, client: &TableClient<'_>, options: &Options, input: &Input) -> Result<Option<Work>> {
     let mut source = input.source(options)?;
     let mut work = Work::open(&input.work, &source, options)?;
     let checking = (|| {
@@ -335,18 +328,13 @@ fn print_plan(levels: &[LevelProgress], json: bool) {
         say!("{}", json!({"records": records, "units": units, "dollars": cost::dollars(units)}));
         return;
     }
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(["level", "records", "bytes", "write units"]);
-    for level in levels {
+    let row = |level: &LevelProgress| {
         let name = match level.level {
             Level::Nodes(depth) => depth.to_string(),
             Level::Revisions => "revisions".to_owned(),
         };
-        table.add_row([name, level.records.to_string(), level.bytes.to_string(), level.units.to_string()]);
-    }
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    say!("{table}");
+        [name, level.records.to_string(), level.bytes.to_string(), level.units.to_string()]
+    };
+    say!("{}", table(["level", "records", "bytes", "write units"], levels.iter().map(row).collect(), 0));
     say!("{units} write units, ${:.2} at the list price of us-east-1", cost::dollars(units));
 }

@@ -4,17 +4,16 @@ use std::collections::BTreeSet;
 
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::{Placement, Settings, Stored};
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::write::Above;
 use sapwood_import::work::{Lookup, LookupError};
-use sapwood_store::{Client, ReadOptions};
+use sapwood_store::ReadOptions;
 use tokio::runtime::Handle;
 
-use crate::connect::Patient;
+use crate::connect::TableClient;
 
 /// The nodes of a table, for checks that know no runtime.
 pub(crate) struct InTheTable<'a> {
-    pub(crate) client: &'a Client<'a, DynamoTable, Patient>,
+    pub(crate) client: &'a TableClient<'a>,
     pub(crate) settings: &'a Settings,
 }
 

@@ -13,19 +13,17 @@ use anyhow::{Result, anyhow};
 use indicatif::ProgressBar;
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::model::{Settings, Stored};
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::write::{
     ABOVE_ATTRIBUTES, Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, Writer as RecordWriter, deletes_revisions,
 };
 use sapwood_import::Record;
 use sapwood_import::work::{Outcomes, Waiting, Work};
-use sapwood_store::{Client, ErrorKind, ReadOptions, TableError};
+use sapwood_store::{ErrorKind, ReadOptions, TableError};
 
-use crate::clock::seconds;
-use crate::connect::Patient;
+use crate::clock::{RateLimit, seconds};
+use crate::connect::TableClient;
 use crate::exit::Exit;
 use crate::placed::{FOR_PARENTS, NotPlaced, placed};
-use crate::rate_limit::RateLimit;
 use crate::stop_signal;
 
 /// Records that are written in one go. Their parents are read before, in one request.
@@ -33,7 +31,7 @@ const CHUNK_RECORDS_MAX: usize = 100;
 
 /// The writer of an import.
 pub(super) struct Writer<'a> {
-    pub(super) client: &'a Client<'a, DynamoTable, Patient>,
+    pub(super) client: &'a TableClient<'a>,
     pub(super) settings: &'a Settings,
     pub(super) pace: RateLimit,
     pub(super) bar: ProgressBar,
