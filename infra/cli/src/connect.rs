@@ -17,8 +17,7 @@ use crate::TEMPLATE;
 use crate::arguments::{endpoint, template_parameter};
 use crate::exit::Exit;
 
-/// Longest time that a request to an endpoint of `--endpoint` may take, and one of `sapwood dev`. Its engine has one
-/// thread, so where many ask, or the machine is busy, an answer is late and not lost.
+/// Longest time of a request to a local endpoint: its engine has one thread, so an answer may be late and not lost.
 pub(crate) const LOCAL_CALL_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// The table, and how to reach it.
@@ -44,12 +43,12 @@ pub(crate) struct Connection {
     parameters: Vec<(String, String)>,
 }
 
-/// Whose settings count.
+/// The owner of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// Those that the handler has left in the table.
+    /// The handler has left them in the table.
     Handler,
-    /// Those of the parameters.
+    /// The parameters have them.
     Parameters,
     /// The template's defaults.
     Defaults,
@@ -93,8 +92,8 @@ impl Whose {
 pub(crate) struct NoSettings(#[from] TableError);
 
 impl Connection {
-    /// Says which table it is, for a working file: another endpoint's is another one, and so is one that was deleted
-    /// and made anew. Who may not describe the table tells it by how it is reached.
+    /// Identifies the table for a working file, over endpoints and re-creation. A caller that may not describe the
+    /// table gets a name of how it is reached.
     pub(crate) async fn identity(&self, of: &DynamoTable) -> Result<String> {
         let Self { table, region, profile, endpoint, .. } = self;
         let mut attempt = 0;
@@ -127,16 +126,14 @@ impl Connection {
         Ok(opened)
     }
 
-    /// Like [`Connection::open`], for those who write base records. It warns where nothing says what the settings
-    /// are.
+    /// Like [`Connection::open`], for writes of base records. It warns where no handler has left its settings.
     pub(crate) async fn open_to_write(&self, policy: &impl RetryPolicy) -> Result<(DynamoTable, Settings)> {
         let (table, settings, whose) = self.opened(policy).await?;
         whose.warn_who_writes();
         Ok((table, settings))
     }
 
-    /// Reads the settings: those of the parameters, if there are any, and otherwise those that the table's handler has
-    /// left. A table that no handler has seen yet has the template's defaults.
+    /// Reads the settings: those of the parameters, the table's handler's, or else the template's defaults.
     async fn opened(&self, policy: &impl RetryPolicy) -> Result<(DynamoTable, Settings, Whose)> {
         let settings = self.settings()?;
         let table = self.table(settings.schema.clone()).await?;
@@ -148,7 +145,7 @@ impl Connection {
                 let schema = Schema::new(Names { partition_key, sort_key, ..Names::default() }, false);
                 table.with(schema.map_err(|error| Exit::Failed.because(error))?)
             }
-            // Who may not describe the table has it with the usual names, or gives parameters.
+            // Without the right to describe the table its keys have the usual names, or parameters give them.
             Ok(None) | Err(_) => table,
         };
         match left_in(&table, policy).await? {
@@ -238,8 +235,8 @@ impl Connection {
         }
     }
 
-    /// The same for the services around a table whose clients have this one. `None` where an endpoint of DynamoDB alone
-    /// is named.
+    /// The same for the services around a table whose clients have this configuration. `None` at an endpoint of
+    /// DynamoDB alone.
     pub(crate) fn config_of_services(&self, of_table: &SdkConfig, endpoint: Option<&str>) -> Option<SdkConfig> {
         match (endpoint, self.endpoint()) {
             (Some(url), _) => Some(self.config_at(url)),
@@ -264,7 +261,7 @@ impl Connection {
     }
 }
 
-/// What the table's handler has left about itself.
+/// Returns the settings that the table's handler has left.
 pub(crate) async fn left_by_handler(table: &DynamoTable) -> Result<Option<Announcement>> {
     left_in(table, &Patient).await
 }

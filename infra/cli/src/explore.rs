@@ -1,11 +1,11 @@
 //! `sapwood explore`: the explorer for any table, with the API's code in this process.
 
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
 use anyhow::{Result, anyhow};
 use clap::Args;
 use sapwood_core::keys::Tenant;
+use sapwood_core::model::Settings;
 use sapwood_http::caller::{Authority, Claims};
 use sapwood_http::cursor::CursorKey;
 use sapwood_http::serve::{Front, Guard, Options, serve_local};
@@ -68,11 +68,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     };
     check_keys(&table).await?;
     let tenant = tenant.map(Tenant::new).transpose()?;
-    match (&tenant, settings.schema.has_tenants()) {
-        (None, true) => return Err(Exit::Usage.because("this table has tenants: name one with --tenant")),
-        (Some(_), false) => return Err(Exit::Usage.because("this table has no tenants: leave --tenant out")),
-        _ => {}
-    }
+    check_tenant(tenant.as_ref(), &settings)?;
     if write {
         whose.warn_who_writes();
     }
@@ -96,10 +92,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let guard = Guard::new(address, Vec::new(), Vec::new());
     let rights = Rights { writes: write, trash: write };
     let authority = Authority { tenant_claim: tenant.is_some().then(|| TENANT.to_owned()), ..Authority::default() };
-    let claims: Claims = [("sub".to_owned(), by)]
-        .into_iter()
-        .chain(tenant.iter().map(|tenant| (TENANT.to_owned(), tenant.as_str().to_owned())))
-        .collect::<BTreeMap<_, _>>();
+    let of_tenant = tenant.iter().map(|tenant| (TENANT.to_owned(), tenant.as_str().to_owned()));
+    let claims: Claims = std::iter::once(("sub".to_owned(), by)).chain(of_tenant).collect();
     let explorer = Explorer { table, settings, tenant, place: connection.place(), rights, live: None, trials: None };
     let pages = vec![explorer.pages(guard.clone())];
     let front = Front { guard: Some(guard), gate: Some(gate(token.clone(), write)), pages };
@@ -108,10 +102,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let served = tokio::spawn(serve_local(listener, router, options, claims, front, async { drop(stopped.await) }));
     let page = format!("http://{address}{PATH}#token={token}");
     let stopped = stop_signal::catch(false)?;
-    match (json, write) {
-        (true, _) => say!("{}", json!({"event": "listening", "explorer": page, "writes": write})),
-        (false, true) => say!("The explorer reads and writes:\n\n  {page}\n\nCtrl-C ends it."),
-        (false, false) => say!("The explorer reads:\n\n  {page}\n\nCtrl-C ends it."),
+    match json {
+        true => say!("{}", json!({"event": "listening", "explorer": page, "writes": write})),
+        false => {
+            let does = if write { "reads and writes" } else { "reads" };
+            say!("The explorer {does}:\n\n  {page}\n\nCtrl-C ends it.");
+        }
     }
     if open {
         open_browser(&page);
@@ -120,6 +116,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let _ = stop.send(());
     let _ = served.await;
     Ok(())
+}
+
+fn check_tenant(tenant: Option<&Tenant>, settings: &Settings) -> Result<()> {
+    match (tenant, settings.schema.has_tenants()) {
+        (None, true) => Err(Exit::Usage.because("this table has tenants: name one with --tenant")),
+        (Some(_), false) => Err(Exit::Usage.because("this table has no tenants: leave --tenant out")),
+        _ => Ok(()),
+    }
 }
 
 impl Connection {

@@ -53,8 +53,7 @@ pub(crate) fn command() -> Command {
     command.help_template(template).max_term_width(WIDTH_MAX)
 }
 
-/// Gives a command, its arguments and its own commands two texts each: the first sentence, and all of it. Examples are
-/// in the long help alone.
+/// Gives commands and arguments two texts each: the first sentence, and all of it. Only long help has examples.
 fn in_two_lengths(mut command: Command) -> Command {
     if let Some(text) = command.get_about().map(ToString::to_string) {
         command = command.about(first_sentence(&text).to_owned()).long_about(text);

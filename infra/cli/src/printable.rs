@@ -6,8 +6,8 @@ use std::fmt::Write;
 use anyhow::{Result, anyhow};
 use serde::Serialize;
 
-/// Returns a text as a terminal may show it. What would steer the terminal, break the line, or show the text other than
-/// it is (controls, marks of direction, characters without a width) becomes `\u{..}`.
+/// Returns a text as a terminal may show it: controls, marks of direction and characters without a width become
+/// `\u{..}`.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unsafe) {
         return text.into();
@@ -50,8 +50,7 @@ pub(crate) fn json(value: &impl Serialize) -> Result<String> {
     serde_json::to_string(value).map_err(|error| anyhow!("it can't be written as JSON: {error}"))
 }
 
-/// Returns JSON as a terminal may show it: the same value, with these characters as `\uXXXX`. They stand in texts only,
-/// and serde_json leaves most of them as they are.
+/// Returns JSON as a terminal may show it: the same value, with these characters as `\uXXXX`.
 pub(crate) fn shown_json(json: String) -> String {
     if !json.contains(is_unsafe) {
         return json;

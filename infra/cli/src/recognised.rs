@@ -9,8 +9,7 @@ use sapwood_dynamodb::DynamoTable;
 
 use crate::connect::Whose;
 
-/// Checks that the table's keys have the names that the settings say. Who may not describe the table learns nothing
-/// here.
+/// Checks that the table's keys have the names of the settings, if this caller may describe the table.
 pub(crate) async fn check_keys(table: &DynamoTable) -> Result<()> {
     let names = table.schema().names();
     match table.key_names().await {
@@ -23,8 +22,8 @@ pub(crate) async fn check_keys(table: &DynamoTable) -> Result<()> {
     }
 }
 
-/// Checks that among these items of each class some are Sapwood's. What the handler remembers about itself doesn't
-/// count: it is there with any settings. With the handler's own settings a table without nodes has none.
+/// Checks that some of these items are nodes or rows. The handler's own items are there with any settings, and with the
+/// handler's settings a table may have no nodes.
 pub(crate) fn check_items(classes: &BTreeMap<Class, u64>, whose: Whose) -> Result<()> {
     let of = |class| classes.get(&class).copied().unwrap_or_default();
     let (all, foreign) = (classes.values().sum(), of(Class::Foreign));

@@ -13,7 +13,7 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     new.keep()
 }
 
-/// What becomes a file once it is whole. Until then it has a name of its own, and goes if it isn't kept.
+/// A file that takes its name once it is whole. Until then it has another, and goes if it isn't kept.
 #[derive(Debug)]
 pub(crate) enum Replacement {
     /// A new file beside the one that it replaces.

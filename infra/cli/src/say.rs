@@ -41,7 +41,7 @@ pub(crate) fn agrees(question: &str, instead: &str) -> anyhow::Result<bool> {
         anyhow::bail!("there is no terminal to ask on: give {instead}");
     }
     let mut stdout = std::io::stdout();
-    // Nothing depends on the question being seen: without an answer nothing is done.
+    // If the question isn't seen, no answer comes, and nothing is done.
     let _ = write!(stdout, "{question} [y/N] ").and_then(|()| stdout.flush());
     let mut answer = String::new();
     let read = std::io::stdin().lock().read_line(&mut answer);
@@ -58,8 +58,8 @@ pub(crate) fn table<const N: usize>(header: [&str; N], rows: Vec<[String; N]>, n
     table
 }
 
-/// A bar on the standard error, or a spinner without a length. It is hidden beside JSON, and where no terminal shows
-/// it. `{rate}` in the template is how much goes by a second, in whole numbers.
+/// A bar on the standard error, or a spinner without a length; hidden beside JSON and without a terminal. `{rate}` is
+/// how much goes by a second.
 pub(crate) fn bar(length: Option<u64>, json: bool, template: &str) -> ProgressBar {
     if json || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

@@ -6,7 +6,7 @@ pub(crate) use aws_sdk_s3::error::{ProvideErrorMetadata, SdkError};
 use sapwood_dynamodb::lacks_credentials;
 pub(crate) use sapwood_local::sdk_error::causes;
 
-/// What a failed call says, in a few words.
+/// Says in a few words why a call has failed.
 pub(crate) fn said<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) -> String {
     lacks_credentials(error).unwrap_or_else(|| sapwood_local::sdk_error::said(error))
 }

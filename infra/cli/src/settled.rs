@@ -64,7 +64,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let said: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let is_settled = match status {
         StatusCode::OK if said["settled"] == true => true,
-        // What isn't `sapwood dev` may have these statuses, too.
+        // Other servers may have these statuses, too.
         StatusCode::SERVICE_UNAVAILABLE if said["type"] == Kind::Unavailable.uri() => false,
         _ => {
             let detail = said["detail"].as_str().unwrap_or("this isn't an answer of `sapwood dev`").to_owned();

@@ -34,7 +34,7 @@ pub(crate) struct ManArguments {
 }
 
 pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command) -> Result<()> {
-    // What writes straight to the standard output panics if the reader has gone.
+    // `generate` would panic at a standard output whose reader has gone.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, NAME, &mut script);
     print(&script)

@@ -4,10 +4,8 @@ use std::io;
 
 use tokio::sync::oneshot;
 
-/// Catches Ctrl-C and SIGTERM from now on. What it returns resolves at the first of them, however early it came, and at
-/// the end of the standard input if that is to end the process, too.
-///
-/// Call it before the process says that it serves: whoever reads that may end it at once.
+/// Catches Ctrl-C and SIGTERM from now on, and, if that is wanted, the end of the standard input: the future resolves
+/// at the first of them. Call it before the process says that it serves, because a reader may end it at once.
 pub(crate) fn catch(end_with_input: bool) -> anyhow::Result<impl Future<Output = ()>> {
     let failed = |error: io::Error| anyhow::anyhow!("can't wait for Ctrl-C: {error}");
     #[cfg(unix)]

@@ -54,8 +54,8 @@ pub(crate) async fn iterator(client: &Client, arn: &str, shard: &str, from: &Fro
     Ok(patiently(|| request.clone().send()).await?.shard_iterator)
 }
 
-/// Sends a request, and again while it is throttled or not answered: DescribeStream takes ten calls a second, and a
-/// shard two readers.
+/// Sends a request, and again while it is throttled or unanswered: a shard takes two readers, a stream ten listings a
+/// second.
 pub(crate) async fn patiently<T, E, F>(send: impl Fn() -> F) -> Result<T, Failed>
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
@@ -70,7 +70,7 @@ where
     }
 }
 
-/// What a failed request means.
+/// The meaning of a failed request.
 pub(crate) enum Failed {
     /// The iterator is too old.
     Expired,
@@ -80,7 +80,7 @@ pub(crate) enum Failed {
     Gone,
     /// The same request may be answered later.
     ForNow(Error),
-    /// Nothing helps.
+    /// No retry helps.
     Refused(Error),
 }
 

@@ -35,15 +35,14 @@ const WALKED_NODES_MAX: usize = 10_000;
 const LOOKS_AFTER: [Duration; 4] =
     [Duration::from_secs(2), Duration::from_secs(5), Duration::from_secs(10), Duration::from_secs(20)];
 
-/// How long a transaction takes at most until all reads see all of it. It is a choice: DynamoDB ends a request within
-/// seconds.
+/// The longest time until all reads see all of a transaction. It is a choice: DynamoDB ends a request within seconds.
 const TRANSACTION_TIME_MAX: Duration = Duration::from_secs(10);
 
 const SHORTEST_WAIT: Duration = Duration::from_millis(100);
 
 /// A table that is compared.
 pub(super) struct Compared<'a> {
-    reading: Reading<'a, DynamoTable, Patient>,
+    pub(super) reading: Reading<'a, DynamoTable, Patient>,
     comparison: &'a Comparison,
     connection: &'a Connection,
     bar: ProgressBar,
@@ -52,23 +51,23 @@ pub(super) struct Compared<'a> {
     begun: Instant,
 }
 
-/// What a pass has found.
+/// The result of a pass.
 pub(super) struct Found {
     /// How much was looked at.
     pub(super) seen: Seen,
     /// True if there was more to look at again than this looks at.
     pub(super) is_cut: bool,
-    /// What has been wrong for the settling time.
+    /// The differences that have been the same for the settling time.
     pub(super) settled: Vec<Difference>,
-    /// What still changes.
+    /// The differences that still change.
     pub(super) moving: Vec<Difference>,
-    /// What the requests took.
+    /// The requests, and the units that they took.
     pub(super) usage: Usage,
     /// How long it took.
     pub(super) took: Duration,
 }
 
-/// What the pages of a walk have shown so far.
+/// The suspects and counts of the pages so far.
 struct Taken {
     suspects: Mutex<Suspects>,
     seen: Mutex<Seen>,
@@ -193,8 +192,8 @@ impl<'a> Compared<'a> {
         self.settled(suspects, seen).await
     }
 
-    /// Looks again at what mends may have changed, and at what is below the nodes from which the handler hands on what
-    /// it has written. That takes it a while, so the look waits for the settling time.
+    /// Looks again at what mends may have changed, and below the nodes from which the handler hands it on. It waits for
+    /// the settling time first.
     pub(super) async fn again(&self, touched: &Touched) -> Result<Found, TableError> {
         tokio::time::sleep(self.comparison.settle()).await;
         let Touched { subjects, tops } = touched;

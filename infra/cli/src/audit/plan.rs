@@ -1,4 +1,4 @@
-//! What a repair is about to do.
+//! The writes and deletions of a repair.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -44,8 +44,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// What mending these differences does. `due` are those that are mended first. With `top`, that node and what is
-    /// below it is repaired.
+    /// Returns the plan of mending these differences, `due` first. With `top`, that node and all below it is repaired.
     pub(super) async fn of(
         client: &Table<'_>,
         settings: &Settings,
@@ -137,21 +136,7 @@ impl Plan {
                 "deletes {least}{nodes}{revisions}: deletions that were asked for, and have stopped, go on"
             ));
         }
-        lines.extend(self.surplus.iter().map(|(kind, count)| {
-            let (one, many) = match kind {
-                Kind::RowSurplus => ("row that no lineage names", "rows that no lineage names"),
-                Kind::LineageSurplus => {
-                    ("lineage without a record, with its rows", "lineages without records, with their rows")
-                }
-                Kind::CopySurplus => ("copy without a revision", "copies without revisions"),
-                Kind::TotalsLeft | Kind::TotalsAhead => {
-                    ("part of a total of another epoch", "parts of totals of other epochs")
-                }
-                Kind::CursorUnreadable => ("cursor that no handler has written", "cursors that no handler has written"),
-                _ => ("record that a repair has put back", "records that repairs have put back"),
-            };
-            format!("deletes {}", counted(*count as u64, one, many))
-        }));
+        lines.extend(self.surplus.iter().map(surplus_words));
         if self.recounted > 0 {
             let nodes = counted(self.recounted as u64, "node", "nodes");
             lines.push(format!(
@@ -194,7 +179,7 @@ impl Plan {
         counted(self.nodes.len() as u64, "node", "nodes")
     }
 
-    /// What is asked before it is done.
+    /// The question before the repair.
     pub(super) fn question(&self) -> String {
         match (self.nodes.len(), self.is_cut) {
             (0, _) => "Repair?".to_owned(),
@@ -214,6 +199,21 @@ impl Plan {
         let is_told = |one: &Difference| self.nodes.contains(&one.node) || deletion(one, &items, settings).is_none();
         Ok(due.into_iter().filter(is_told).collect())
     }
+}
+
+/// Says what is deleted of a kind that no base record asks for.
+fn surplus_words((kind, count): (&Kind, &usize)) -> String {
+    let (one, many) = match kind {
+        Kind::RowSurplus => ("row that no lineage names", "rows that no lineage names"),
+        Kind::LineageSurplus => {
+            ("lineage without a record, with its rows", "lineages without records, with their rows")
+        }
+        Kind::CopySurplus => ("copy without a revision", "copies without revisions"),
+        Kind::TotalsLeft | Kind::TotalsAhead => ("part of a total of another epoch", "parts of totals of other epochs"),
+        Kind::CursorUnreadable => ("cursor that no handler has written", "cursors that no handler has written"),
+        _ => ("record that a repair has put back", "records that repairs have put back"),
+    };
+    format!("deletes {}", counted(*count as u64, one, many))
 }
 
 async fn records_and_lineages<'d>(

@@ -27,7 +27,7 @@ const AGE_SECONDS_MAX: u64 = 24 * 3_600;
 /// How far a pass over the whole table has come.
 pub(super) struct Work {
     path: Option<PathBuf>,
-    /// What the pass is about. Another one doesn't go on from here.
+    /// The table, the settings and the segments. Another pass doesn't go on from this file.
     about: Value,
     began: u64,
     progress: Mutex<Progress>,
@@ -130,7 +130,7 @@ impl Work {
         Ok(())
     }
 
-    /// What the pass has found.
+    /// Returns the suspects and the counts.
     pub(super) fn found(&self) -> (Suspects, Seen) {
         let progress = self.progress();
         (progress.suspects.clone(), progress.seen.clone())

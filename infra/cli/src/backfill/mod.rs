@@ -23,7 +23,7 @@ use serde_json::json;
 use crate::arguments::Segments;
 use crate::clock::{RateLimit, nanoseconds};
 use crate::compare::Reading;
-use crate::connect::{Connection, Patient, Whose, left_by_handler};
+use crate::connect::{Connection, Patient, TableClient, Whose, left_by_handler};
 use crate::exit::{Exit, GOES_ON, NOT_READ_OR_WRITTEN, of_table};
 use crate::recognised::check_keys;
 use crate::say::{agrees, bar, count, table};
@@ -90,7 +90,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What is written.
+/// The nodes and items that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
     /// Nodes and copies that aren't right.
@@ -128,40 +128,13 @@ async fn backfill(arguments: Arguments) -> Result<Exit> {
         Whose::Parameters => left_by_handler(&table).await?.map(|left| others(&left, &settings)).unwrap_or_default(),
         Whose::Handler | Whose::Defaults => Vec::new(),
     };
-    for words in &others {
-        eprintln!("{words}");
-    }
+    others.iter().for_each(|words| eprintln!("{words}"));
     let client = Client::new(&table, &Patient, &settings.schema).named("", IN_FLIGHT_MAX);
-    let path = arguments.work.clone().unwrap_or_else(|| format!("{}.backfill", arguments.connection.table).into());
     let scope = arguments.scope();
-    if scope == Scope::Names && !settings.names.is_on() {
-        bail!(
-            "UniqueNames is off here (UNIQUE_NAMES), so there are no names to claim: deploy the parameter first, or name it with --parameter"
-        );
-    }
-    if scope == Scope::Totals && settings.totals.is_none() {
-        bail!(
-            "Totals is empty here (TOTALS), so there is nothing to count: deploy the parameter first, or name it with --parameter"
-        );
-    }
+    check_scope(scope, &settings)?;
     let description = format!("{} {scope:?} {settings:?}", arguments.connection.identity(&table).await?);
-    let segments = arguments.segments.count(arguments.connection.endpoint().is_some());
-    let read = async |strong: bool| -> Result<Backlog> {
-        let backlog = Mutex::new(opened(&path, &description, segments, &settings)?);
-        if !lock(&backlog).is_arranged()? {
-            let bar = bar(None, arguments.json, "{spinner} {elapsed} {human_pos} items read, {rate}");
-            let pace = RateLimit::new(arguments.read_rate);
-            let seen = Mutex::default();
-            let reading = Reading { client: &client, settings: &settings, pace, until: None };
-            let scanner = Scanner { reading, scope, bar: &bar, seen, whose, strong };
-            scanner.all(&backlog).await?;
-            bar.finish_and_clear();
-        }
-        let mut backlog = backlog.into_inner().unwrap_or_else(PoisonError::into_inner);
-        backlog.arrange(&mut InTheTable { client: &client, settings: &settings })?;
-        Ok(backlog)
-    };
-    let mut backlog = read(false).await?;
+    let reading = Source { client: &client, settings: &settings, whose, scope, description, arguments: &arguments };
+    let mut backlog = reading.read(false).await?;
     let mut plan = Plan::of(&backlog, scope)?;
     plan.print(client.usage().read_units, arguments.json);
     if arguments.dry_run {
@@ -188,20 +161,8 @@ async fn backfill(arguments: Arguments) -> Result<Exit> {
         }
     }
     if scope == Scope::Totals {
-        // What is done already is counted in the epoch that this command has begun. Where another one was begun since,
-        // all begins anew.
-        let begun = backlog.begun()?;
-        let name = begun.as_ref().map_or_else(|| nanoseconds().to_string(), |(_, name)| name.clone());
-        let used: Vec<Epoch> = backlog.epochs()?.into_iter().map(Epoch).collect();
-        let Epoch(epoch) = audit.begin_epoch(&used, &name, Rules::default()).await?.map_err(not_begun)?;
-        if begun.is_none_or(|(before, _)| before != epoch) {
-            // A node that has come since its part of the table was read is counted in the epoch before, and nothing
-            // would count it in this one.
-            backlog.delete();
-            backlog = read(true).await?;
-            backlog.begin(epoch, &name)?;
-            plan = Plan::of(&backlog, scope)?;
-        }
+        backlog = reading.begin_totals(&audit, backlog).await?;
+        plan = Plan::of(&backlog, scope)?;
     }
     let template = "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}";
     let bar = bar(Some(plan.records()), arguments.json, template);
@@ -212,6 +173,65 @@ async fn backfill(arguments: Arguments) -> Result<Exit> {
     }
     bar.finish_and_clear();
     ended(writer.counts, client.usage().read_units, whose, backlog, &arguments)
+}
+
+fn check_scope(scope: Scope, settings: &Settings) -> Result<()> {
+    match scope {
+        Scope::Names if !settings.names.is_on() => bail!(
+            "UniqueNames is off here (UNIQUE_NAMES), so there are no names to claim: deploy the parameter first, or name it with --parameter"
+        ),
+        Scope::Totals if settings.totals.is_none() => bail!(
+            "Totals is empty here (TOTALS), so there is nothing to count: deploy the parameter first, or name it with --parameter"
+        ),
+        _ => Ok(()),
+    }
+}
+
+/// The table that a working file is made of.
+struct Source<'a> {
+    client: &'a TableClient<'a>,
+    settings: &'a Settings,
+    whose: Whose,
+    scope: Scope,
+    /// The table and the options, for the working file.
+    description: String,
+    arguments: &'a Arguments,
+}
+
+impl Source<'_> {
+    /// Reads the table into the working file, as far as it isn't there. `strong`: no node may be missed, however new.
+    async fn read(&self, strong: bool) -> Result<Backlog> {
+        let &Self { client, settings, whose, scope, arguments, .. } = self;
+        let segments = arguments.segments.count(arguments.connection.endpoint().is_some());
+        let path = arguments.work.clone().unwrap_or_else(|| format!("{}.backfill", arguments.connection.table).into());
+        let backlog = Mutex::new(opened(&path, &self.description, segments, settings)?);
+        if !lock(&backlog).is_arranged()? {
+            let bar = bar(None, arguments.json, "{spinner} {elapsed} {human_pos} items read, {rate}");
+            let reading = Reading { client, settings, pace: RateLimit::new(arguments.read_rate), until: None };
+            let scanner = Scanner { reading, scope, bar: &bar, seen: Mutex::default(), whose, strong };
+            scanner.all(&backlog).await?;
+            bar.finish_and_clear();
+        }
+        let mut backlog = backlog.into_inner().unwrap_or_else(PoisonError::into_inner);
+        backlog.arrange(&mut InTheTable { client, settings })?;
+        Ok(backlog)
+    }
+
+    /// Begins all totals anew, and the working file with them, unless this command has begun the present epoch.
+    async fn begin_totals(&self, audit: &Audit<'_, DynamoTable, Patient>, backlog: Backlog) -> Result<Backlog> {
+        let begun = backlog.begun()?;
+        let name = begun.as_ref().map_or_else(|| nanoseconds().to_string(), |(_, name)| name.clone());
+        let used: Vec<Epoch> = backlog.epochs()?.into_iter().map(Epoch).collect();
+        let Epoch(epoch) = audit.begin_epoch(&used, &name, Rules::default()).await?.map_err(not_begun)?;
+        if begun.is_some_and(|(before, _)| before == epoch) {
+            return Ok(backlog);
+        }
+        // A node that has come since its part was read is counted in the epoch before, and would be missed in this one.
+        backlog.delete();
+        let backlog = self.read(true).await?;
+        backlog.begin(epoch, &name)?;
+        Ok(backlog)
+    }
 }
 
 /// Notes that all nodes are written, so that handlers count them: `sapwood doctor` has nothing to say then.
@@ -235,7 +255,7 @@ fn not_begun(reason: NotBegun) -> anyhow::Error {
     }
 }
 
-/// What the settings of the parameters have otherwise than those that the handler has left, a variable each.
+/// Says in which variables the parameters differ from the handler's settings.
 fn others(left: &Announcement, settings: &Settings) -> Vec<String> {
     let ours = Announcement::of(settings, &left.release);
     let value =
@@ -279,7 +299,7 @@ fn ended(counts: Counts, read_units: f64, whose: Whose, backlog: Backlog, argume
     Ok(Exit::Wrong.unless(refused == 0))
 }
 
-/// What is left to do.
+/// The records that wait.
 struct Plan {
     /// The level, its nodes that wait, and their write units.
     levels: Vec<(usize, u64, u64)>,

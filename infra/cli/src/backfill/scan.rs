@@ -25,7 +25,7 @@ pub(super) struct Scanner<'a> {
     pub(super) bar: &'a ProgressBar,
     /// How much was read.
     pub(super) seen: Mutex<Seen>,
-    /// Whose settings count.
+    /// The owner of the settings.
     pub(super) whose: Whose,
     /// True if no node may be missed, however new it is.
     pub(super) strong: bool,
@@ -47,7 +47,7 @@ impl Scanner<'_> {
         };
         self.reading.parts(segments, part, page).await?;
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
-        // Whoever goes on doesn't know what was read before.
+        // A pass that goes on doesn't know what was read before.
         if has_begun { Ok(()) } else { check_items(seen.classes(), self.whose) }
     }
 
@@ -95,8 +95,7 @@ impl Scanner<'_> {
         }
     }
 
-    /// Returns the node that a base record is. `None` for other items, and for records that can't be understood:
-    /// `sapwood verify` names them.
+    /// Returns the node of a base record that can be understood. `sapwood verify` names the others.
     fn node(&self, key: &ItemKey, item: &Item) -> Option<(NodeRef, BaseNode)> {
         let schema = &self.reading.settings.schema;
         let node = schema.parse_partition(&key.pk).ok()?;

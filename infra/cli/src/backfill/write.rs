@@ -36,7 +36,7 @@ pub(super) struct Writer<'a> {
     pub(super) name: u128,
 }
 
-/// What became of the records.
+/// The outcomes of the records.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     /// Nodes whose records were written.
@@ -102,8 +102,7 @@ impl<'a> Writer<'a> {
         placed(self.bar, FOR_PARENTS, left).await
     }
 
-    /// Waits for what the handler does by itself: a node whose lineage has changed hands that down. What doesn't come
-    /// is written by us. Returns the nodes that are right then.
+    /// Waits until the handler has handed down new lineages by itself. Returns the nodes that are right then.
     async fn wait_for_what_is_handed_down(&self, chunk: &[Due]) -> Result<BTreeSet<NodeRef>> {
         let handed_down = chunk.iter().filter(|due| due.is_handed_down);
         let all: BTreeSet<NodeRef> = handed_down.map(|due| due.node.clone()).collect();

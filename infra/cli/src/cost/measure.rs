@@ -40,7 +40,7 @@ const PAGE_ITEMS_MAX: usize = 1000;
 /// The bytes that DynamoDB adds to each item that it stores.
 const STORED_BYTES: usize = 100;
 
-/// What one change takes.
+/// The units and records of one change.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Taken {
     /// Write units, of the client and of the handler.
@@ -51,7 +51,7 @@ pub(super) struct Taken {
     pub(super) records: f64,
 }
 
-/// What a node of this shape takes.
+/// The changes and the items of a node of this shape.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Measured {
     pub(super) create: Taken,
@@ -70,7 +70,7 @@ pub(super) struct Measured {
     pub(super) row_bytes: usize,
 }
 
-/// What is measured.
+/// The shape of the nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     /// The ancestors of a node.
@@ -196,7 +196,7 @@ impl Stack {
         self.taken(self.table.put(item, &Condition::Always)).await.map(|_| ())
     }
 
-    /// What a write of the client takes, with what the handler does for it.
+    /// Measures a write of the client, with all that the handler does for it.
     async fn taken<T>(
         &self,
         write: impl Future<Output = Result<Reply<T>, sapwood_store::TableError>>,

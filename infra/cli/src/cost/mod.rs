@@ -98,7 +98,7 @@ struct Prices {
     price_invocation: f64,
 }
 
-/// One line: what is done how often, and what all of it takes.
+/// A line of the table: a change, its number, and the units of all.
 struct Line {
     name: String,
     number: u64,

@@ -81,11 +81,23 @@ struct Demo<'a> {
 impl Demo<'_> {
     async fn run(&self) -> Result<()> {
         print("Sapwood: base records in, derived rows right.\n")?;
+        self.folders().await?;
+        self.revisions_orders_and_links().await?;
+        self.trash_and_totals().await?;
+        self.audit().await?;
+        print(
+            "\nThat was the real stream handler, on an embedded DynamoDB. Try next:\n\
+             \n  cargo run -- dev                run it, and write to it with the aws CLI, boto3 or any SDK\n  \
+             cargo run -- dev --data DIR     run it and keep the data\n  \
+             cargo test --workspace          see it hold under crashes, duplicates and concurrent moves\n",
+        )
+    }
+
+    async fn folders(&self) -> Result<()> {
         print("1. Fifteen plain base records are written, as any client would: an id, a parent, a name.")?;
         for (id, parent, name) in FOLDERS {
             self.put_node(id, parent, name, None).await?;
         }
-        self.mapping.settled().await?;
         self.show(
             "The partition of D: its base record, and rows for each folder below it: children by name, all by depth and by path",
             "D",
@@ -102,32 +114,30 @@ impl Demo<'_> {
         print("\n3. Folder d is renamed. Its record is written; its rows follow.")?;
         self.show("Before, directly below V", "V", Part::Depths(1, 1)).await?;
         self.put_node("d", Some("V"), "Holiday pictures", None).await?;
-        self.mapping.settled().await?;
         self.show("After, directly below V", "V", Part::Depths(1, 1)).await?;
 
         print("\n4. V moves under III: one attribute of one record; a whole subtree follows.")?;
         self.show("Before, all below III", "III", Part::Depths(1, 98)).await?;
         self.put_node("V", Some("III"), "Folder V", None).await?;
-        self.mapping.settled().await?;
         self.show("After, all below III", "III", Part::Depths(1, 98)).await?;
 
         print("\n5. Folder e is deleted.")?;
         self.show("Before, all below V", "V", Part::Depths(1, 98)).await?;
         self.table.delete(&self.node_key("e"), &Condition::Always).await?;
-        self.mapping.settled().await?;
         self.show("After, all below V", "V", Part::Depths(1, 98)).await?;
+        Ok(())
+    }
 
+    async fn revisions_orders_and_links(&self) -> Result<()> {
         print("\n6. A machine is audited three times. `v0_` is always a copy of the newest revision.")?;
         for (number, auditor) in [(1, "Rick"), (2, "Padma"), (3, "Lin")] {
             self.put_audit(number, auditor).await?;
-            self.mapping.settled().await?;
             self.show(&format!("After audit {number}"), "Equipment_1", Part::Audits).await?;
         }
 
         print("\n7. Siblings are listed in the order of an attribute, here the name. Folder b gets another one.")?;
         self.show("Before, the children of III", "III", Part::Children).await?;
         self.put_node("b", Some("III"), "A new beginning", None).await?;
-        self.mapping.settled().await?;
         self.show("After, the children of III", "III", Part::Children).await?;
 
         print(
@@ -136,21 +146,20 @@ impl Demo<'_> {
         for (id, parent, name, product) in SHOP {
             self.put_node(id, parent, name, product).await?;
         }
-        self.mapping.settled().await?;
         self.show("Orders of the mouse", MOUSE, Part::Links).await?;
         self.put_node("ORDER#98766", Some("CUSTOMER#24680"), "Order of 28 October", None).await?;
-        self.mapping.settled().await?;
         self.show("Orders of the mouse, one of them given to Edith", MOUSE, Part::Links).await?;
+        Ok(())
+    }
 
+    async fn trash_and_totals(&self) -> Result<()> {
         print("\n9. Folder V goes into the trash, with all that is below it, and comes back as it was.")?;
         self.show("With V, all below III", "III", Part::Depths(1, 98)).await?;
         self.put_into_trash("V", "III", "Folder V").await?;
-        self.mapping.settled().await?;
         self.show("Without V, all below III", "III", Part::Depths(1, 98)).await?;
         self.show("The trash", &self.schema.trash_partition(None), Part::Trash).await?;
         self.show("What is below V is still there to be looked at", "V", Part::Depths(1, 98)).await?;
         self.put_node("V", Some("III"), "Folder V", None).await?;
-        self.mapping.settled().await?;
         self.show("Back again, all below III", "III", Part::Depths(1, 98)).await?;
 
         print("\n10. Files come into folders. Each folder says how much is below it, exactly, whatever moves.")?;
@@ -160,20 +169,10 @@ impl Demo<'_> {
             item.insert(self.schema.names().parent.clone(), text(parent));
             self.table.put(&item, &Condition::Always).await?;
         }
-        self.mapping.settled().await?;
         self.show_totals("Before").await?;
         self.put_node("V", Some("IV"), "Folder V", None).await?;
-        self.mapping.settled().await?;
         self.show_totals("After V has moved from III to IV").await?;
-
-        self.audit().await?;
-
-        print(
-            "\nThat was the real stream handler, on an embedded DynamoDB. Try next:\n\
-             \n  cargo run -- dev                run it, and write to it with the aws CLI, boto3 or any SDK\n  \
-             cargo run -- dev --data DIR     run it and keep the data\n  \
-             cargo test --workspace          see it hold under crashes, duplicates and concurrent moves\n",
-        )
+        Ok(())
     }
 
     /// Damages three rows by hand, and has the auditor mend them.
@@ -225,8 +224,7 @@ impl Demo<'_> {
         Ok(())
     }
 
-    /// Writes a node's record as `POST /nodes/{id}/trash` leaves it: without a parent, and with what it takes to come
-    /// back.
+    /// Writes a node's record as `POST /nodes/{id}/trash` leaves it: without a parent, and with what restores it.
     async fn put_into_trash(&self, id: &str, parent: &str, name: &str) -> Result<()> {
         let mut item = self.keyed(&self.node_key(id));
         let said = [("at", TRASHED_AT), ("by", "demo"), ("parent", parent)];
@@ -256,6 +254,7 @@ impl Demo<'_> {
 
     /// Prints the totals of some folders.
     async fn show_totals(&self, title: &str) -> Result<()> {
+        self.mapping.settled().await?;
         print(&format!("\n   {title}:"))?;
         for id in ["D", "III", "IV", "V"] {
             let query = Query {
@@ -273,8 +272,9 @@ impl Demo<'_> {
         Ok(())
     }
 
-    /// Prints the items that a Query finds, but totals.
+    /// Prints the items that a Query finds, but totals, once the handler is done.
     async fn show(&self, title: &str, pk: &str, part: Part) -> Result<()> {
+        self.mapping.settled().await?;
         let mut query = Query {
             pk: pk.to_owned(),
             range: self.range(part),

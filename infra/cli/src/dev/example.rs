@@ -26,12 +26,11 @@ pub(super) enum Example {
     Audits,
 }
 
-/// What the folders hold that have no folders below them, in kilobytes.
+/// The sizes of the folders without folders below them, in kilobytes.
 const SIZES: [(&str, usize); 9] =
     [("I", 120), ("II", 80), ("a", 40), ("b", 25), ("c", 60), ("i", 300), ("ii", 150), ("iii", 90), ("e", 35)];
 
-/// The shops of the seed `composite-sort-key-locations`: the country, state, city and zip code of each, its address and
-/// its square feet.
+/// The shops of the seed `composite-sort-key-locations`: country, state, city and zip code, address, square feet.
 const SHOPS: [([&str; 4], &str, usize); 4] = [
     (["USA", "NE", "OMAHA", "68118"], "100 St Andrews Lane", 921),
     (["USA", "NY", "NEWYORKCITY", "10001"], "675 6th Ave", 1211),
@@ -100,8 +99,7 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// A node for each part of an address that isn't there yet: its id is the address so far, as the seed's sort keys
-    /// are.
+    /// Makes a node for each part of an address. Its id is the address so far, like the seed's sort keys.
     async fn locations(&self) -> Result<()> {
         for (parts, street, feet) in SHOPS {
             let mut parent: Option<String> = None;

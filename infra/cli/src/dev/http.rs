@@ -21,8 +21,7 @@ use crate::explorer::{Explorer, Feed, Rights};
 const READER: &str = "ApiReader";
 const WRITER: &str = "ApiWriter";
 
-/// The key that signs cursors, which a deployment keeps in a secret. Here it protects nothing: whoever reaches the port
-/// can read everything. It never changes, so that cursors stay valid after a restart.
+/// The key that signs cursors. Here it protects nothing, and never changes, so that cursors stay valid after a restart.
 const CURSOR_KEY: &str = "sapwood dev: no secret";
 
 /// The running API.
@@ -46,8 +45,7 @@ pub(super) struct Port {
 }
 
 impl Http {
-    /// Serves the API of a table, what tells how far the mapping is, and the explorer, if there is one. Every caller
-    /// has these claims, since there is no authorizer.
+    /// Serves the API of a table, `/dev/settled`, and the explorer, if there is one. Every caller has these claims.
     pub(super) async fn start(
         port: Port,
         template: &Template,

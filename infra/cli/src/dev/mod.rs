@@ -147,6 +147,66 @@ impl Arguments {
         let tenant = || Tenant::new(named.map_or(USUAL_TENANT, |(_, tenant)| tenant)).ok();
         schema.has_tenants().then(tenant).flatten()
     }
+
+    /// The address of the API, if it is served.
+    fn http(&self) -> Result<Option<SocketAddr>> {
+        let wants_page = self.open || self.example.is_some();
+        let usual = if self.container { Some(HTTP_OF_CONTAINER) } else { wants_page.then_some(USUAL_HTTP) };
+        let http = self.http.or(usual);
+        let is_open = self.allow_remote || self.container;
+        if let Some(address) = http.filter(|address| !address.ip().is_loopback() && !is_open) {
+            bail!(
+                "{address} isn't a loopback address, and the API has no authorizer: add --allow-remote if other machines may read and write the table"
+            );
+        }
+        Ok(http)
+    }
+
+    /// The template, with the parameters and the settings of the mapping that are given, and those that a demo shows.
+    fn template(&self) -> Result<Template> {
+        let mut parameters: BTreeMap<String, String> = self.parameters.iter().cloned().collect();
+        let shown: &[(&str, &str)] = match (self.demo, self.example) {
+            (true, _) => &demo::PARAMETERS,
+            (false, Some(_)) => &example::PARAMETERS,
+            (false, None) => &[],
+        };
+        for (name, value) in shown {
+            parameters.entry((*name).to_owned()).or_insert((*value).to_owned());
+        }
+        let mut template = Template::parse_with(TEMPLATE, &parameters)?;
+        for (name, value) in &self.mapping {
+            template.set_mapping(name, value)?;
+        }
+        Ok(template)
+    }
+
+    /// Starts the engine, unless an endpoint is named. Returns the URL for this process; others use the port before it.
+    fn engine(&self, data: &Data) -> Result<(Option<(Engine, Served)>, String)> {
+        if let Some(url) = &self.endpoint {
+            return Ok((None, url.clone()));
+        }
+        let usual = match (self.demo, self.container) {
+            (true, _) => ANY_ADDRESS,
+            (false, true) => DYNAMODB_OF_CONTAINER,
+            (false, false) => USUAL_ADDRESS,
+        };
+        // The port comes first, so that the data isn't touched if the address is in use.
+        let front = Front::bind(self.dynamodb.unwrap_or(usual), self.container)?;
+        let engine = host_guard::start_hidden(data)?;
+        let own_url = engine.url();
+        let served = front.serve(&engine, self.allow_hosts.clone());
+        Ok((Some((engine, served)), own_url))
+    }
+
+    /// Where the table is, for the code that the explorer shows.
+    fn place(&self, url: &str) -> Place {
+        Place {
+            table: self.table.clone(),
+            endpoint: Some(output::reached(url)),
+            region: Some(REGION.to_owned()),
+            profile: None,
+        }
+    }
 }
 
 /// Runs until Ctrl-C, or until the demo ends.
@@ -208,54 +268,17 @@ impl Stack {
     }
 
     async fn start(arguments: &Arguments, output: &Arc<Output>) -> Result<Self> {
-        let wants_page = arguments.open || arguments.example.is_some();
-        let usual = if arguments.container { Some(HTTP_OF_CONTAINER) } else { wants_page.then_some(USUAL_HTTP) };
-        let http = arguments.http.or(usual);
-        let is_open = arguments.allow_remote || arguments.container;
-        if let Some(address) = http.filter(|address| !address.ip().is_loopback() && !is_open) {
-            bail!(
-                "{address} isn't a loopback address, and the API has no authorizer: add --allow-remote if other machines may read and write the table"
-            );
-        }
-        let mut parameters: BTreeMap<String, String> = arguments.parameters.iter().cloned().collect();
-        let shown: &[(&str, &str)] = match (arguments.demo, arguments.example) {
-            (true, _) => &demo::PARAMETERS,
-            (false, Some(_)) => &example::PARAMETERS,
-            (false, None) => &[],
-        };
-        for (name, value) in shown {
-            parameters.entry((*name).to_owned()).or_insert((*value).to_owned());
-        }
-        let mut template = Template::parse_with(TEMPLATE, &parameters)?;
-        for (name, value) in &arguments.mapping {
-            template.set_mapping(name, value)?;
-        }
+        let http = arguments.http()?;
+        let template = arguments.template()?;
         let variables = template.environment(&arguments.table)?;
         let config = Config::read(|name| variables.get(name).cloned())?;
         let data = arguments.data.clone().map_or(Data::Memory, Data::Directory);
-        // What runs in this process uses the engine itself, and others the port before it.
-        let (engine, own_url) = match &arguments.endpoint {
-            Some(url) => (None, url.clone()),
-            None => {
-                let usual = match (arguments.demo, arguments.container) {
-                    (true, _) => ANY_ADDRESS,
-                    (false, true) => DYNAMODB_OF_CONTAINER,
-                    (false, false) => USUAL_ADDRESS,
-                };
-                // The port comes first, so that the data isn't touched if the address is in use.
-                let front = Front::bind(arguments.dynamodb.unwrap_or(usual), arguments.container)?;
-                let engine = host_guard::start_hidden(&data)?;
-                let own_url = engine.url();
-                let served = front.serve(&engine, arguments.allow_hosts.clone());
-                (Some((engine, served)), own_url)
-            }
-        };
+        let (engine, own_url) = arguments.engine(&data)?;
         let url = engine.as_ref().map_or(own_url.clone(), |(_, served)| served.url.clone());
         let endpoint = Endpoint::new(&own_url);
         let stream = endpoint.ensure_table(&config.table_name, template.table()).await?;
         let schema = config.settings.schema.clone();
-        let local = |url: &str, name: &str| DynamoTable::local(url, name, schema.clone()).waiting(LOCAL_CALL_TIME_MAX);
-        let table = local(&own_url, &config.table_name);
+        let table = table_at(&own_url, &config.table_name, &schema);
         let fanout = Fanout { settings: config.settings.clone(), ..Fanout::default() };
         let handler = Handler::new(fanout.clone(), table.clone()).announcing();
         if !arguments.no_handler {
@@ -264,28 +287,20 @@ impl Stack {
         }
         let mut settings = Settings::new(&endpoint, &stream, &template);
         settings.observer = Some(output.observer());
-        // The embedded engine has created its directory already.
-        if let (None, Data::Directory(path)) = (&engine, &data) {
-            create_private(path)
-                .map_err(|error| anyhow!("the directory {} can't be created: {error}", path.display()))?;
-        }
-        settings.position_file = data.position_file();
-        settings.failures_file = data.failures_file();
+        keep(&mut settings, &data, engine.is_some())?;
         // Other machines don't get to a page that kills handlers. A container's port is published on one machine.
         let has_page = http.is_some_and(|address| address.ip().is_loopback() || arguments.container);
-        let (feed, trials) = (Feed::new(), Arc::new(Trials::default()));
-        let is_watched = has_page && !arguments.no_handler;
-        let watched = match is_watched {
+        let watched = match has_page && !arguments.no_handler {
             true => {
+                let (feed, trials, way) = (Feed::new(), Arc::new(Trials::default()), Way::open(&own_url)?);
                 settings.watcher = Some(feed.watcher(schema.clone()));
-                let way = Way::open(&own_url)?;
-                let table = local(&way.url, &arguments.table);
-                let mortal = Handler::new(fanout, table);
-                let (feed, trials, schema) = (feed.clone(), Arc::clone(&trials), schema.clone());
-                Some(Watched { feed, trials, mortal, way, schema })
+                let mortal = Handler::new(fanout, table_at(&way.url, &arguments.table, &schema));
+                Some(Watched { feed, trials, mortal, way, schema: schema.clone() })
             }
             false => None,
         };
+        let (live, trials) =
+            watched.as_ref().map(|watched| (watched.feed.clone(), Arc::clone(&watched.trials))).unzip();
         let function = HandlerFunction::new(handler, Arc::clone(output), watched);
         let mapping = if arguments.no_handler { None } else { Some(Mapping::start(settings, function)?) };
         let auditor = match arguments.audit || arguments.demo {
@@ -294,25 +309,20 @@ impl Stack {
         };
         let runs = auditor.clone().filter(|_| arguments.audit);
         let audit = runs.map(|auditor| Audit::start(auditor, Arc::clone(output)));
+        let explorer = has_page.then(|| Explorer {
+            table: table.clone(),
+            settings: config.settings,
+            tenant: None,
+            place: arguments.place(&url),
+            rights: Rights { writes: true, trash: false },
+            live,
+            trials,
+        });
         let http = match http {
             Some(address) => {
-                let claims = arguments.claims.iter().cloned().collect();
                 let (hosts, in_container) = (arguments.allow_hosts.clone(), arguments.container);
-                let explorer = has_page.then(|| Explorer {
-                    table: table.clone(),
-                    settings: config.settings,
-                    tenant: None,
-                    place: Place {
-                        table: arguments.table.clone(),
-                        endpoint: Some(output::reached(&url)),
-                        region: Some(REGION.to_owned()),
-                        profile: None,
-                    },
-                    rights: Rights { writes: true, trash: false },
-                    live: is_watched.then(|| feed.clone()),
-                    trials: is_watched.then(|| Arc::clone(&trials)),
-                });
                 let port = Port { address, hosts, in_container };
+                let claims = arguments.claims.iter().cloned().collect();
                 let status = mapping.as_ref().map(Mapping::status);
                 Some(Http::start(port, &template, &table, &arguments.table, claims, status, explorer).await?)
             }
@@ -337,4 +347,17 @@ impl Stack {
         }
         Ok(())
     }
+}
+
+/// Has the mapping keep its position and discarded records in the data directory, which an embedded engine has created.
+fn keep(settings: &mut Settings, data: &Data, has_engine: bool) -> Result<()> {
+    if let (false, Data::Directory(path)) = (has_engine, data) {
+        create_private(path).map_err(|error| anyhow!("the directory {} can't be created: {error}", path.display()))?;
+    }
+    (settings.position_file, settings.failures_file) = (data.position_file(), data.failures_file());
+    Ok(())
+}
+
+fn table_at(url: &str, name: &str, schema: &Schema) -> DynamoTable {
+    DynamoTable::local(url, name, schema.clone()).waiting(LOCAL_CALL_TIME_MAX)
 }

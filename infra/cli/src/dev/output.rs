@@ -21,7 +21,7 @@ use crate::printable::{shown, shown_json};
 pub(super) enum Output {
     /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// JSON, an object a line.
     Json,
     /// No output but errors.
     Quiet,

@@ -35,8 +35,7 @@ const AUDIT_AGE_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;
 const STREAM_NOT_READ: &str = "runbooks/stream-not-read.md";
 const CONSTANTS: &str = "parameters.md#constants-and-the-commands-that-change-them";
 
-/// Runs all checks. `release` is that of this program; `source` is the event source as the template configures it with
-/// these settings.
+/// Runs all checks. `release` is this program's; `source` is the template's event source with these settings.
 pub(super) fn all(seen: &Seen, settings: &Settings, source: &EventSource, release: &str) -> Vec<Finding> {
     let Some(table) = &seen.table else {
         let words = "there is no such table in this region and account: check --table, --region and --profile";
@@ -156,7 +155,7 @@ fn protection(table: &SeenTable) -> Finding {
     Finding::new("protection", Warn, "the table can be deleted by one call (so it is with Stage=dev)", "operating.md")
 }
 
-/// Nobody can tell here where base records are written.
+/// A look at one region can't tell where base records are written.
 fn replicas(table: &SeenTable) -> Option<Finding> {
     let regions = (!table.replicas.is_empty()).then(|| table.replicas.join(", "))?;
     let words = format!(
@@ -187,9 +186,9 @@ fn announcement(seen: &Seen, release: &str) -> Finding {
 
 /// The mappings of the table's stream. Another consumer may read it.
 struct Mappings<'a> {
-    /// Those to a stream handler: a function that has such an environment.
+    /// The mappings to a stream handler: a function that has such an environment.
     ours: Vec<&'a SeenMapping>,
-    /// Those to functions whose configuration can't be read: they may be a handler's, or another consumer's.
+    /// The mappings to functions whose configuration can't be read: a handler's, or another consumer's.
     unread: Vec<&'a SeenMapping>,
 }
 

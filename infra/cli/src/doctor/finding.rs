@@ -26,7 +26,7 @@ impl Verdict {
     }
 }
 
-/// What a check has found, and what to do.
+/// The result of a check, with what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) check: &'static str,

@@ -145,7 +145,7 @@ async fn recovery(client: &aws_sdk_dynamodb::Client, name: &str) -> Read<bool> {
 type Left =
     (Read<Option<Announcement>>, Read<Option<Result<Kept, NewerFormat>>>, Read<Option<Result<SeenEpoch, NewerFormat>>>);
 
-/// What the handler and the auditor have left in the table.
+/// Reads what the handler, the auditor and the totals keep in the table.
 async fn left(connection: &Connection, partition_key: String, sort_key: String) -> Result<Left> {
     let names = Names { partition_key, sort_key, ..Names::default() };
     let schema = Schema::new(names, false).map_err(|error| undescribed("", &error.to_string()))?;

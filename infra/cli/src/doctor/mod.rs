@@ -68,8 +68,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Wrong.unless(findings.iter().all(|finding| finding.verdict != Verdict::Fail)))
 }
 
-/// The settings of the parameters, if there are any, and otherwise those that the handler has left, or those of its
-/// function.
+/// The settings of the parameters, if any are given, or those that the handler or its function has.
 fn settings(connection: &Connection, seen: &Seen) -> Result<Settings> {
     if connection.has_parameters() {
         return connection.settings();

@@ -76,8 +76,7 @@ struct Entry {
     state: State,
     /// Whether the node has children: `None` if that isn't known.
     has_children: Option<bool>,
-    /// What is below it. `None` if the table keeps no totals, and for those that the page asks for when they are in
-    /// view.
+    /// Its totals. `None` without totals, and for nodes that the page asks for when they are in view.
     below: Option<TotalsBody>,
 }
 
@@ -96,7 +95,7 @@ struct Wanted {
     after: Option<String>,
 }
 
-/// What the page begins with: in one answer, so that it takes few requests until something is seen.
+/// Answers all that the page begins with at once, so that it takes few requests.
 async fn start(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
     #[derive(Deserialize)]
     struct Named {
@@ -172,7 +171,7 @@ async fn page_of_level(explorer: &Explorer, parent: Option<&NodeRef>, after: Opt
     listed.await.map_err(|error: TableError| failed(&error))
 }
 
-/// Which of these nodes have children. Those of one parent are seen in the parent's rows of depth 2, in one Query.
+/// Says which of these nodes have children. The parent's rows of depth 2 show it in one Query.
 async fn have_children<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     parent: Option<&NodeRef>,

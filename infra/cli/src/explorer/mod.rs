@@ -42,21 +42,21 @@ const TOKEN: &str = "x-sapwood-explorer";
 /// Longest time that a call of the page may take.
 const CALL_TIME_MAX: Duration = Duration::from_secs(25);
 
-/// What the page shows, and what it may do.
+/// The table of a page, and the page's rights.
 pub(crate) struct Explorer {
     /// The table.
     pub(crate) table: DynamoTable,
     /// How the table is kept.
     pub(crate) settings: Settings,
-    /// Whose nodes are shown, in a table with tenants.
+    /// The tenant whose nodes are shown, in a table with tenants.
     pub(crate) tenant: Option<Tenant>,
     /// Where the table is, for the code that the page shows.
     pub(crate) place: Place,
-    /// What the page may write.
+    /// The page's rights to write.
     pub(crate) rights: Rights,
-    /// What the event source mapping of this process does, if there is one.
+    /// The events of this process's event source mapping, if there is one.
     pub(crate) live: Option<Feed>,
-    /// What can be done to the stream handler of this process, if there is one.
+    /// The trials of this process's stream handler, if there is one.
     pub(crate) trials: Option<Arc<Trials>>,
 }
 
@@ -73,7 +73,7 @@ pub(crate) struct Place {
     pub(crate) profile: Option<String>,
 }
 
-/// What the page may write.
+/// The page's rights to write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rights {
     /// True if it may write at all.
@@ -117,7 +117,7 @@ impl Explorer {
         Client::new(table, &Patient, &self.settings.schema)
     }
 
-    /// What the page knows of the table and of itself.
+    /// Describes the table and this release.
     fn about(&self) -> Value {
         let Self { settings, place, rights, .. } = self;
         let names = settings.schema.names();
@@ -139,8 +139,7 @@ impl Explorer {
     }
 }
 
-/// Returns the gate of a port that only this page may use: reads and writes need the token of the page's address, and
-/// writes the right to them.
+/// Returns the gate of the page's port: requests need the token of the page's address, and writes the right to write.
 pub(crate) fn gate(token: String, writes: bool) -> Gate {
     Arc::new(move |request: &Request| {
         let path = request.uri().path();

@@ -16,7 +16,7 @@ const ITEMS_MAX: usize = 100;
 /// A question, as the page asks it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Question {
-    /// Which question.
+    /// The question's name.
     kind: String,
     /// The node.
     pub(super) id: Option<String>,
@@ -49,7 +49,7 @@ pub(super) struct Asked {
     to: Option<String>,
     /// True if `from` is what all sort keys begin with.
     begins: bool,
-    /// What a Query reads.
+    /// The range of a Query.
     #[serde(skip)]
     range: Option<SortRange>,
     /// Attributes that no item of the answer may have.

@@ -33,8 +33,7 @@ pub(super) enum State {
     InTrash,
 }
 
-/// Returns the states of these nodes. It takes a read of a record and a lineage for each, and of the lineages of their
-/// parents.
+/// Returns the states of these nodes. It reads their records and lineages, and their parents' lineages.
 pub(super) async fn states<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     nodes: &[NodeRef],
@@ -55,8 +54,7 @@ fn parent_of(node: &NodeRef, found: &BTreeMap<ItemKey, Item>, schema: &Schema) -
     BaseNode::parent_in(found.get(&schema.node_key(node))?, node, schema)
 }
 
-/// Returns the state of a node, by its record, its lineage and that of its parent, as far as they are among these
-/// items.
+/// Returns the state of a node, by its record, its lineage and its parent's, as far as they are among these items.
 pub(super) fn state(node: &NodeRef, found: &BTreeMap<ItemKey, Item>, schema: &Schema) -> State {
     let Some(record) = found.get(&schema.node_key(node)) else { return State::Gone };
     let Ok(base) = BaseNode::read(record.clone(), node, schema) else { return State::Unreadable };

@@ -23,7 +23,7 @@ const TIME_MAX: Duration = Duration::from_secs(15);
 /// Most differences that are named.
 const NAMED_MAX: usize = 200;
 
-/// What a comparison has found.
+/// The result of a comparison.
 #[derive(Serialize)]
 pub(super) struct Compared {
     /// The number of items that were compared.
@@ -103,11 +103,11 @@ pub(super) async fn mended<T: Scannable, P: RetryPolicy>(
     Ok(count)
 }
 
-/// What two looks find.
+/// The results of two looks.
 struct TwoLooks {
     /// The number of items that were compared.
     items: u64,
-    /// What both looks have found alike.
+    /// The differences that both looks have found alike.
     settled: Vec<Difference>,
     /// How much of what the first look found has changed since.
     moving: usize,

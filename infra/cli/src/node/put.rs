@@ -203,7 +203,7 @@ fn json<T: FromJson>(option: &'static str, given: Option<&str>) -> Result<Option
     read(&json).map(Some).map_err(wrong)
 }
 
-/// What a node is to be that isn't there, if this is what is to change of it.
+/// Turns a patch into the content of a new node.
 fn content_of(patch: &Patch) -> Content {
     let attributes = patch.attributes.iter().filter_map(|(name, change)| Some((name.clone(), change.of(None)?)));
     Content {

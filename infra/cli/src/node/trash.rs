@@ -220,8 +220,7 @@ async fn empty(arguments: EmptyArguments) -> Result<Exit> {
     Ok(if is_refused { Exit::Wrong } else { Exit::Unfinished.unless(is_done) })
 }
 
-/// The tag of a node's record, if the node is in the trash and was put there until this time. Rows follow their
-/// records: it may have been restored since, or restored and put there again.
+/// Returns the tag of a record that is in the trash since then or longer. Rows may lag behind a restore.
 async fn tag_in_trash(
     client: &TableClient<'_>,
     node: &NodeRef,

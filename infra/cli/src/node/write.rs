@@ -126,13 +126,13 @@ impl Writing {
         .await
     }
 
-    /// Prints the operation that the stream handler carries out, and waits until it is done, if that is wanted. `done`
-    /// says what has become of the node then.
+    /// Prints the stream handler's operation, and waits until it is done, if that is wanted. `done` says how it ends
+    /// then.
     pub(super) async fn follow(&self, opened: &Opened, outcome: &Outcome, json: bool, done: &str) -> Result<Exit> {
         let (Outcome::Deleting { operation, .. } | Outcome::Copying { operation, .. }) = outcome else {
             return Ok(Exit::Done);
         };
-        // One object tells how it ended.
+        // With --json and --wait a single object tells the end.
         if !json || self.wait.is_none() {
             print(outcome, opened, json)?;
         }
@@ -173,12 +173,12 @@ impl Writing {
     }
 }
 
-/// What a look at what follows from a write has found.
+/// The result of a look at the effects of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Looked {
     /// All of it is done.
     Done,
-    /// What was seen is done, and the look ended before it had seen all: the next one needn't wait.
+    /// All that was seen is done, and the look ended before it had seen all: the next one needn't wait.
     Cut,
     /// Something isn't done yet.
     NotYet,

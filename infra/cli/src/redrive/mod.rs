@@ -128,7 +128,7 @@ struct Redriving<'a> {
     first_name: u128,
 }
 
-/// What became of an item, or why the table refuses it.
+/// An item's outcome, or the reason of a refusal.
 type Outcome = (ItemKey, Result<Redriven, String>);
 
 impl Redriving<'_> {

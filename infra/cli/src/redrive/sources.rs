@@ -21,7 +21,7 @@ const OBJECTS_IN_FLIGHT_MAX: usize = 8;
 
 const SCHEME: &str = "s3://";
 
-/// What the name of a stream begins with. A file of that name is written `./arn:…`.
+/// The beginning of a stream's name. A file of that name is written `./arn:…`.
 const ARN: &str = "arn:";
 
 /// A place of lost records.
@@ -150,8 +150,7 @@ impl Reader<'_> {
     }
 }
 
-/// Makes a client of S3: with the profile's credentials, or with those that an emulator at an endpoint takes.
-/// `path_style` names buckets by the path, as emulators and endpoints of one's own know them.
+/// Makes a client of S3. `path_style` names buckets by the path, as emulators and other endpoints know them.
 pub(super) async fn client(connection: &Connection, endpoint: Option<&str>, path_style: bool) -> Result<Client> {
     let config = connection.config_of(endpoint).await?;
     let config = aws_sdk_s3::config::Builder::from(&config).force_path_style(path_style || endpoint.is_some());

@@ -27,9 +27,8 @@ use crate::stream::{Failed, From, client, iterator, patiently};
 
 /// Shards that are read at a time. One page of each is held in memory, which has at most 1,000 records or 1 MB.
 const SHARDS_IN_FLIGHT_MAX: usize = 8;
-/// Empty pages in a row after which an open shard is left. It never ends, and an empty page doesn't mean that nothing
-/// follows: "it might take multiple calls to get to a portion of the shard that contains stream records", says AWS, and
-/// not how many.
+/// Empty pages in a row after which an open shard, which never ends, is left. AWS says "it might take multiple calls to
+/// get to a portion of the shard that contains stream records", and not how many.
 const EMPTY_PAGES_MAX: u32 = 20;
 /// The pause after an empty page. Lambda asks a shard four times a second, too.
 const EMPTY_PAGE_PAUSE: Duration = Duration::from_millis(250);
@@ -81,7 +80,7 @@ pub(super) struct Shard {
     ending: Option<String>,
 }
 
-/// What one request says.
+/// The records of one request.
 #[derive(Debug, Default)]
 pub(super) struct Page {
     /// The keys of the records that the handler takes.
@@ -109,8 +108,7 @@ impl<'a> TableStream<'a> {
         self.arn
     }
 
-    /// Returns all shards, and true if the stream has had older ones. What is in a shard that begins later was written
-    /// later.
+    /// Returns all shards, and true if the stream has had older ones. Later shards have later records.
     pub(super) async fn shards(&self) -> Result<(Vec<Shard>, bool)> {
         let (mut shards, mut parents) = (Vec::new(), BTreeSet::new());
         for shard in crate::stream::shards(&self.client, self.arn).await? {
@@ -170,14 +168,12 @@ impl Reading<'_> {
                 self.is_over = true;
                 Page::default()
             }
-            // The shard has reached its age since it was listed. DescribeStream lists some that have reached it before,
-            // too.
+            // The shard has reached its age, perhaps before it was listed.
             Err(Failed::Gone) => {
                 self.is_over = true;
                 Page { is_trimmed: true, ..Page::default() }
             }
-            // An iterator is good for 15 minutes, which are over if the machine slept. The next one continues after the
-            // last record.
+            // An iterator lasts 15 minutes, and the machine may sleep. The next one continues after the last record.
             Err(Failed::Expired) if self.useless < USELESS_ITERATORS_MAX => {
                 (self.iterator, self.useless) = (None, self.useless + 1);
                 Page::default()

@@ -90,7 +90,7 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// What is exported.
+    /// Checks the options, and returns the extent.
     fn extent(&self, settings: &Settings) -> Result<Extent> {
         let option = |option: &str, error: &dyn std::fmt::Display| Exit::Usage.because(format!("{option}: {error}"));
         let tenant = self.tenant.clone().map(Tenant::new).transpose().map_err(|error| option("--tenant", &error))?;
@@ -112,7 +112,7 @@ impl Arguments {
     }
 }
 
-/// What is exported.
+/// The nodes and revisions that are exported.
 struct Extent {
     /// This node and what is below it. `None`: the whole table.
     top: Option<NodeRef>,
@@ -194,7 +194,7 @@ impl Write for Output {
     }
 }
 
-/// What was exported.
+/// The numbers of exported records.
 #[derive(Debug, Default)]
 struct Counts {
     nodes: u64,

@@ -149,9 +149,9 @@ impl Arguments {
     }
 }
 
-/// What is imported, and where its working file is.
+/// The file, and its working file.
 struct Input {
-    /// What came through a pipe.
+    /// The copy of a pipe.
     spooled: Option<Spooled>,
     file: PathBuf,
     work: PathBuf,
@@ -224,12 +224,11 @@ async fn import(arguments: Arguments) -> Result<Exit> {
 /// An open table, its settings, and which table it is.
 type Opened = (DynamoTable, Settings, Option<String>);
 
-/// Opens the table. Nobody waits for one that can't be reached to hear of faults that can be found without it: then
-/// there is `None`.
+/// Opens the table. Faults of the file are found without a table that can't be reached: then there is `None`.
 async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>> {
     let connection = &arguments.connection;
     let local = connection.settings()?;
-    // What is wrong with the file as such.
+    // This finds faults of the file as such.
     input.source(&arguments.options(&local, None)?)?;
     let identified = async |(table, settings): (DynamoTable, Settings)| {
         let identity = connection.identity(&table).await?;
@@ -245,7 +244,7 @@ async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>> 
         Ok(None) => return Ok(None),
         // It is made once the table is reached.
         Ok(Some(work)) => work.forget()?,
-        // What is written already was checked with the table's own settings.
+        // Records that are written were checked with the table's own settings.
         Err(error) if matches!(error.downcast_ref(), Some(WorkError::OtherOptions { .. })) => {}
         Err(error) => return Err(error),
     }
@@ -258,8 +257,7 @@ async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>> 
     }
 }
 
-/// Reads the file into the working file, and checks it as a whole. `None` if there are faults, which are said. Where
-/// nothing was written nothing is left of it then.
+/// Reads the file into the working file and checks it as a whole. `None` if it says faults; then nothing is left of it.
 fn checked(arguments: &Arguments, client: &TableClient<'_>, options: &Options, input: &Input) -> Result<Option<Work>> {
     let mut source = input.source(options)?;
     let mut work = Work::open(&input.work, &source, options)?;

@@ -41,19 +41,19 @@ pub(super) struct Writer<'a> {
     pub(super) as_is: bool,
 }
 
-/// What became of a record.
+/// The outcome of a record.
 enum Written {
     Yes,
     Refused(String),
     /// It may have been written, and this is why it isn't sent again.
     Unknown(&'static str),
-    /// Nobody has sent it: the import ends.
+    /// It wasn't sent: the import ends.
     NotSent,
 }
 
 impl Writer<'_> {
-    /// Writes all records that wait, the levels one after another. Once it is `stopped` it sends nothing more, and ends
-    /// when what it has sent is answered, or at the next signal.
+    /// Writes all records that wait, level by level. Once `stopped` it sends no more, and ends with the last answer or
+    /// at the next signal.
     pub(super) async fn all(&self, work: &mut Work, mut stopped: Pin<&mut impl Future<Output = ()>>) -> Result<()> {
         let is_over = AtomicBool::new(false);
         for level in work.levels()? {
@@ -95,8 +95,7 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes these records, and remembers what became of them. Once the import `is_over`, as after an error, no more
-    /// of them are sent.
+    /// Writes these records, and remembers the outcomes. Once the import `is_over`, no more of them are sent.
     async fn chunk(
         &self,
         work: &mut Work,
@@ -117,7 +116,7 @@ impl Writer<'_> {
         let answers = self.client.all(chunk.iter().map(write).collect()).await;
         let (mut outcomes, mut failed) = (Outcomes::default(), None);
         for (one, answer) in chunk.iter().zip(answers) {
-            // What an earlier process has sent without an answer isn't settled by what this one is told.
+            // A record that an earlier process has sent without an answer isn't settled by this answer.
             let unsent = one.sent.is_none().then_some(one.number);
             let reason = |reason: &str| format!("{}: {reason}", one.place);
             match answer {
@@ -140,13 +139,12 @@ impl Writer<'_> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Waits until the parents of these nodes are placed, and until what is being deleted is gone. Returns the parents
-    /// that aren't there.
+    /// Waits until the parents are placed, and deletions are over. Returns the parents that aren't there.
     async fn wait_for_parents(&self, chunk: &[Waiting]) -> Result<BTreeSet<NodeRef>> {
         let schema = &self.settings.schema;
         let nodes = chunk.iter().filter_map(above).collect::<BTreeSet<NodeRef>>();
         let are_parents = chunk.iter().any(|one| matches!(one.record, Record::Node(_)));
-        // What is left, and whether it is going.
+        // The nodes that are waited for, and whether they are going.
         let mut left: BTreeMap<NodeRef, bool> = nodes.into_iter().map(|node| (node, false)).collect();
         let mut absent = BTreeSet::new();
         let attributes = Some(ABOVE_ATTRIBUTES.map(str::to_owned).into());
@@ -183,8 +181,7 @@ impl Writer<'_> {
         }
     }
 
-    /// Writes a record, unless there is another of its key. An equal one was written before this process began, or by
-    /// somebody else.
+    /// Writes a record, unless there is another of its key. An equal one counts as written.
     async fn write(&self, waiting: &Waiting, absent: &BTreeSet<NodeRef>, now: u64) -> Result<Written> {
         if above(waiting).is_some_and(|parent| absent.contains(&parent)) {
             return Ok(Written::Refused("its parent isn't in the table".to_owned()));

@@ -17,8 +17,7 @@ use crate::stream::{self as requests, Failed, From, iterator, patiently};
 const SHARDS_IN_FLIGHT_MAX: usize = 8;
 /// The pause after a round that found nothing. Lambda asks a shard four times a second, too.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Rounds after which shards are listed again. A shard takes no new records after some four hours, and DescribeStream
-/// ten calls a second of all who read the stream.
+/// Rounds after which shards are listed again: one lives some four hours, and a stream takes ten listings a second.
 const ROUNDS_OF_A_LIST: u32 = 20;
 /// How long a stream keeps its records, in seconds ([AWS: streams][aws]).
 ///

@@ -141,8 +141,7 @@ fn read(watched: &Watched<'_>, record: Record) -> Option<Change> {
     watched.change(&key, change.old_image.map(item).as_ref(), change.new_image.map(item).as_ref())
 }
 
-/// What a record of the stream says to who watches the node in whose partition its item is, as the explorer shows it.
-/// `None` for one that says nothing of what is below a node.
+/// Returns the change of what is below a node, for the explorer. `None` for records of other items.
 pub(crate) fn below(
     key: &ItemKey,
     old: Option<&HashMap<String, AttributeValue>>,

@@ -39,7 +39,7 @@ pub(super) struct Csv {
     nodes: BufWriter<File>,
 }
 
-/// What the values of an attribute are.
+/// The types among an attribute's values.
 #[derive(Debug, Default)]
 struct Column {
     numbers: u64,

@@ -54,8 +54,7 @@ impl Format for Dot {
     }
 }
 
-/// The name of a node. In quotes no word is a keyword, and nothing but the quote is escaped. A backslash stays two,
-/// which keeps one before a quote apart from it.
+/// Returns the quoted name of a node. Only quotes are escaped; a backslash becomes two, apart from one before a quote.
 fn name(node: &NodeRef) -> String {
     let mut name = String::from("\"");
     for part in [node.tenant.as_ref().map(|tenant| format!("{}#", tenant.as_str())), Some(node.id.to_string())] {

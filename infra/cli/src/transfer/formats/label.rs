@@ -5,7 +5,7 @@ use sapwood_import::Node;
 use crate::printable::is_unsafe;
 use crate::tree::value_of;
 
-/// What a graph says of each node.
+/// The labels of a graph's nodes.
 pub(super) struct Labels {
     /// The attributes that stand below the id.
     shown: Vec<String>,

@@ -53,8 +53,7 @@ impl Format for Mermaid {
     }
 }
 
-/// The name of a node: letters, digits and `_`, and never a keyword such as `end`. Different nodes have different
-/// names, because `_` always begins the bytes of what isn't a letter or a digit.
+/// Returns the unique name of a node: letters, digits, and `_` before the bytes of others. It is never a keyword.
 fn name(node: &NodeRef) -> String {
     let mut name = String::from("n_");
     if let Some(tenant) = &node.tenant {

@@ -64,7 +64,7 @@ pub(super) enum FormatError {
     },
 }
 
-/// What a format couldn't hold, and how to read the file again.
+/// The values that a format couldn't hold, and how to read the file again.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Ended {
     /// The values of each attribute that no cell can hold.
