@@ -15,8 +15,7 @@ use thiserror::Error;
 
 use crate::work::WorkError;
 
-/// The largest object that is read, in bytes. Lambda sends at most 6 MB of records at a time, and their text takes up
-/// to twice as much.
+/// The largest object that is read, in bytes. Lambda sends 6 MB of records at most, and their text takes twice as much.
 pub const OBJECT_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 
 /// The memory of SQLite's cache, in bytes.
@@ -88,10 +87,7 @@ pub struct NoKey {
     sort_key: String,
 }
 
-/// Returns the key of a record's item, from the texts of the record's key attributes.
-///
-/// # Errors
-/// [`NoKey`] if the record has no text for one of the table's key attributes.
+/// Returns the key of a record's item, or [`NoKey`] if the record lacks a text for one of the table's key attributes.
 pub fn key_of(schema: &Schema, mut text: impl FnMut(&str) -> Option<String>) -> Result<ItemKey, NoKey> {
     let names = schema.names();
     match (text(&names.partition_key), text(&names.sort_key)) {
@@ -100,11 +96,8 @@ pub fn key_of(schema: &Schema, mut text: impl FnMut(&str) -> Option<String>) -> 
     }
 }
 
-/// Reads objects as Lambda puts them into the bucket of failed records, one after another: JSON with a `payload`, which
-/// is the event or its text. Adds the keys of all items that the records name.
-///
-/// # Errors
-/// [`LostError`] for the first object that can't be read.
+/// Reads objects as Lambda puts them into the bucket of failed records: JSON with a `payload`, which is the event or
+/// its text. Adds the keys of all items that the records name, up to the first object that can't be read.
 pub fn read(input: impl Read, schema: &Schema, keys: &mut LostKeys) -> Result<(), LostError> {
     let read = Cell::new(0);
     let input = BufReader::new(Bounded { input, read: &read });

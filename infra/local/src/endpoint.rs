@@ -17,8 +17,7 @@ use aws_sdk_dynamodb::types::{
 use crate::sdk_error::said;
 use crate::template::{KeyAttribute, TableDefinition};
 
-/// The region and the credentials. Local engines check neither, but the SDK needs some. DynamoDB Local keeps a database
-/// for each pair unless it runs with `-sharedDb`.
+/// The region and the credentials. Local engines check neither; DynamoDB Local keeps a database for each pair.
 const ANYTHING: &str = "local";
 
 /// How long a new table may take to become active.
@@ -90,8 +89,7 @@ impl Endpoint {
         &self.client
     }
 
-    /// Creates the table as the template defines it. A table that exists is used as it is, if its keys and its stream
-    /// are the template's.
+    /// Creates the table as the template defines it, or uses one that exists with the template's keys and stream.
     pub async fn ensure_table(&self, name: &str, wanted: &TableDefinition) -> Result<TableStream, TableError> {
         let Some(view_type) = &wanted.stream_view_type else { return Err(TableError::NoStreamWanted) };
         let found = match self.describe(name).await? {
@@ -193,8 +191,7 @@ impl Endpoint {
         }
     }
 
-    /// Enables TTL. An error is only logged: engines refuse what is enabled already, and an engine without TTL still
-    /// serves everything else.
+    /// Enables TTL. An error is only logged: an engine may refuse what is enabled, or have no TTL.
     async fn expire_by(&self, name: &str, attribute: &str) {
         let Ok(ttl) = TimeToLiveSpecification::builder().enabled(true).attribute_name(attribute).build() else {
             return;

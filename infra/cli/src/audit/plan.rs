@@ -136,31 +136,16 @@ impl Plan {
                 "deletes {least}{nodes}{revisions}: deletions that were asked for, and have stopped, go on"
             ));
         }
-        lines.extend(self.surplus.iter().map(surplus_words));
+        lines.extend(self.surplus.iter().map(done_to_items));
         if self.recounted > 0 {
             let nodes = counted(self.recounted as u64, "node", "nodes");
             lines.push(format!(
                 "counts the totals of {nodes}, and of those above, anew, and reads the whole table for it"
             ));
         }
-        let tidied = [
-            (self.of_tidied(Kind::NameUnclaimed), "claims", "name of a node", "names of nodes"),
-            (
-                self.of_tidied(Kind::NameLeft),
-                "deletes",
-                "claim of a name that its node doesn't have",
-                "claims of names that their nodes don't have",
-            ),
-            (
-                self.of_tidied(Kind::TotalsEmpty),
-                "deletes",
-                "empty total of a node that has gone",
-                "empty totals of nodes that have gone",
-            ),
-        ];
-        for (count, verb, one, many) in tidied.into_iter().filter(|(count, ..)| *count > 0) {
-            lines.push(format!("{verb} {}", counted(count as u64, one, many)));
-        }
+        let tidied = [Kind::NameUnclaimed, Kind::NameLeft, Kind::TotalsEmpty];
+        let tidied = tidied.into_iter().filter_map(|kind| self.tidied.get_key_value(&kind));
+        lines.extend(tidied.map(done_to_items));
         if let Some(top) = top.filter(|_| self.outside > 0) {
             let records = counted(self.outside as u64, "of these records isn't", "of these records aren't");
             lines.push(format!(
@@ -201,8 +186,8 @@ impl Plan {
     }
 }
 
-/// Says what is deleted of a kind that no base record asks for.
-fn surplus_words((kind, count): (&Kind, &usize)) -> String {
+/// Says what is done to the items of a kind of difference.
+fn done_to_items((kind, count): (&Kind, &usize)) -> String {
     let (one, many) = match kind {
         Kind::RowSurplus => ("row that no lineage names", "rows that no lineage names"),
         Kind::LineageSurplus => {
@@ -211,9 +196,13 @@ fn surplus_words((kind, count): (&Kind, &usize)) -> String {
         Kind::CopySurplus => ("copy without a revision", "copies without revisions"),
         Kind::TotalsLeft | Kind::TotalsAhead => ("part of a total of another epoch", "parts of totals of other epochs"),
         Kind::CursorUnreadable => ("cursor that no handler has written", "cursors that no handler has written"),
+        Kind::NameUnclaimed => ("name of a node", "names of nodes"),
+        Kind::NameLeft => ("claim of a name that its node doesn't have", "claims of names that their nodes don't have"),
+        Kind::TotalsEmpty => ("empty total of a node that has gone", "empty totals of nodes that have gone"),
         _ => ("record that a repair has put back", "records that repairs have put back"),
     };
-    format!("deletes {}", counted(*count as u64, one, many))
+    let verb = if *kind == Kind::NameUnclaimed { "claims" } else { "deletes" };
+    format!("{verb} {}", counted(*count as u64, one, many))
 }
 
 async fn records_and_lineages<'d>(

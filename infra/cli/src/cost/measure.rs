@@ -149,29 +149,27 @@ impl Stack {
         let (here, there) = (self.chain("h", depth).await?, self.chain("t", depth).await?);
         let name = |letter: &str| letter.repeat(bytes);
         let before = self.items().await?;
-        let create = self.taken(self.table.put(&self.node("n", Some(&here), &name("a"))?, &Condition::Always)).await?;
+        let create = self.put(&self.node("n", Some(&here), &name("a"))?).await?;
         let mut own = self.items().await?;
         own.retain(|(key, _)| !before.iter().any(|(other, _)| other == key));
         let base = self.schema.node_key(&self.named("n")?);
         let rows = own.iter().filter(|(key, _)| key.pk != base.pk).map(|(_, bytes)| *bytes);
 
-        let change = self.taken(self.table.put(&self.node("n", Some(&here), &name("b"))?, &Condition::Always)).await?;
-        let relocation =
-            self.taken(self.table.put(&self.node("n", Some(&there), &name("b"))?, &Condition::Always)).await?;
+        let change = self.put(&self.node("n", Some(&here), &name("b"))?).await?;
+        let relocation = self.put(&self.node("n", Some(&there), &name("b"))?).await?;
         let deletion = self.taken(self.table.delete(&base, &Condition::Always)).await?;
         self.put(&self.node("s", Some(&here), &name("a"))?).await?;
         for number in 0..BELOW {
             self.put(&self.node(&format!("s{number}"), Some("s"), &name("a"))?).await?;
         }
-        let subtree =
-            self.taken(self.table.put(&self.node("s", Some(&there), &name("a"))?, &Condition::Always)).await?;
+        let subtree = self.put(&self.node("s", Some(&there), &name("a"))?).await?;
         self.put(&self.revision(1, &name("a"))?).await?;
-        let revision = self.taken(self.table.put(&self.revision(2, &name("b"))?, &Condition::Always)).await?;
+        let revision = self.put(&self.revision(2, &name("b"))?).await?;
         Ok(Measured {
             create,
             change,
             relocation,
-            relocation_below: subtree.less(relocation).divided_by(BELOW.into()),
+            relocation_below: subtree.less(relocation).times(1.0 / f64::from(BELOW)),
             deletion,
             revision,
             items: own.len(),
@@ -192,8 +190,8 @@ impl Stack {
     }
 
     /// Writes an item, and waits until the handler has followed it.
-    async fn put(&self, item: &Item) -> Result<()> {
-        self.taken(self.table.put(item, &Condition::Always)).await.map(|_| ())
+    async fn put(&self, item: &Item) -> Result<Taken> {
+        self.taken(self.table.put(item, &Condition::Always)).await
     }
 
     /// Measures a write of the client, with all that the handler does for it.
@@ -253,31 +251,23 @@ impl Stack {
 }
 
 impl Taken {
-    fn less(self, other: Self) -> Self {
+    fn with(self, other: Self, of: impl Fn(f64, f64) -> f64) -> Self {
         Self {
-            write_units: self.write_units - other.write_units,
-            read_units: self.read_units - other.read_units,
-            records: self.records - other.records,
+            write_units: of(self.write_units, other.write_units),
+            read_units: of(self.read_units, other.read_units),
+            records: of(self.records, other.records),
         }
     }
 
-    fn divided_by(self, number: f64) -> Self {
-        self.times(1.0 / number)
+    fn less(self, other: Self) -> Self {
+        self.with(other, |own, other| own - other)
     }
 
     pub(super) fn times(self, number: f64) -> Self {
-        Self {
-            write_units: self.write_units * number,
-            read_units: self.read_units * number,
-            records: self.records * number,
-        }
+        self.with(self, |own, _| own * number)
     }
 
     pub(super) fn and(self, other: Self) -> Self {
-        Self {
-            write_units: self.write_units + other.write_units,
-            read_units: self.read_units + other.read_units,
-            records: self.records + other.records,
-        }
+        self.with(other, |own, other| own + other)
     }
 }

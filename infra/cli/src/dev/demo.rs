@@ -65,6 +65,11 @@ const TRASHED_AT: &str = "2026-11-21T09:07:00.000Z";
 const AUDITOR: &str = "auditor";
 const NAME: &str = "name";
 
+fn query(pk: &str, range: SortRange) -> Query {
+    let (pk, reading) = (pk.to_owned(), ReadOptions::default());
+    Query { pk, range, after: None, limit: 100, descending: false, reading }
+}
+
 /// Runs the demo to its end.
 pub(super) async fn run(table: &DynamoTable, mapping: &Mapping, auditor: Option<&Handler>) -> Result<()> {
     let demo = Demo { table, mapping, auditor, schema: Schema::default() };
@@ -257,15 +262,8 @@ impl Demo<'_> {
         self.mapping.settled().await?;
         print(&format!("\n   {title}:"))?;
         for id in ["D", "III", "IV", "V"] {
-            let query = Query {
-                pk: id.to_owned(),
-                range: self.schema.totals_range(),
-                after: None,
-                limit: 100,
-                descending: false,
-                reading: ReadOptions::default(),
-            };
-            let all = Amounts::in_lanes(&self.table.query(&query).await?.value.items);
+            let lanes = self.table.query(&query(id, self.schema.totals_range())).await?.value;
+            let all = Amounts::in_lanes(&lanes.items);
             let size = all.sums.get(SIZE).copied().unwrap_or_default();
             print(&format!("     {id:3}  {:>2} nodes below, size {size}", all.count.to_string()))?;
         }
@@ -275,14 +273,7 @@ impl Demo<'_> {
     /// Prints the items that a Query finds, but totals, once the handler is done.
     async fn show(&self, title: &str, pk: &str, part: Part) -> Result<()> {
         self.mapping.settled().await?;
-        let mut query = Query {
-            pk: pk.to_owned(),
-            range: self.range(part),
-            after: None,
-            limit: 100,
-            descending: false,
-            reading: ReadOptions::default(),
-        };
+        let mut query = query(pk, self.range(part));
         let mut lines = vec![["PK", "SK", ""].map(str::to_owned)];
         loop {
             let page = self.table.query(&query).await?.value;

@@ -167,14 +167,8 @@ async fn copies<T: Table, P: RetryPolicy>(
 ) -> Result<BTreeMap<ItemKey, Item>, TableError> {
     // The prefix of all topics is empty, so it isn't too long.
     let Ok(range) = schema.latest_range("") else { return Ok(BTreeMap::new()) };
-    let query = Query {
-        pk: schema.partition(node),
-        range,
-        after: None,
-        limit: COPIES_MAX,
-        descending: false,
-        reading: ReadOptions::default(),
-    };
+    let (pk, reading) = (schema.partition(node), ReadOptions::default());
+    let query = Query { pk, range, after: None, limit: COPIES_MAX, descending: false, reading };
     let page = client.query(&query).await?;
     Ok(page.items.into_iter().filter_map(|item| Some((key_of(&item, schema)?, item))).collect())
 }

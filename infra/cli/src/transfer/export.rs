@@ -1,7 +1,7 @@
 //! `sapwood export`.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::PathBuf;
 
 use anyhow::{Error, Result, anyhow};
@@ -141,8 +141,8 @@ async fn export(arguments: Arguments) -> Result<Exit> {
     };
     let format = arguments.format.writer(options, top).map_err(|error| unwritten(error, &path, None))?;
     let to = BufWriter::new(match &arguments.output {
-        Some(path) => Output::File(Replacement::of(path).map_err(failed)?),
-        None => Output::Standard(io::stdout()),
+        Some(path) => Replacement::of(path).map_err(failed)?,
+        None => Replacement::Standard(io::stdout()),
     });
     let pace = RateLimit::new(arguments.rate);
     let has_revisions = arguments.format.has_revisions();
@@ -167,31 +167,8 @@ struct Export<'a> {
     has_revisions: bool,
     path: PathBuf,
     format: Box<dyn Format>,
-    to: BufWriter<Output>,
+    to: BufWriter<Replacement>,
     counts: Counts,
-}
-
-/// Where an export goes.
-enum Output {
-    /// A file takes its place once the export is whole.
-    File(Replacement),
-    Standard(io::Stdout),
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.write(bytes),
-            Self::Standard(output) => output.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::File(file) => file.flush(),
-            Self::Standard(output) => output.flush(),
-        }
-    }
 }
 
 /// The numbers of exported records.
@@ -307,9 +284,7 @@ impl Export<'_> {
     /// Writes the rest.
     fn end(mut self) -> Result<(Counts, Ended)> {
         let ended = self.format.end(&mut self.to).and_then(|ended| {
-            if let Output::File(file) = self.to.into_inner().map_err(io::IntoInnerError::into_error)? {
-                file.keep()?;
-            }
+            self.to.into_inner().map_err(io::IntoInnerError::into_error)?.keep()?;
             Ok(ended)
         });
         Ok((self.counts, ended.map_err(|error| unwritten(error, &self.path, None))?))

@@ -9,11 +9,8 @@ use crate::work::{Lookup, check, tables};
 const CYCLES: &str = "cycles";
 
 impl Backlog {
-    /// Orders the nodes by their depth, and counts what each level costs: its records, lineages and rows. It takes
-    /// minutes for ten million nodes, and begins again if it is cut off.
-    ///
-    /// # Errors
-    /// [`WorkError::Lookup`] if parents that are right already can't be looked up; [`WorkError::Sqlite`].
+    /// Orders the nodes by depth, and counts the costs of each level. It takes minutes for ten million nodes, and
+    /// begins again if it is cut off. It fails with [`WorkError::Lookup`] if parents can't be looked up.
     pub fn arrange(&mut self, lookup: &mut dyn Lookup) -> Result<(), WorkError> {
         if self.is_arranged()? {
             return Ok(());

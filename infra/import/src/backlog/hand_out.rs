@@ -32,13 +32,12 @@ pub struct Other {
     pub key: ItemKey,
     /// The node that it belongs to.
     pub node: NodeRef,
-    /// What is wrong.
+    /// The kind of the difference.
     pub kind: Kind,
 }
 
 impl Backlog {
-    /// Returns the next nodes of a level, after one that was returned before. Whoever begins anew passes `None`, and
-    /// gets all that aren't known to be done.
+    /// Returns the next nodes of a level that aren't known to be done, after one that was returned before.
     pub fn next(&self, level: Level, after: Option<Number>, limit: usize) -> Result<Vec<Due>, WorkError> {
         let mut next = self.connection.prepare_cached(
             "SELECT w.seq, r.pk,
@@ -64,10 +63,7 @@ impl Backlog {
         Ok(due)
     }
 
-    /// Remembers that nodes are done.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`]. Then none of them counts as done.
+    /// Remembers that nodes are done; none of them, if it fails.
     pub fn mark_done(&mut self, numbers: &[Number]) -> Result<(), WorkError> {
         Ok(progress::mark_written(&mut self.connection, numbers)?)
     }

@@ -39,12 +39,9 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Opens the working file of a backfill, or makes it. `description` names the table and the options. A file of
-    /// another backfill begins anew if nothing of it was written yet. What was refused before waits again. The table is
-    /// read in so many segments, if the file doesn't say otherwise.
-    ///
-    /// # Errors
-    /// [`WorkError::OtherBacklog`], [`WorkError::InUse`], and [`WorkError::NotOurs`].
+    /// Opens the working file of a backfill, or makes it. `description` names the table and the options: a file of
+    /// another backfill begins anew, unless something of it was written ([`WorkError::OtherBacklog`]). Refused records
+    /// wait again. The number of segments stays that of the file.
     pub fn open(path: &Path, description: &str, segments: u32, settings: &Settings) -> Result<Self, WorkError> {
         let (lock, mut connection) = tables::open(path, Purpose::Backlog)?;
         let query = "SELECT value FROM value WHERE name = ?";

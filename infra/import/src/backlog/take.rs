@@ -26,9 +26,9 @@ pub enum Part {
 pub struct PageWork {
     /// The nodes that are to be placed, with their records.
     pub nodes: Vec<(NodeRef, BaseNode)>,
-    /// Those of them that have a lineage, and will have another one. The handler hands that down to their children.
+    /// The nodes among them whose lineages change. The handler hands that down to their children.
     pub moved: Vec<NodeRef>,
-    /// What else is to be mended, and what is wrong with it.
+    /// The other items to mend, each with the kind of its difference.
     pub others: Vec<(ItemKey, Kind)>,
     /// The epochs of totals that its items are of.
     pub epochs: BTreeSet<u32>,
@@ -36,7 +36,7 @@ pub struct PageWork {
     pub next: Option<Position>,
 }
 
-/// What the names of the values begin with that are epochs of totals.
+/// The beginning of the names of values that are epochs of totals.
 const EPOCH: &str = "epoch ";
 
 impl Backlog {
@@ -62,10 +62,7 @@ impl Backlog {
         Ok(self.connection.query_row(query, [segment], read).optional()?.unwrap_or(Part::At(None)))
     }
 
-    /// Takes a page of a part of the table, and remembers that it was read.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`]. Then the page has to be taken again.
+    /// Takes a page of a part of the table, and remembers that it was read. If it fails the page has to be taken again.
     pub fn take(&mut self, segment: u32, page: &PageWork) -> Result<(), WorkError> {
         let (settings, schema) = (&self.settings, &self.settings.schema);
         let transaction = self.connection.transaction()?;

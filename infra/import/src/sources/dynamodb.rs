@@ -20,8 +20,7 @@ use super::input::{self, Lines};
 use super::{Entry, Found, OpenError, jsonl};
 use crate::{Fault, Location, Node, Record, Revision};
 
-/// Returns the data files of an export, sorted: those of its directory `data`, or of the directory itself. Its
-/// manifests aren't data.
+/// Returns the data files of an export, sorted, without manifests: those of `data`, or of the directory itself.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
     let data = path.join("data");
     let directory = if data.is_dir() { data.as_path() } else { path };
@@ -129,8 +128,8 @@ fn read(line: &str, schema: &Schema, read_node: &mut Option<NodeRef>) -> Result<
     }
 }
 
-/// Returns a record as it is after JSON: with its numbers in the one spelling that DynamoDB gives back. An item that
-/// DynamoDB would refuse is refused here.
+/// Returns a record as it is after JSON, with numbers as DynamoDB spells them. Items that DynamoDB would refuse are
+/// faults.
 fn as_json(record: &Record) -> Result<Record, Fault> {
     let line = jsonl::write(record).map_err(|error| Fault::refused(format!("{error}; correct the item")))?;
     jsonl::read(&line, None)

@@ -9,8 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::OpenError;
 use crate::Fault;
 
-/// The longest record of a source, in bytes. Every item of 400 KB has room, in the JSON that an export writes: nothing
-/// in it has more than 14 times its bytes, which an empty binary value in a list has.
+/// The longest record of a source, in bytes. In an export's JSON an item of 400 KB takes at most 14 times its bytes.
 pub const RECORD_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// How much is read from a file at a time, in bytes.

@@ -23,7 +23,7 @@ pub use error::OpenError;
 pub use input::RECORD_BYTES_MAX;
 pub use spool::Spooled;
 
-/// What a source has at a place.
+/// The content of a source at a place.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Found {
     /// A record.
@@ -36,12 +36,12 @@ pub enum Found {
     Foreign,
 }
 
-/// What a source has at a place, or what is wrong there.
+/// The content of a source at a place, or its fault.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// The place.
     pub at: Location,
-    /// What is there.
+    /// The content, or the fault.
     pub found: Result<Found, Fault>,
     /// The node that a fault is about, if its id could be read. Its children have no fault of their own.
     pub faulty_node: Option<NodeRef>,
@@ -58,7 +58,7 @@ type Entries = Box<dyn Iterator<Item = Entry> + Send>;
 /// A source that is being read, from its beginning to its end, in an order that is always the same.
 pub struct Source {
     files: Vec<PathBuf>,
-    /// What people call it, if that isn't its file's name.
+    /// Its name for people, if that isn't its file's.
     name: Option<PathBuf>,
     format: Format,
     merges_equal: bool,
@@ -66,10 +66,7 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a file, or a directory of files if it is an export of DynamoDB.
-    ///
-    /// # Errors
-    /// [`OpenError`] if there is no such file, it can't be read, it is empty or of another format.
+    /// Opens a file, or the directory of an export of DynamoDB.
     pub fn open(path: &Path, options: &Options) -> Result<Self, OpenError> {
         let is_directory = input::metadata(path)?.is_dir();
         let format = match options.format {

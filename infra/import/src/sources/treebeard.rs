@@ -35,13 +35,13 @@ pub(super) struct Treebeard {
 }
 
 enum State {
-    /// Nothing was read.
+    /// The file's beginning.
     Start,
     /// The next is a node, or the end of a list.
     Node,
     /// The next is what stands after a node in a list.
     AfterNode,
-    /// Nothing more can be read.
+    /// The file's end, or a fault of its structure.
     End,
 }
 
@@ -67,8 +67,7 @@ impl Treebeard {
         }
     }
 
-    /// Reads on to the next node. Returns `None` at the end. An error is one of the structure: nothing after it can be
-    /// read.
+    /// Reads on to the next node. `None` at the end. After an error of the structure nothing can be read.
     fn read(&mut self) -> Result<Option<Entry>, Fault> {
         loop {
             match self.state {
@@ -125,8 +124,7 @@ impl Treebeard {
         }
     }
 
-    /// Reads the members of the lowest open node, up to its children or its end. Returns the node if it can be told
-    /// now.
+    /// Reads the members of the lowest open node, up to its children or end. Returns the node once it can be told.
     fn members(&mut self, mut is_first: bool) -> Result<Option<Entry>, Fault> {
         loop {
             let is_end = if is_first { self.scanner.take_if(b'}')? } else { self.scanner.expect(b",}")? == b'}' };

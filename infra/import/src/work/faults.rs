@@ -19,7 +19,7 @@ pub struct LocatedFault {
     pub file: PathBuf,
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
 }
 

@@ -11,7 +11,7 @@ use crate::{Fault, FaultKind};
 /// The parents that are looked up at a time: what one request of DynamoDB's returns.
 const LOOKED_UP_MAX: usize = 100;
 
-/// What the children of parents that are nowhere are.
+/// The meaning of children whose parents are nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Orphans {
     /// Faults of a file.
@@ -62,8 +62,7 @@ pub(crate) fn parents(
     Ok(())
 }
 
-/// Adds a node of the table and its ancestors, as far as the source doesn't have them: it may move some. `added` counts
-/// them.
+/// Adds a node of the table and its ancestors, unless the source has them: it may move some. `added` counts them.
 fn add_existing(
     connection: &Connection,
     node: &NodeRef,
@@ -110,8 +109,7 @@ fn missing(connection: &Connection, key: &str, parent: &NodeRef, orphans: Orphan
     Ok(())
 }
 
-/// Links nodes with their parents by number. Both indexes are read in their order, so that nothing is looked up all
-/// over the file.
+/// Links nodes with their parents by number. Both indexes are read in their order, without jumps.
 pub(crate) fn link(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "INSERT INTO edge (parent, child)
@@ -123,8 +121,7 @@ pub(crate) fn link(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Places all nodes that have a way up to a root, level by level. A node whose parent is missing counts as a root, so
-/// that its descendants aren't reported as well.
+/// Places all nodes below roots, level by level. A node without its parent counts as a root: one fault is enough.
 pub(crate) fn place(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "INSERT INTO place SELECT 0, seq, 0, 0, 0, 0, 0 FROM record
@@ -145,8 +142,7 @@ pub(crate) fn place(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Puts the nodes of cycles, and those below them, on a level of their own after all others. Returns its number, if
-/// there are any.
+/// Puts the nodes of cycles, and those below, on a last level of their own. Returns its number, if there are any.
 pub(crate) fn place_the_others(connection: &Connection) -> rusqlite::Result<Option<i64>> {
     let last: i64 = connection.query_row("SELECT coalesce(max(depth), 0) + 1 FROM place", [], |row| row.get(0))?;
     let insert = "INSERT INTO place SELECT ?, seq, 0, 0, 0, 0, 0 FROM record

@@ -30,11 +30,8 @@ struct Row {
 }
 
 impl Work {
-    /// Takes the next few thousand entries of a source in. Returns false once all are in. The source must stand where
-    /// this file does: at its beginning if the working file was just opened.
-    ///
-    /// # Errors
-    /// [`WorkError::SourceEnds`] if the source has less than was taken in before; [`WorkError::Sqlite`].
+    /// Takes the next few thousand entries of a source in. Returns false once all are in. A source is read from its
+    /// beginning: it fails with [`WorkError::SourceEnds`] if the source has less than was taken in before.
     pub fn load_some(&mut self, source: &mut Source) -> Result<bool, WorkError> {
         if self.stage()? != Stage::Loading {
             return Ok(false);

@@ -9,8 +9,8 @@ use std::time::SystemTime;
 
 use same_file::Handle;
 
-/// A process has it from before it opens the working file until it has closed or deleted it. One that is killed leaves
-/// the file of the lock behind, which the next one takes.
+/// A process has it from before it opens the working file until it has closed it. A kill leaves a file that the next
+/// takes.
 #[derive(Debug)]
 pub(crate) struct Lock {
     working_file: PathBuf,
@@ -23,9 +23,6 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Returns `None` if another process has the lock.
-    ///
-    /// # Errors
-    /// The system's.
     pub(crate) fn of(working_file: &Path) -> io::Result<Option<Self>> {
         let working_file = without_links(working_file)?;
         let path = beside(&working_file, "-lock");

@@ -12,11 +12,8 @@ pub struct LookupError(#[source] pub Box<dyn Error + Send + Sync>);
 
 /// Looks up nodes that the source names as parents and doesn't have.
 pub trait Lookup {
-    /// Returns where each of these nodes stands, in their order; `None` for a node that isn't in the table. There are
-    /// at most 100 of them, and no two are equal.
-    ///
-    /// # Errors
-    /// [`LookupError`] if the table can't be read. The checks can be run again.
+    /// Returns where each of these nodes stands, in their order; `None` for one that isn't in the table. There are at
+    /// most 100 different ones. If it fails, the checks can be run again.
     fn lookup(&mut self, nodes: &[NodeRef]) -> Result<Vec<Option<Placement>>, LookupError>;
 }
 

@@ -13,11 +13,8 @@ const LOCK: &str = "lock";
 /// Where the engine keeps its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
-    /// In memory, for as long as the engine runs.
-    ///
-    /// Several connections of the process share the database, because others than dynoxide's add the stream's index and
-    /// delete what has expired. A temporary file that is never flushed was a fifth slower, and a killed process leaves
-    /// it behind.
+    /// In memory, for as long as the engine runs. Several connections share the database. A temporary file was a fifth
+    /// slower, and a killed process leaves it behind.
     Memory,
     /// In a directory, which is created if it doesn't exist.
     Directory(PathBuf),
@@ -84,9 +81,6 @@ fn lock(directory: &Path) -> Result<File, EngineError> {
 }
 
 /// Creates a directory that only this user reads. One that is there keeps its permissions.
-///
-/// # Errors
-/// The system's.
 pub fn create_private(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -100,7 +94,7 @@ pub(crate) fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     let file = options.open(path)?;
-    // One that an earlier release has created is read by others.
+    // A file of an earlier release can be read by others.
     #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     Ok(file)

@@ -61,9 +61,6 @@ impl Engine {
 }
 
 /// Listens on a loopback address, for the engine or for what stands before it.
-///
-/// # Errors
-/// [`EngineError::NotLoopback`], and those of [`listen_anywhere`].
 pub fn listen(address: SocketAddr) -> Result<TcpListener, EngineError> {
     match address.ip().is_loopback() {
         true => listen_anywhere(address),
@@ -72,9 +69,6 @@ pub fn listen(address: SocketAddr) -> Result<TcpListener, EngineError> {
 }
 
 /// Listens on any address, for what stands before the engine in a container.
-///
-/// # Errors
-/// [`EngineError::PortInUse`], or [`EngineError::Listen`] for another reason of the system's.
 pub fn listen_anywhere(address: SocketAddr) -> Result<TcpListener, EngineError> {
     let listener = TcpListener::bind(address).map_err(|source| match source.kind() {
         io::ErrorKind::AddrInUse => EngineError::PortInUse(address),
@@ -90,9 +84,8 @@ fn open(place: &Place) -> Result<(Database, Sweep), EngineError> {
     let text = path.to_str().ok_or_else(|| unreadable("its path isn't valid UTF-8".to_owned()))?;
     let database = Database::new(text).map_err(|error| unreadable(error.to_string()))?;
     add_stream_index(path).map_err(|error| unreadable(error.to_string()))?;
-    // dynoxide sets SQLite's `synchronous = NORMAL` with this call: the write-ahead log is flushed at checkpoints only.
-    // A killed process loses nothing. A power cut may lose the last writes, but never damages the file. The default
-    // flushes every write.
+    // dynoxide sets SQLite's `synchronous = NORMAL` with this call. A killed process loses nothing, and a power cut the
+    // last writes at most. The default flushes every write.
     database.disable_bulk_loading().map_err(|error| unreadable(error.to_string()))?;
     let sweep = Sweep::new(text).map_err(|error| unreadable(error.to_string()))?;
     Ok((database, sweep))

@@ -27,7 +27,7 @@ pub struct Filter {
     criteria: Vec<Criterion>,
 }
 
-/// What a record's keys alone say.
+/// The answer of a record's keys alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The record passes, whatever else is in it.
@@ -100,7 +100,7 @@ impl Pattern {
     }
 }
 
-/// What a part of the record must match.
+/// The match for a part of the record.
 #[derive(Debug, Clone)]
 enum Pattern {
     Fields(Vec<(String, Pattern)>),

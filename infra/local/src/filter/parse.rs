@@ -87,8 +87,7 @@ pub enum FilterError {
     /// A part of the pattern has the wrong shape.
     #[error("filter pattern, {field}: expected {expected}")]
     Shape { field: String, expected: &'static str },
-    /// The pattern uses an operator that isn't supported. It is an error, because a user would not notice a filter that
-    /// passes everything or nothing.
+    /// The pattern uses an operator that isn't supported: a user wouldn't notice that it passes everything or nothing.
     #[error(
         "filter pattern, {field}: the operator {operator} isn't understood here (known: exact values, prefix, suffix, \
          anything-but, exists)"

@@ -138,8 +138,8 @@ impl Status {
         self.progress.is_caught_up()
     }
 
-    /// Resolves when everything written before the call is handled, and everything that the handling has written in
-    /// turn. It may never resolve while another client keeps writing, and waits as long as a failing record is retried.
+    /// Resolves when everything written before the call is handled, and everything that the handling has written. It
+    /// may never resolve while clients keep writing or a record keeps failing.
     pub async fn settled(&self) -> Result<(), Stopped> {
         self.progress.settled().await
     }

@@ -42,7 +42,7 @@ pub enum Observation {
 /// A record that a mapping has read, whether the filter lets it through or not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen<'a> {
-    /// What happened to the item: `INSERT`, `MODIFY` or `REMOVE`.
+    /// The event: `INSERT`, `MODIFY` or `REMOVE`.
     pub event: &'a str,
     /// The item's key attributes: `{"PK": {"S": "a"}, …}`.
     pub keys: Value,

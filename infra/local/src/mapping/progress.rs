@@ -105,8 +105,8 @@ impl Progress {
         state.tick
     }
 
-    /// Takes the list of shards that was asked for at `began`. Returns the shards that can be read now, parents before
-    /// children, each with the sequence number after which to go on.
+    /// Takes the list of shards of `began`. Returns those that can be read now, parents first, each with where to go
+    /// on.
     pub(super) fn look(&self, shards: &[Shard], began: u64) -> Vec<(String, Option<String>)> {
         let mut state = self.lock();
         // A shard that has left the stream matters only while it is read.
@@ -132,8 +132,7 @@ impl Progress {
         ready
     }
 
-    /// Takes records that were read, each with whether the function is to get it. Records that it doesn't get count as
-    /// handled. Returns the numbers of the others.
+    /// Takes records that were read, each with whether the function gets it. Returns the numbers of those that it does.
     pub(super) fn admit(&self, shard: &str, records: Vec<(String, bool)>) -> Vec<u64> {
         let mut state = self.lock();
         let State { tick, active, admitted, outstanding, shards, .. } = &mut *state;
@@ -228,8 +227,7 @@ impl Progress {
         state.outstanding == 0 && state.is_drained_since(state.active)
     }
 
-    /// Resolves when everything written before the call is handled, and everything that the handling has written in
-    /// turn.
+    /// Resolves when everything written before the call is handled, and everything that the handling has written.
     pub(super) async fn settled(&self) -> Result<(), Stopped> {
         loop {
             // No invocation runs at this moment, so everything written so far is in the stream ...

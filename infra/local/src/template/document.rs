@@ -4,8 +4,7 @@ use std::fmt::Display;
 
 use serde_json::{Map, Value};
 
-/// Why a template can't run on one machine. `property` is a path from the document's root, its parts separated by dots;
-/// values are JSON.
+/// Why a template can't run on one machine. `property` is a path from the document's root; values are JSON.
 #[derive(Debug, thiserror::Error)]
 #[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum TemplateError {
@@ -32,8 +31,7 @@ pub enum TemplateError {
     EventSourceMappings { found: usize },
 }
 
-/// Parses the document. As in CloudFormation, `!Ref X` becomes `{"Ref": "X"}`, `!GetAtt A.B` becomes
-/// `{"Fn::GetAtt": ["A", "B"]}`, and so on.
+/// Parses the document. `!Ref X` becomes `{"Ref": "X"}`, `!GetAtt A.B` becomes `{"Fn::GetAtt": ["A", "B"]}`, and so on.
 pub(super) fn parse(text: &str) -> Result<Value, TemplateError> {
     Ok(long_form(serde_yaml_ng::from_str(text)?))
 }

@@ -99,9 +99,6 @@ impl Template {
     }
 
     /// Changes a setting of the event source mapping, as `aws lambda update-event-source-mapping` does.
-    ///
-    /// # Errors
-    /// The setting isn't one that can be changed, or the value isn't one that it takes.
     pub fn set_mapping(&mut self, name: &str, value: &str) -> Result<(), TemplateError> {
         self.event_source.set(name, &Property { path: name.to_owned(), value: &Value::from(value) })?;
         self.has_own_factor |= name == PARALLELIZATION_FACTOR;
@@ -113,10 +110,9 @@ impl Template {
         &self.event_source
     }
 
-    /// Returns the settings of the event source mapping on one machine. They differ from those that are deployed in the
-    /// parallelization factor: it is 1 unless [`Template::set_mapping`] has set it. Batches at once hide the time that
-    /// a request takes over a network. Here requests wait for one thread, and batches at once only find each other's
-    /// work half done: an import writes more.
+    /// Returns the settings of the event source mapping on one machine. The parallelization factor is 1 unless
+    /// [`Template::set_mapping`] has set it: requests wait for one thread here, and batches at once find each other's
+    /// work half done.
     pub fn local_event_source(&self) -> EventSource {
         let deployed = self.event_source.clone();
         let parallelization_factor = if self.has_own_factor { deployed.parallelization_factor } else { 1 };
@@ -133,8 +129,8 @@ impl Template {
         self.environment_of(&self.function_id, table_name, &BTreeMap::new())
     }
 
-    /// Returns the environment of the function with a logical id. References to the table become `table_name`.
-    /// Variables whose values only a stack has, such as a secret, get the values in `given`.
+    /// Returns the environment of a function. References to the table become `table_name`, and `given` has the values
+    /// that only a stack has, such as a secret.
     pub fn environment_of(
         &self,
         function: &str,

@@ -108,8 +108,7 @@ impl Scope {
         })
     }
 
-    /// Replaces `${Name}` with parameters' values and `${!Name}` with `${Name}`. Returns `None` if the text refers to
-    /// anything else.
+    /// Replaces `${Name}` with parameters' values and `${!Name}` with `${Name}`. `None` if the text refers to others.
     fn substitute(&self, text: &str) -> Option<String> {
         let mut parts = text.split("${");
         let mut out = parts.next()?.to_owned();
@@ -125,8 +124,7 @@ impl Scope {
     }
 }
 
-/// Returns a parameter's value, or a list of values, if the declaration allows it. As in CloudFormation its
-/// `AllowedPattern` describes the whole of each value.
+/// Returns a parameter's value or list of values, if the declaration allows it. A pattern describes the whole value.
 fn checked(name: &str, declaration: &Value, value: Value) -> Result<Value, TemplateError> {
     let text = |field: &str| declaration.get(field).and_then(Value::as_str);
     let wrong = |value: &Value, expected: String| {

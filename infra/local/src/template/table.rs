@@ -25,8 +25,8 @@ pub struct KeyAttribute {
     pub kind: String,
 }
 
-/// The properties that are supported, or make no difference on one machine. Any other property, such as an index, is
-/// refused, because a user would not notice that it is missing.
+/// The properties that are supported, or make no difference here. Others, such as an index, are refused: a user
+/// wouldn't notice that they are missing.
 const KNOWN: [&str; 15] = [
     "TableName",
     "BillingMode",

@@ -26,7 +26,7 @@ const PARENT_NAMES: [&str; 2] = ["parent", "parent_id"];
 /// The name by which a column with paths is recognised, where no column has the parent's id.
 const PATH_NAME: &str = "path";
 
-/// What dumps of databases write where there is no parent.
+/// The cells of databases' dumps where there is no parent.
 const NO_PARENT: [&str; 3] = ["", "NULL", "\\N"];
 
 /// The rows of a file.
@@ -39,7 +39,7 @@ pub(in crate::sources) struct Columns {
     attributes: AttributeColumns,
 }
 
-/// What says where a node belongs.
+/// The column that has the parent.
 #[derive(Clone, Copy)]
 enum Above {
     /// The column with the parent's id.
