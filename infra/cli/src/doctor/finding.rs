@@ -51,3 +51,23 @@ impl Finding {
         json!({"check": self.check, "verdict": self.verdict.as_str(), "words": self.words, "page": page})
     }
 }
+
+pub(super) fn unknown(check: &'static str, reason: &str, page: &'static str) -> Finding {
+    Finding::new(check, Verdict::Unknown, format!("can't be read: {reason}"), page)
+}
+
+pub(super) fn not_here(check: &'static str, service: &str) -> Finding {
+    Finding::new(check, Verdict::NotHere, format!("doesn't apply: this endpoint is no {service}"), "operating.md")
+}
+
+pub(super) fn right(check: &'static str, words: impl Into<String>) -> Finding {
+    Finding::new(check, Verdict::Ok, words, "doctor.md")
+}
+
+pub(super) fn warn(check: &'static str, words: impl Into<String>, page: &'static str) -> Finding {
+    Finding::new(check, Verdict::Warn, words, page)
+}
+
+pub(super) fn fail(check: &'static str, words: impl Into<String>, page: &'static str) -> Finding {
+    Finding::new(check, Verdict::Fail, words, page)
+}

@@ -3,6 +3,7 @@
 mod checks;
 mod finding;
 mod look;
+mod mapping;
 mod seen;
 
 use std::collections::BTreeMap;
