@@ -16,7 +16,7 @@ use tokio::sync::oneshot;
 
 use crate::connect::Connection;
 use crate::exit::Exit;
-use crate::explorer::{Explorer, PATH, Place, Rights, gate, new_token, open_browser};
+use crate::explorer::{Explorer, PATH, Rights, TableAddress, gate, new_token, open_browser};
 use crate::recognised::check_keys;
 use crate::say::say;
 use crate::stop_signal;
@@ -128,8 +128,8 @@ fn check_tenant(tenant: Option<&Tenant>, settings: &Settings) -> Result<()> {
 
 impl Connection {
     /// Where the table is, for the code that the page shows.
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> TableAddress {
+        TableAddress {
             table: self.table.clone(),
             endpoint: self.endpoint().map(str::to_owned),
             region: self.region().map(str::to_owned),

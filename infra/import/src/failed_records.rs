@@ -65,15 +65,11 @@ impl LostKeys {
 
 /// Why a file isn't one of failed records.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum LostError {
-    /// The file, from this place on.
+    /// The file can't be read from this line, or this object, on. Both are counted from 1.
     #[error("{at}: {reason}")]
-    Unreadable {
-        /// The line, or the number of the object, from 1.
-        at: String,
-        /// The reason.
-        reason: String,
-    },
+    Unreadable { at: String, reason: String },
     /// The keys can't be kept.
     #[error(transparent)]
     Work(#[from] WorkError),

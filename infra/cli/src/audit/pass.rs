@@ -52,7 +52,7 @@ pub(super) struct Compared<'a> {
 }
 
 /// The result of a pass.
-pub(super) struct Found {
+pub(super) struct PassResult {
     /// How much was looked at.
     pub(super) seen: Seen,
     /// True if there was more to look at again than this looks at.
@@ -113,7 +113,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Compares all that is to be compared.
-    pub(super) async fn all(&self, whose: Whose) -> Result<Found> {
+    pub(super) async fn all(&self, whose: Whose) -> Result<PassResult> {
         let found = match self.comparison.top(&self.reading.settings.schema)? {
             Some(top) => self.below(top).await?,
             None => self.whole().await?,
@@ -123,7 +123,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Compares a node and what is below it, partition by partition.
-    async fn below(&self, top: NodeRef) -> Result<Found> {
+    async fn below(&self, top: NodeRef) -> Result<PassResult> {
         let taken = Taken::new(self.comparison.settle());
         let mut is_there = false;
         let walk = Subtree::new(self.reading.client, top.clone()).eventually();
@@ -151,7 +151,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Compares the whole table.
-    async fn whole(&self) -> Result<Found> {
+    async fn whole(&self) -> Result<PassResult> {
         let segments = self.segments();
         let table = match &self.comparison.work {
             Some(_) => self.connection.identity(self.reading.client.table()).await?,
@@ -184,7 +184,7 @@ impl<'a> Compared<'a> {
     }
 
     /// Looks at these subjects until each is right, or has been the same for the settling time.
-    pub(super) async fn some(&self, subjects: BTreeSet<Subject>) -> Result<Found, TableError> {
+    pub(super) async fn some(&self, subjects: BTreeSet<Subject>) -> Result<PassResult, TableError> {
         let (mut suspects, mut seen) = (Suspects::new(self.comparison.settle()), Seen::default());
         seen.add_subjects(&subjects);
         let found = self.reading.audit().look(subjects.clone()).await?;
@@ -194,7 +194,7 @@ impl<'a> Compared<'a> {
 
     /// Looks again at what mends may have changed, and below the nodes from which the handler hands it on. It waits for
     /// the settling time first.
-    pub(super) async fn again(&self, touched: &Touched) -> Result<Found, TableError> {
+    pub(super) async fn again(&self, touched: &Touched) -> Result<PassResult, TableError> {
         tokio::time::sleep(self.comparison.settle()).await;
         let Touched { subjects, tops } = touched;
         let mut all = Seen::default();
@@ -216,10 +216,10 @@ impl<'a> Compared<'a> {
         let (mut suspects, _) = taken.all();
         let found = self.reading.audit().look(subjects.clone()).await?;
         suspects.take_again(subjects, found, self.begun.elapsed());
-        Ok(Found { is_cut, ..self.settled(suspects, all).await? })
+        Ok(PassResult { is_cut, ..self.settled(suspects, all).await? })
     }
 
-    async fn settled(&self, mut suspects: Suspects, seen: Seen) -> Result<Found, TableError> {
+    async fn settled(&self, mut suspects: Suspects, seen: Seen) -> Result<PassResult, TableError> {
         let began_looking = self.begun.elapsed();
         let mut waits = LOOKS_AFTER.into_iter().chain(std::iter::repeat(LOOKS_AFTER[LOOKS_AFTER.len() - 1]));
         let mut looked = false;
@@ -242,6 +242,6 @@ impl<'a> Compared<'a> {
         let usage = self.reading.client.usage();
         let settled = suspects.take_settled().into_iter().map(|suspect| suspect.difference).collect();
         let moving = suspects.iter().map(|suspect| suspect.difference.clone()).collect();
-        Ok(Found { seen, is_cut: false, settled, moving, usage, took: self.begun.elapsed() })
+        Ok(PassResult { seen, is_cut: false, settled, moving, usage, took: self.begun.elapsed() })
     }
 }

@@ -13,7 +13,7 @@ use sapwood_dynamodb::DynamoTable;
 use sapwood_store::{Client, ErrorKind};
 use serde_json::json;
 
-use super::pass::{Compared, Found};
+use super::pass::{Compared, PassResult};
 use super::plan::Plan;
 use super::touched::Touched;
 use super::verify::exit;
@@ -127,7 +127,7 @@ struct Repair<'a> {
 impl Repair<'_> {
     /// Mends what is due, and looks again. Returns true with the result if another round may mend more; `None`: nothing
     /// is due.
-    async fn round(&mut self, found: &Found) -> Result<Option<(Found, bool)>> {
+    async fn round(&mut self, found: &PassResult) -> Result<Option<(PassResult, bool)>> {
         let Reading { client, settings, .. } = &self.compared.reading;
         let (looked_at, before) = (subjects(&found.settled), names(&found.settled));
         let in_vain_before = self.in_vain.len();

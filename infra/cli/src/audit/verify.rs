@@ -6,7 +6,7 @@ use anyhow::Result;
 use clap::Args;
 use sapwood_store::Client;
 
-use super::pass::{Compared, Found};
+use super::pass::{Compared, PassResult};
 use super::{Comparison, difference_file, report};
 use crate::connect::{Connection, Patient};
 use crate::exit::{Exit, NOT_READ_OR_WRITTEN, of_table};
@@ -62,7 +62,7 @@ async fn verify(arguments: Arguments) -> Result<Exit> {
 }
 
 /// Findings are about base records, which only their owner can judge.
-pub(super) fn exit(found: &Found) -> Exit {
+pub(super) fn exit(found: &PassResult) -> Exit {
     if !report::faults(&found.settled).is_empty() {
         Exit::Wrong
     } else if report::unjudged(found) > 0 {

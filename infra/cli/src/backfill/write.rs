@@ -152,9 +152,7 @@ impl<'a> Writer<'a> {
                     self.counts.redriven += 1;
                 }
                 Err(error) if error.kind == ErrorKind::Refuse => {
-                    self.bar.suspend(|| {
-                        eprintln!("refused: {}: {}", shown(due.node.id.as_str()), shown(&error.to_string()))
-                    });
+                    self.say_refused(&shown(due.node.id.as_str()), &error);
                     backlog.refuse(due.number, &error.to_string())?;
                 }
                 Err(error) => failed = Some(error),
@@ -178,14 +176,8 @@ impl<'a> Writer<'a> {
             match outcome {
                 Ok(()) => self.counts.others += 1,
                 Err(error) if error.kind == ErrorKind::Refuse => {
-                    self.bar.suspend(|| {
-                        eprintln!(
-                            "refused: {} | {}: {}",
-                            shown(&other.key.pk),
-                            shown(&other.key.sk),
-                            shown(&error.to_string())
-                        )
-                    });
+                    let ItemKey { pk, sk } = &other.key;
+                    self.say_refused(&format!("{} | {}", shown(pk), shown(sk)), &error);
                     self.counts.others_refused += 1;
                 }
                 Err(error) => {
@@ -197,6 +189,10 @@ impl<'a> Writer<'a> {
         }
         backlog.mark_others_done(&done)?;
         failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    fn say_refused(&self, what: &str, error: &TableError) {
+        self.bar.suspend(|| eprintln!("refused: {what}: {}", shown(&error.to_string())));
     }
 
     /// Mends items by these names: as `sapwood repair` does, but several at a time.

@@ -32,7 +32,7 @@ use crate::TEMPLATE;
 use crate::arguments::parameter;
 use crate::connect::LOCAL_CALL_TIME_MAX;
 use crate::exit::{Exit, of_table};
-use crate::explorer::{self, Explorer, Feed, Place, Rights, Trials};
+use crate::explorer::{self, Explorer, Feed, Rights, TableAddress, Trials};
 use crate::stop_signal;
 use audit::Audit;
 use example::Example;
@@ -199,8 +199,8 @@ impl Arguments {
     }
 
     /// Where the table is, for the code that the explorer shows.
-    fn place(&self, url: &str) -> Place {
-        Place {
+    fn place(&self, url: &str) -> TableAddress {
+        TableAddress {
             table: self.table.clone(),
             endpoint: Some(output::reached(url)),
             region: Some(REGION.to_owned()),

@@ -19,7 +19,7 @@ use serde_json::json;
 
 use super::node::{NODES_MAX, Whole, label, totals, whole};
 use super::question::Question;
-use super::state::{State, states};
+use super::state::{NodeState, states};
 use super::trials::{Order, damage};
 use super::verify::{compared, mended};
 use super::{Answer, Explorer, assets, failed};
@@ -33,7 +33,7 @@ const STATES_MAX: usize = 200;
 /// Most bytes of a body.
 const BODY_BYTES_MAX: usize = 300_000;
 
-type Page = Shared<Arc<Explorer>>;
+type Context = Shared<Arc<Explorer>>;
 
 /// Makes the router of all calls.
 pub(super) fn router(explorer: Arc<Explorer>) -> Router {
@@ -73,7 +73,7 @@ async fn body<T: serde::de::DeserializeOwned>(request: Request) -> Result<T, Pro
 struct Entry {
     id: String,
     label: String,
-    state: State,
+    state: NodeState,
     /// Whether the node has children: `None` if that isn't known.
     has_children: Option<bool>,
     /// Its totals. `None` without totals, and for nodes that the page asks for when they are in view.
@@ -96,7 +96,7 @@ struct Wanted {
 }
 
 /// Answers all that the page begins with at once, so that it takes few requests.
-async fn start(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+async fn start(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     #[derive(Deserialize)]
     struct Named {
         node: Option<String>,
@@ -121,7 +121,7 @@ async fn start(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
     Ok(Answer(Start { about: explorer.about(), roots, node }).into_response())
 }
 
-async fn level(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+async fn level(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     let Wanted { id, after } = parameters(&uri)?;
     let parent = id.as_deref().map(|id| explorer.node(id)).transpose()?;
     Ok(Answer(page_of_level(&explorer, parent.as_ref(), after).await?).into_response())
@@ -199,7 +199,7 @@ async fn have_children<T: Table, P: RetryPolicy>(
     Ok(nodes.iter().map(|node| (is_all || parents.contains(&node.id)).then(|| parents.contains(&node.id))).collect())
 }
 
-async fn states_of(Shared(explorer): Page, request: Request) -> Result<Response, Problem> {
+async fn states_of(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
     let nodes = nodes_of(&explorer, request, STATES_MAX).await?;
     let table = explorer.table();
     let found = states(&explorer.client(&table), &nodes).await.map_err(|error| failed(&error))?;
@@ -207,7 +207,7 @@ async fn states_of(Shared(explorer): Page, request: Request) -> Result<Response,
 }
 
 /// The totals of nodes that are in view.
-async fn totals_of(Shared(explorer): Page, request: Request) -> Result<Response, Problem> {
+async fn totals_of(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
     let nodes = nodes_of(&explorer, request, NODES_MAX).await?;
     let table = explorer.table();
     let found = totals(&explorer.client(&table), &explorer.settings, &nodes).await;
@@ -231,14 +231,14 @@ struct Of {
     id: String,
 }
 
-async fn node(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+async fn node(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     let Of { id } = parameters(&uri)?;
     let (node, table) = (explorer.node(&id)?, explorer.table());
     let found = whole(&explorer.client(&table), &explorer.settings, &node).await;
     Ok(Answer(found.map_err(|error| failed(&error))?).into_response())
 }
 
-async fn ask(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+async fn ask(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     let question: Question = parameters(&uri)?;
     // Lists of all trees belong to no node, but perhaps to a tenant.
     let id = question.id.as_deref().filter(|id| !id.is_empty());
@@ -258,7 +258,7 @@ struct Top {
     id: Option<String>,
 }
 
-async fn verify(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+async fn verify(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     let Top { id } = parameters(&uri)?;
     let top = id.map(|id| explorer.node(&id)).transpose()?;
     let table = explorer.table();
@@ -266,7 +266,7 @@ async fn verify(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
     Ok(Answer(found.map_err(|error| failed(&error))?).into_response())
 }
 
-async fn mend(Shared(explorer): Page, request: Request) -> Result<Response, Problem> {
+async fn mend(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
     explorer.trials.as_ref().ok_or_else(no_trials)?;
     let Top { id } = body(request).await?;
     let top = id.map(|id| explorer.node(&id)).transpose()?;
@@ -275,13 +275,13 @@ async fn mend(Shared(explorer): Page, request: Request) -> Result<Response, Prob
     Ok(Answer(json!({"mended": count.map_err(|error| failed(&error))?})).into_response())
 }
 
-async fn live(Shared(explorer): Page) -> Result<Response, Problem> {
+async fn live(Shared(explorer): Context) -> Result<Response, Problem> {
     let missing = || Problem::new(Kind::NotFound, "only `sapwood dev` shows what the stream handler does");
     let feed = explorer.live.as_ref().ok_or_else(missing)?;
     Ok(assets::events(feed.body()))
 }
 
-async fn trial(Shared(explorer): Page, request: Request) -> Result<Response, Problem> {
+async fn trial(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
     let trials = explorer.trials.as_ref().ok_or_else(no_trials)?;
     let order: Order = body(request).await?;
     trials.order(&order);

@@ -51,7 +51,7 @@ pub(crate) struct Explorer {
     /// The tenant whose nodes are shown, in a table with tenants.
     pub(crate) tenant: Option<Tenant>,
     /// Where the table is, for the code that the page shows.
-    pub(crate) place: Place,
+    pub(crate) place: TableAddress,
     /// The page's rights to write.
     pub(crate) rights: Rights,
     /// The events of this process's event source mapping, if there is one.
@@ -62,7 +62,7 @@ pub(crate) struct Explorer {
 
 /// Where a table is, as a user's own clients reach it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Place {
+pub(crate) struct TableAddress {
     /// The table's name.
     pub(crate) table: String,
     /// The endpoint, if it isn't the region's own.

@@ -15,7 +15,7 @@ use sapwood_json::Attributes;
 use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::Serialize;
 
-use super::state::{State, state};
+use super::state::{NodeState, state};
 use sapwood_core::model::Settings;
 
 /// Most bytes of an attribute that is shown whole. Of a longer one its size is shown.
@@ -39,7 +39,7 @@ const LABELS: [&str; 2] = ["name", "title"];
 pub(super) struct Whole {
     id: String,
     label: String,
-    state: State,
+    state: NodeState,
     /// The parent of the base record.
     parent: Option<String>,
     segment: Option<String>,

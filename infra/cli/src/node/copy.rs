@@ -7,7 +7,7 @@ use sapwood_core::keys::{Id, NodeRef};
 use sapwood_engine::write::{Command, OnConflict};
 
 use super::Target;
-use super::write::{Placing, Writing};
+use super::write::{SpotArguments, Writing};
 use crate::exit::Exit;
 
 /// Copy a node, with all that is below it.
@@ -39,7 +39,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ID")]
     ids: Option<String>,
     #[command(flatten)]
-    placing: Placing,
+    placing: SpotArguments,
     #[command(flatten)]
     writing: Writing,
 }

@@ -6,7 +6,7 @@ use sapwood_core::keys::Id;
 use sapwood_engine::write::{Command, Patch};
 
 use super::Target;
-use super::write::{Placing, Writing};
+use super::write::{SpotArguments, Writing};
 use crate::exit::Exit;
 
 /// Give a node another parent, with all that is below it.
@@ -29,7 +29,7 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "to")]
     root: bool,
     #[command(flatten)]
-    placing: Placing,
+    placing: SpotArguments,
     #[command(flatten)]
     writing: Writing,
 }

@@ -14,7 +14,7 @@ use sapwood_engine::write::{
 use sapwood_http::contract::check_topic;
 use sapwood_json::{Attributes, FromJson, MergePatch, read};
 
-use super::write::{Placing, Writing};
+use super::write::{SpotArguments, Writing};
 use super::{Opened, Target};
 use crate::arguments::parameter;
 use crate::exit::Exit;
@@ -73,7 +73,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "JSON", requires = "revision")]
     revision_attributes: Option<String>,
     #[command(flatten)]
-    placing: Placing,
+    placing: SpotArguments,
     #[command(flatten)]
     writing: Writing,
 }

@@ -12,7 +12,7 @@ use sapwood_engine::write::{Children, Command, OnConflict, Refusal, Tags, WriteE
 use sapwood_http::contract::TrashBody;
 use sapwood_store::{Client, ReadOptions};
 
-use super::write::{Placing, Writing};
+use super::write::{SpotArguments, Writing};
 use super::{Opened, Target, whole_pages};
 use crate::connect::{Connection, Patient, TableClient};
 use crate::exit::{Exit, of_table};
@@ -87,7 +87,7 @@ struct RestoreArguments {
     #[arg(long, conflicts_with = "to")]
     root: bool,
     #[command(flatten)]
-    placing: Placing,
+    placing: SpotArguments,
     #[command(flatten)]
     writing: Writing,
 }

@@ -50,7 +50,7 @@ pub(super) struct Writing {
 
 /// Where a node is put among its siblings, if these are ordered by hand.
 #[derive(Args)]
-pub(super) struct Placing {
+pub(super) struct SpotArguments {
     /// Put the node before all its siblings.
     #[arg(long, conflicts_with_all = ["last", "before", "after"])]
     first: bool,
@@ -65,7 +65,7 @@ pub(super) struct Placing {
     after: Option<String>,
 }
 
-impl Placing {
+impl SpotArguments {
     /// The place, if one is named.
     pub(super) fn spot(&self) -> Result<Option<Spot>, KeyError> {
         Ok(match (&self.before, &self.after) {

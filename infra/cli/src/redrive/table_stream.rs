@@ -82,7 +82,7 @@ pub(super) struct Shard {
 
 /// The records of one request.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct StreamPage {
     /// The keys of the records that the handler takes.
     pub(super) keys: Vec<ItemKey>,
     /// The number of records, others included.
@@ -124,7 +124,7 @@ impl<'a> TableStream<'a> {
     }
 
     /// Reads shards side by side, each from its oldest record. Only keys are collected, so their order doesn't matter.
-    pub(super) fn pages(&self, shards: Vec<Shard>) -> impl Stream<Item = Result<Page>> + Unpin + use<'_, 'a> {
+    pub(super) fn pages(&self, shards: Vec<Shard>) -> impl Stream<Item = Result<StreamPage>> + Unpin + use<'_, 'a> {
         let readings = shards.into_iter().map(|shard| Reading {
             stream: self,
             shard,
@@ -155,7 +155,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    async fn next(mut self) -> Result<Option<(Page, Self)>> {
+    async fn next(mut self) -> Result<Option<(StreamPage, Self)>> {
         if self.is_over {
             return Ok(None);
         }
@@ -166,22 +166,22 @@ impl Reading<'_> {
             Ok(Some(output)) => self.take(output)?,
             Ok(None) => {
                 self.is_over = true;
-                Page::default()
+                StreamPage::default()
             }
             // The shard has reached its age, perhaps before it was listed.
             Err(Failed::Gone) => {
                 self.is_over = true;
-                Page { is_trimmed: true, ..Page::default() }
+                StreamPage { is_trimmed: true, ..StreamPage::default() }
             }
             // An iterator lasts 15 minutes, and the machine may sleep. The next one continues after the last record.
             Err(Failed::Expired) if self.useless < USELESS_ITERATORS_MAX => {
                 (self.iterator, self.useless) = (None, self.useless + 1);
-                Page::default()
+                StreamPage::default()
             }
             // The next record has reached its age, and the next iterator is at the oldest one that is left.
             Err(Failed::Trimmed) if self.useless < USELESS_ITERATORS_MAX => {
                 (self.iterator, self.last, self.useless) = (None, None, self.useless + 1);
-                Page { is_trimmed: true, ..Page::default() }
+                StreamPage { is_trimmed: true, ..StreamPage::default() }
             }
             Err(failed) => return Err(failed.into()),
         };
@@ -200,9 +200,9 @@ impl Reading<'_> {
         patiently(|| request.clone().send()).await.map(Some)
     }
 
-    fn take(&mut self, output: GetRecordsOutput) -> Result<Page> {
+    fn take(&mut self, output: GetRecordsOutput) -> Result<StreamPage> {
         let records = output.records.unwrap_or_default();
-        let mut page = Page { records: records.len() as u64, ..Page::default() };
+        let mut page = StreamPage { records: records.len() as u64, ..StreamPage::default() };
         self.iterator = output.next_shard_iterator;
         self.empty = if records.is_empty() { self.empty + 1 } else { 0 };
         self.useless = 0;

@@ -15,7 +15,7 @@ use sapwood_import::{CsvOptions, Format, Options, TreebeardOptions, cost};
 use sapwood_store::{Client, NoRetries};
 use serde_json::json;
 
-use super::lookup::InTheTable;
+use super::InTheTable;
 use super::write::Writer;
 use crate::clock::RateLimit;
 use crate::connect::{Connection, NoSettings, Patient, TableClient};

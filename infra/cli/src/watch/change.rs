@@ -119,11 +119,7 @@ fn latest_version(copy: &Item) -> Option<usize> {
 impl Change {
     /// A line for people.
     pub(super) fn line(&self) -> String {
-        let kind = match self.kind {
-            Kind::Came => "came",
-            Kind::Changed => "changed",
-            Kind::Went => "went",
-        };
+        let kind = format!("{:?}", self.kind).to_lowercase();
         let last = self.after.as_ref().or(self.before.as_ref());
         let parent = last.and_then(|seen| seen.parent.as_ref());
         let mut line = match &self.of {

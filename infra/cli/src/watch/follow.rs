@@ -46,14 +46,14 @@ pub(super) struct Position {
 
 /// A shard that is read.
 #[derive(Debug)]
-struct Place {
+struct ShardReader {
     from: From,
     iterator: Option<String>,
     /// True for a shard that is read from its beginning, and has come to no record since the watch began.
     is_again: bool,
 }
 
-impl Place {
+impl ShardReader {
     fn new(from: From) -> Self {
         Self { from, iterator: None, is_again: false }
     }
@@ -72,7 +72,7 @@ pub(super) struct Follower<'a> {
     began: i64,
     /// When all shards were last read, in seconds since 1970.
     at: i64,
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, ShardReader>,
     over: BTreeSet<String>,
     rounds: u32,
     has_ended: bool,
@@ -83,7 +83,7 @@ impl<'a> Follower<'a> {
     pub(super) async fn begin(client: &'a Client, arn: &'a str) -> Result<Self> {
         let now = seconds();
         let shards = shards(client, arn).await?.into_iter().filter_map(|shard| shard.shard_id);
-        let places = shards.map(|shard| (shard, Place::new(From::Now))).collect();
+        let places = shards.map(|shard| (shard, ShardReader::new(From::Now))).collect();
         let over = BTreeSet::new();
         let mut follower = Self { client, arn, began: now, at: now, places, over, rounds: 0, has_ended: false };
         let iterators = stream::iter(&follower.places)
@@ -104,8 +104,9 @@ impl<'a> Follower<'a> {
     /// Goes on from a position of this stream.
     pub(super) async fn resume(client: &'a Client, arn: &'a str, position: Position) -> Result<Self> {
         let Position { began, at, after, unread, over, .. } = position;
-        let after = after.into_iter().map(|(shard, number)| (shard, Place::new(From::After(number))));
-        let places: BTreeMap<_, _> = after.chain(unread.into_iter().map(|shard| (shard, Place::again()))).collect();
+        let after = after.into_iter().map(|(shard, number)| (shard, ShardReader::new(From::After(number))));
+        let places: BTreeMap<_, _> =
+            after.chain(unread.into_iter().map(|shard| (shard, ShardReader::again()))).collect();
         // A shard goes when its last record is 24 hours old.
         let there = shards(client, arn).await?;
         if !places.keys().all(|place| there.iter().any(|shard| shard.shard_id() == Some(place))) {
@@ -173,7 +174,7 @@ impl<'a> Follower<'a> {
                     }
                 }
                 // An iterator is good for 15 minutes, which are over if the machine slept.
-                Err(Failed::Expired) if matches!(place.from, From::Now) => *place = Place::again(),
+                Err(Failed::Expired) if matches!(place.from, From::Now) => *place = ShardReader::again(),
                 Err(Failed::Expired) => place.iterator = None,
                 Err(Failed::Trimmed) => return Err(too_old()),
                 Err(Failed::Gone) => self.end(&shard),
@@ -202,7 +203,7 @@ impl<'a> Follower<'a> {
             let waits = shard.parent_shard_id().is_some_and(|parent| self.places.contains_key(parent));
             let Some(shard) = shard.shard_id else { continue };
             if !waits && !self.over.contains(&shard) {
-                self.places.entry(shard).or_insert(Place::new(From::Oldest));
+                self.places.entry(shard).or_insert(ShardReader::new(From::Oldest));
             }
         }
         Ok(())

@@ -17,7 +17,7 @@ use sapwood_json::Attributes;
 use serde::Deserialize;
 
 use super::input::{self, Lines};
-use super::{Entry, Found, OpenError, jsonl};
+use super::{Content, Entry, OpenError, jsonl};
 use crate::{Fault, Location, Node, Record, Revision};
 
 /// Returns the data files of an export, sorted, without manifests: those of `data`, or of the directory itself.
@@ -99,32 +99,32 @@ struct Line {
 }
 
 /// Reads an item. `read_node` becomes the node that it is, if it is one.
-fn read(line: &str, schema: &Schema, read_node: &mut Option<NodeRef>) -> Result<Found, Fault> {
+fn read(line: &str, schema: &Schema, read_node: &mut Option<NodeRef>) -> Result<Content, Fault> {
     let Line { mut item } = serde_json::from_str(line).map_err(|error| {
         Fault::unreadable(format!(
             "the line is no item of an export ({error}); export the table again as DYNAMODB_JSON"
         ))
     })?;
     item.values_mut().for_each(sort_sets);
-    let Some(key) = key_of(&item, schema) else { return Ok(Found::Foreign) };
+    let Some(key) = key_of(&item, schema) else { return Ok(Content::Foreign) };
     let sort_key = schema.parse_sort_key(&key.sk);
-    let (Some(sort_key), Ok(node)) = (sort_key, schema.parse_partition(&key.pk)) else { return Ok(Found::Foreign) };
+    let (Some(sort_key), Ok(node)) = (sort_key, schema.parse_partition(&key.pk)) else { return Ok(Content::Foreign) };
     match sort_key {
         // A repair has put the record back, only to delete it again.
-        SortKey::Node if item.contains_key(PUT_BACK) => Ok(Found::Derived),
+        SortKey::Node if item.contains_key(PUT_BACK) => Ok(Content::Derived),
         SortKey::Node => {
             *read_node = Some(node.clone());
             let attributes = Attributes::of_node(&item, schema);
             let base = BaseNode::read(item, &node, schema).map_err(|error| Fault::refused(error.to_string()))?;
             let segment = base.written_segment(&node, schema);
             as_json(&Record::Node(Node { node, parent: base.parent, segment, trashed: base.trashed, attributes }))
-                .map(Found::Record)
+                .map(Content::Record)
         }
         SortKey::Revision { version, topic } => {
             let attributes = Attributes::of_revision(&item, schema);
-            as_json(&Record::Revision(Revision { node, topic, version, attributes })).map(Found::Record)
+            as_json(&Record::Revision(Revision { node, topic, version, attributes })).map(Content::Record)
         }
-        _ => Ok(Found::Derived),
+        _ => Ok(Content::Derived),
     }
 }
 

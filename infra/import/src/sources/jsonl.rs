@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::input::{Input, Lines};
-use super::{Entry, Found};
+use super::{Content, Entry};
 use crate::{Fault, Location, Node, Options, Record, Revision};
 
 /// The records of a file.
@@ -43,7 +43,7 @@ impl Iterator for JsonLines {
         Some(match text {
             Err(fault) => Entry::new(at, Err(fault)),
             Ok(text) => match read(text, tenant) {
-                Ok(record) => Entry::new(at, Ok(Found::Record(record))),
+                Ok(record) => Entry::new(at, Ok(Content::Record(record))),
                 Err(fault) => Entry { faulty_node: node_of(text, tenant), ..Entry::new(at, Err(fault)) },
             },
         })

@@ -25,7 +25,7 @@ pub use spool::Spooled;
 
 /// The content of a source at a place.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Found {
+pub enum Content {
     /// A record.
     Record(Record),
     /// A node that a path names. It is made unless the source has a record of it; it may come many times.
@@ -42,13 +42,13 @@ pub struct Entry {
     /// The place.
     pub at: Location,
     /// The content, or the fault.
-    pub found: Result<Found, Fault>,
+    pub found: Result<Content, Fault>,
     /// The node that a fault is about, if its id could be read. Its children have no fault of their own.
     pub faulty_node: Option<NodeRef>,
 }
 
 impl Entry {
-    fn new(at: Location, found: Result<Found, Fault>) -> Self {
+    fn new(at: Location, found: Result<Content, Fault>) -> Self {
         Self { at, found, faulty_node: None }
     }
 }

@@ -18,7 +18,7 @@ use sapwood_json::Attributes;
 use super::input::{Input, utf8};
 use super::jsonl;
 use super::scanner::Scanner;
-use super::{Entry, Found};
+use super::{Content, Entry};
 use crate::{Fault, Location, Node, Options, Record};
 
 /// The most levels that are read. It bounds the memory; the check for trees that are too deep comes later.
@@ -29,12 +29,12 @@ pub(super) struct Treebeard {
     scanner: Scanner,
     tenant: Option<Tenant>,
     segment: Option<String>,
-    state: State,
+    state: ReadState,
     /// The nodes whose children are being read, from the top.
     above: Vec<Open>,
 }
 
-enum State {
+enum ReadState {
     /// The file's beginning.
     Start,
     /// The next is a node, or the end of a list.
@@ -62,7 +62,7 @@ impl Treebeard {
             scanner: Scanner::new(input),
             tenant: options.tenant.clone(),
             segment: options.treebeard.segment.clone(),
-            state: State::Start,
+            state: ReadState::Start,
             above: Vec::new(),
         }
     }
@@ -71,11 +71,11 @@ impl Treebeard {
     fn read(&mut self) -> Result<Option<Entry>, Fault> {
         loop {
             match self.state {
-                State::Start => {
+                ReadState::Start => {
                     self.scanner.expect(b"[")?;
-                    self.state = State::Node;
+                    self.state = ReadState::Node;
                 }
-                State::Node if self.scanner.take_if(b']')? => {
+                ReadState::Node if self.scanner.take_if(b']')? => {
                     if !self.end_of_list()? {
                         return Ok(None);
                     }
@@ -83,7 +83,7 @@ impl Treebeard {
                         return Ok(Some(entry));
                     }
                 }
-                State::Node => {
+                ReadState::Node => {
                     self.scanner.expect(b"{")?;
                     if self.above.len() >= LEVELS_MAX {
                         return Err(Fault::unreadable(format!(
@@ -95,9 +95,9 @@ impl Treebeard {
                         return Ok(Some(entry));
                     }
                 }
-                State::AfterNode => {
+                ReadState::AfterNode => {
                     if self.scanner.expect(b",]")? == b',' {
-                        self.state = State::Node;
+                        self.state = ReadState::Node;
                         if self.scanner.peek()? == Some(b']') {
                             return Err(Fault::unreadable("a list ends with a comma; write the file again"));
                         }
@@ -107,7 +107,7 @@ impl Treebeard {
                         return Ok(Some(entry));
                     }
                 }
-                State::End => return Ok(None),
+                ReadState::End => return Ok(None),
             }
         }
     }
@@ -117,7 +117,7 @@ impl Treebeard {
         if !self.above.is_empty() {
             return Ok(true);
         }
-        self.state = State::End;
+        self.state = ReadState::End;
         match self.scanner.peek()? {
             None => Ok(false),
             Some(_) => Err(Fault::unreadable("something stands after the end of the list; write the file again")),
@@ -130,7 +130,7 @@ impl Treebeard {
             let is_end = if is_first { self.scanner.take_if(b'}')? } else { self.scanner.expect(b",}")? == b'}' };
             if is_end {
                 let Some(open) = self.above.pop() else { return Ok(None) };
-                self.state = State::AfterNode;
+                self.state = ReadState::AfterNode;
                 return Ok((!open.is_told).then(|| self.entry(open)));
             }
             is_first = false;
@@ -138,7 +138,7 @@ impl Treebeard {
             self.scanner.expect(b":")?;
             if name == "children" {
                 self.scanner.expect(b"[")?;
-                self.state = State::Node;
+                self.state = ReadState::Node;
                 return self.told_before_children().map(Some);
             }
             let value = self.scanner.value()?;
@@ -183,7 +183,7 @@ impl Treebeard {
         let at = Location { file: 0, line: open.line };
         let id = open.id.clone();
         match self.node(open) {
-            Ok(node) => Entry::new(at, Ok(Found::Record(Record::Node(node)))),
+            Ok(node) => Entry::new(at, Ok(Content::Record(Record::Node(node)))),
             Err(fault) => {
                 let faulty_node = id.map(|id| NodeRef { tenant: self.tenant.clone(), id });
                 Entry { faulty_node, ..Entry::new(at, Err(fault)) }
@@ -235,7 +235,7 @@ impl Iterator for Treebeard {
 
     fn next(&mut self) -> Option<Entry> {
         self.read().unwrap_or_else(|fault| {
-            self.state = State::End;
+            self.state = ReadState::End;
             Some(Entry::new(Location { file: 0, line: self.scanner.line() }, Err(fault)))
         })
     }

@@ -1,15 +1,39 @@
 //! Links nodes with their parents, and places them level by level.
 
+use std::error::Error;
+
 use rusqlite::{Connection, params};
 use sapwood_core::keys::{NodeRef, Schema};
 use sapwood_core::model::Placement;
 
-use super::{Lookup, WorkError, faults};
+use super::{WorkError, faults};
 use crate::fault::quoted;
 use crate::{Fault, FaultKind};
 
 /// The parents that are looked up at a time: what one request of DynamoDB's returns.
 const LOOKED_UP_MAX: usize = 100;
+
+/// Nodes couldn't be looked up.
+#[derive(Debug, thiserror::Error)]
+#[error("parents can't be looked up in the table: {0}")]
+pub struct LookupError(#[source] pub Box<dyn Error + Send + Sync>);
+
+/// Looks up nodes that the source names as parents and doesn't have.
+pub trait Lookup {
+    /// Returns where each of these nodes stands, in their order; `None` for one that isn't in the table. There are at
+    /// most 100 different ones. If it fails, the checks can be run again.
+    fn lookup(&mut self, nodes: &[NodeRef]) -> Result<Vec<Option<Placement>>, LookupError>;
+}
+
+/// An empty table: every parent must be in the source.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nowhere;
+
+impl Lookup for Nowhere {
+    fn lookup(&mut self, nodes: &[NodeRef]) -> Result<Vec<Option<Placement>>, LookupError> {
+        Ok(vec![None; nodes.len()])
+    }
+}
 
 /// The meaning of children whose parents are nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

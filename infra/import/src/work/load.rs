@@ -7,7 +7,7 @@ use sapwood_core::model::{BaseNode, Item, Latest, Settings, item_bytes};
 use super::stage::{self, Stage};
 use super::{Work, WorkError, faults, tables};
 use crate::cost::{NodeSizes, other_units};
-use crate::sources::{Entry, Found, Source, jsonl};
+use crate::sources::{Content, Entry, Source, jsonl};
 use crate::{Fault, Record, Revision};
 
 /// The entries of one transaction.
@@ -45,8 +45,8 @@ impl Work {
         for entry in source.by_ref().take(ENTRIES_PER_TRANSACTION as usize) {
             entries += 1;
             match entry.found {
-                Ok(Found::Derived) => derived += 1,
-                Ok(Found::Foreign) => foreign += 1,
+                Ok(Content::Derived) => derived += 1,
+                Ok(Content::Foreign) => foreign += 1,
                 _ => take_in(&transaction, &entry, &self.settings, self.as_is)?,
             }
         }
@@ -69,8 +69,8 @@ impl Work {
 
 fn take_in(connection: &Connection, entry: &Entry, settings: &Settings, as_is: bool) -> rusqlite::Result<()> {
     let (row, is_implied) = match &entry.found {
-        Ok(Found::Record(record)) => (row(record, settings, as_is), false),
-        Ok(Found::Implied(node)) => {
+        Ok(Content::Record(record)) => (row(record, settings, as_is), false),
+        Ok(Content::Implied(node)) => {
             // Most rows imply the same few nodes.
             let mut known = connection.prepare_cached("SELECT 1 FROM implied WHERE pk = ?")?;
             if known.exists([settings.schema.partition(&node.node)])? {
@@ -78,7 +78,7 @@ fn take_in(connection: &Connection, entry: &Entry, settings: &Settings, as_is: b
             }
             (row(&Record::Node(node.clone()), settings, as_is), true)
         }
-        Ok(Found::Derived | Found::Foreign) => return Ok(()),
+        Ok(Content::Derived | Content::Foreign) => return Ok(()),
         Err(fault) => (Err(fault.clone()), false),
     };
     match row {
@@ -96,7 +96,7 @@ fn take_in(connection: &Connection, entry: &Entry, settings: &Settings, as_is: b
 /// Notes a fault, and the node that has it: its children have no fault of their own.
 fn refuse(connection: &Connection, entry: &Entry, fault: &Fault, settings: &Settings) -> rusqlite::Result<()> {
     let refused = match &entry.found {
-        Ok(Found::Record(Record::Node(node))) => Some(&node.node),
+        Ok(Content::Record(Record::Node(node))) => Some(&node.node),
         _ => entry.faulty_node.as_ref(),
     };
     if let Some(node) = refused {

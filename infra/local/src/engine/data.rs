@@ -41,21 +41,21 @@ impl Data {
 
 /// A database that only this process uses, as long as the value lives.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct DataPlace {
     /// The path or URI that SQLite opens.
     pub(super) database: PathBuf,
     // The system releases the lock when the file is closed, however the process ends.
     _lock: Option<File>,
 }
 
-impl Place {
+impl DataPlace {
     pub(super) fn of(data: &Data) -> Result<Self, EngineError> {
         match data {
             Data::Memory => {
                 static COUNT: AtomicU64 = AtomicU64::new(0);
                 let number = COUNT.fetch_add(1, Ordering::Relaxed);
                 let database = format!("file:dynamodb-{number}?mode=memory&cache=shared").into();
-                Ok(Place { database, _lock: None })
+                Ok(DataPlace { database, _lock: None })
             }
             Data::Directory(path) => {
                 create_private(path).map_err(|source| unusable(path, source))?;
@@ -63,7 +63,7 @@ impl Place {
                 let database = path.join(DATABASE);
                 // An empty file is a database, and its log gets its permissions.
                 open_private(File::options().append(true), &database).map_err(|source| unusable(path, source))?;
-                Ok(Place { database, _lock: Some(lock) })
+                Ok(DataPlace { database, _lock: Some(lock) })
             }
         }
     }

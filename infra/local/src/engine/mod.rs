@@ -19,7 +19,7 @@ pub(crate) use self::data::open_private;
 pub use self::data::{Data, create_private};
 pub use self::error::EngineError;
 
-use self::data::Place;
+use self::data::DataPlace;
 use self::serve::Server;
 use self::sweep::Sweep;
 
@@ -29,7 +29,7 @@ pub struct Engine {
     address: SocketAddr,
     server: Server,
     // Keeps other processes from using the data.
-    _place: Place,
+    _place: DataPlace,
 }
 
 impl Engine {
@@ -38,7 +38,7 @@ impl Engine {
         // The port comes first, so that the data isn't touched if the address is in use.
         let listener = listen(address)?;
         let address = listener.local_addr().map_err(|source| EngineError::Listen { address, source })?;
-        let place = Place::of(data)?;
+        let place = DataPlace::of(data)?;
         let (database, sweep) = open(&place)?;
         let server = Server::start(listener, database, sweep)?;
         Ok(Engine { address, server, _place: place })
@@ -78,7 +78,7 @@ pub fn listen_anywhere(address: SocketAddr) -> Result<TcpListener, EngineError> 
     Ok(listener)
 }
 
-fn open(place: &Place) -> Result<(Database, Sweep), EngineError> {
+fn open(place: &DataPlace) -> Result<(Database, Sweep), EngineError> {
     let path = &place.database;
     let unreadable = |reason: String| EngineError::Unreadable { path: path.clone(), reason };
     let text = path.to_str().ok_or_else(|| unreadable("its path isn't valid UTF-8".to_owned()))?;

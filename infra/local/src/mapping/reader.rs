@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::filter::{Filter, Verdict};
 use crate::record::Record;
-use crate::stream::{From, Page, StreamError};
+use crate::stream::{From, ShardPage, StreamError};
 
 use super::batch::Delivery;
 use super::context::Context;
@@ -98,7 +98,7 @@ impl<F: Function> Reader<F> {
             },
         };
         match self.context.stream.read(&iterator).await {
-            Ok(Page { records, next }) => {
+            Ok(ShardPage { records, next }) => {
                 let is_empty = records.is_empty();
                 self.take(records);
                 match next {

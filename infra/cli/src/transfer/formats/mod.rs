@@ -53,10 +53,7 @@ pub(super) enum FormatError {
     #[error(
         "the nodes have more than {limit} different attributes: name those that are to be columns with --columns, or use --format jsonl"
     )]
-    TooManyColumns {
-        /// The limit.
-        limit: usize,
-    },
+    TooManyColumns { limit: usize },
 }
 
 /// The values that a format couldn't hold, and how to read the file again.

@@ -17,7 +17,7 @@ use sapwood_core::keys::{Id, NodeRef, Tenant};
 
 use super::rows::{AttributeColumns, Rows, column};
 use crate::fault::quoted;
-use crate::sources::{Entry, Found, OpenError};
+use crate::sources::{Content, Entry, OpenError};
 use crate::{Fault, Location, Node, Options, Record};
 
 /// The names by which a column with the parent's id is recognised.
@@ -107,7 +107,7 @@ impl Iterator for Columns {
             let parent = parent.map(id_of).transpose()?;
             let segment = named.or(label).map(str::to_owned);
             let attributes = attributes.read(&cells)?;
-            Ok(Found::Record(Record::Node(Node { node, parent, segment, trashed: None, attributes })))
+            Ok(Content::Record(Record::Node(Node { node, parent, segment, trashed: None, attributes })))
         });
         faulty_node = faulty_node.filter(|_| found.is_err());
         Some(Entry { faulty_node, ..Entry::new(Location { file: 0, line }, found) })
