@@ -33,8 +33,8 @@ impl<'a, T: Table, P: RetryPolicy> Reading<'a, T, P> {
         Audit::new(self.client, self.settings)
     }
 
-    /// Reads the parts of the table side by side: `part` says where one goes on, `page` reads and keeps a page. Returns
-    /// false if the time was over before the end.
+    /// Reads the parts of the table side by side: `part` says where one goes on, `page` reads and keeps a page. False:
+    /// cut.
     pub(crate) async fn parts<F: Future<Output = Result<()>>>(
         &self,
         segments: u32,
@@ -57,8 +57,7 @@ impl<'a, T: Table, P: RetryPolicy> Reading<'a, T, P> {
         Ok(try_join_all(parts).await?.into_iter().all(|is_whole| is_whole))
     }
 
-    /// Compares the partitions of the nodes of a walk. `wants` leaves out nodes, or ends the walk with false. Returns
-    /// false if not all was compared.
+    /// Compares the partitions of a walk's nodes. `wants` leaves out nodes, or ends the walk with false. False: cut.
     pub(crate) async fn below(
         &self,
         mut walk: Subtree<'_, T, P>,

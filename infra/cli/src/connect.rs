@@ -28,10 +28,10 @@ pub(crate) struct Connection {
     pub(crate) table: String,
     /// The region, if the profile doesn't name it. An endpoint may keep the tables of each region apart.
     #[arg(long, value_name = "REGION")]
-    region: Option<String>,
+    pub(crate) region: Option<String>,
     /// The profile of ~/.aws/config and ~/.aws/credentials, single sign-on included.
     #[arg(long, value_name = "NAME")]
-    profile: Option<String>,
+    pub(crate) profile: Option<String>,
     /// Another endpoint than the region's own, such as http://127.0.0.1:8000 for `sapwood dev`. It checks no
     /// credentials.
     #[arg(long, value_name = "URL", value_parser = endpoint)]
@@ -92,8 +92,7 @@ impl Whose {
 pub(crate) struct NoSettings(#[from] TableError);
 
 impl Connection {
-    /// Identifies the table for a working file, over endpoints and re-creation. A caller that may not describe the
-    /// table gets a name of how it is reached.
+    /// Identifies the table for a working file, by how it is reached if this caller may not describe it.
     pub(crate) async fn identity(&self, of: &DynamoTable) -> Result<String> {
         let Self { table, region, profile, endpoint, .. } = self;
         let mut attempt = 0;
@@ -114,11 +113,6 @@ impl Connection {
         Ok((table, settings))
     }
 
-    /// Like [`Connection::open`], for those who have to know whose settings count, and don't say it.
-    pub(crate) async fn open_quietly(&self) -> Result<(DynamoTable, Settings, Whose)> {
-        self.opened(&Patient).await
-    }
-
     /// Like [`Connection::open`], and says whose settings count: with others than the handler's everything looks wrong.
     pub(crate) async fn open_and_tell(&self) -> Result<(DynamoTable, Settings, Whose)> {
         let opened = self.opened(&Patient).await?;
@@ -134,7 +128,7 @@ impl Connection {
     }
 
     /// Reads the settings: those of the parameters, the table's handler's, or else the template's defaults.
-    async fn opened(&self, policy: &impl RetryPolicy) -> Result<(DynamoTable, Settings, Whose)> {
+    pub(crate) async fn opened(&self, policy: &impl RetryPolicy) -> Result<(DynamoTable, Settings, Whose)> {
         let settings = self.settings()?;
         let table = self.table(settings.schema.clone()).await?;
         if self.has_parameters() {
@@ -235,24 +229,13 @@ impl Connection {
         }
     }
 
-    /// The same for the services around a table whose clients have this configuration. `None` at an endpoint of
-    /// DynamoDB alone.
+    /// The same for the services around a table of this configuration; `None` at an endpoint of DynamoDB alone.
     pub(crate) fn config_of_services(&self, of_table: &SdkConfig, endpoint: Option<&str>) -> Option<SdkConfig> {
         match (endpoint, self.endpoint()) {
             (Some(url), _) => Some(self.config_at(url)),
             (None, Some(_)) => None,
             (None, None) => Some(of_table.clone()),
         }
-    }
-
-    /// The region that is named.
-    pub(crate) fn region(&self) -> Option<&str> {
-        self.region.as_deref()
-    }
-
-    /// The profile that is named.
-    pub(crate) fn profile(&self) -> Option<&str> {
-        self.profile.as_deref()
     }
 
     /// The endpoint that takes the place of the region's own.

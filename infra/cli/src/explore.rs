@@ -14,7 +14,7 @@ use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::connect::Connection;
+use crate::connect::{Connection, Patient};
 use crate::exit::Exit;
 use crate::explorer::{Explorer, PATH, Rights, TableAddress, gate, new_token, open_browser};
 use crate::recognised::check_keys;
@@ -64,7 +64,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let listener = listen(http)?;
     let (table, settings, whose) = match write {
         true => connection.open_and_tell().await?,
-        false => connection.open_quietly().await?,
+        false => connection.opened(&Patient).await?,
     };
     check_keys(&table).await?;
     let tenant = tenant.map(Tenant::new).transpose()?;
@@ -132,8 +132,8 @@ impl Connection {
         TableAddress {
             table: self.table.clone(),
             endpoint: self.endpoint().map(str::to_owned),
-            region: self.region().map(str::to_owned),
-            profile: self.profile().map(str::to_owned),
+            region: self.region.clone(),
+            profile: self.profile.clone(),
         }
     }
 }

@@ -18,8 +18,7 @@ pub(crate) struct Patience {
 /// For parents: what waits for them is next.
 pub(crate) const FOR_PARENTS: Patience =
     Patience { backoff: Backoff::new(20, 2_000), gives_up_after: Duration::from_secs(120) };
-/// For nodes that the handler places by itself. A look costs a comparison, and without it they would only be written
-/// twice.
+/// For nodes that the handler places by itself. A look costs a comparison, and no look only a second write.
 pub(crate) const FOR_WHAT_IS_HANDED_DOWN: Patience =
     Patience { backoff: Backoff::new(500, 2_000), gives_up_after: Duration::from_secs(15) };
 

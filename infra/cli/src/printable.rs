@@ -6,8 +6,7 @@ use std::fmt::Write;
 use anyhow::{Result, anyhow};
 use serde::Serialize;
 
-/// Returns a text as a terminal may show it: controls, marks of direction and characters without a width become
-/// `\u{..}`.
+/// Returns a text for a terminal: controls, marks of direction and characters without a width become `\u{..}`.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unsafe) {
         return text.into();

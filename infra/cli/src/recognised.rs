@@ -22,8 +22,7 @@ pub(crate) async fn check_keys(table: &DynamoTable) -> Result<()> {
     }
 }
 
-/// Checks that some of these items are nodes or rows. The handler's own items are there with any settings, and with the
-/// handler's settings a table may have no nodes.
+/// Checks that some of these items are nodes or rows, unless the settings are the handler's: then there may be none.
 pub(crate) fn check_items(classes: &BTreeMap<Class, u64>, whose: Whose) -> Result<()> {
     let of = |class| classes.get(&class).copied().unwrap_or_default();
     let (all, foreign) = (classes.values().sum(), of(Class::Foreign));

@@ -58,8 +58,8 @@ pub(crate) fn table<const N: usize>(header: [&str; N], rows: Vec<[String; N]>, n
     table
 }
 
-/// A bar on the standard error, or a spinner without a length; hidden beside JSON and without a terminal. `{rate}` is
-/// how much goes by a second.
+/// A bar on the standard error, or a spinner without a length; hidden beside JSON. `{rate}` is how much goes by a
+/// second.
 pub(crate) fn bar(length: Option<u64>, json: bool, template: &str) -> ProgressBar {
     if json || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

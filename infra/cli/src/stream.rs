@@ -54,8 +54,7 @@ pub(crate) async fn iterator(client: &Client, arn: &str, shard: &str, from: &Fro
     Ok(patiently(|| request.clone().send()).await?.shard_iterator)
 }
 
-/// Sends a request, and again while it is throttled or unanswered: a shard takes two readers, a stream ten listings a
-/// second.
+/// Sends a request, and again while it is throttled or unanswered: a shard takes two readers.
 pub(crate) async fn patiently<T, E, F>(send: impl Fn() -> F) -> Result<T, Failed>
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,

@@ -1,5 +1,4 @@
-//! What `sapwood redrive` does before it writes anything: it reads the records that an event source gave up, and
-//! collects the keys of their items, each once.
+//! Reads the records that an event source gave up, and collects the keys of their items, for `sapwood redrive`.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;

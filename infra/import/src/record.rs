@@ -56,8 +56,7 @@ impl Record {
         }
     }
 
-    /// Returns the key of the record's item. It fails if the key is too long, or if only the record or only the table
-    /// has tenants.
+    /// Returns the key of the record's item, unless it is too long, or only the record or only the table has tenants.
     pub fn key(&self, schema: &Schema) -> Result<ItemKey, KeyError> {
         match self {
             Self::Node(node) => schema.item_key(&node.node, &SortKey::Node),

@@ -80,7 +80,6 @@ thread_local! {
     pub(crate) static EVENTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// A record in an event.
 pub(crate) struct Event<'a>(&'a Record);
 
 impl Serialize for Event<'_> {

@@ -192,8 +192,7 @@ impl<'a> Compared<'a> {
         self.settled(suspects, seen).await
     }
 
-    /// Looks again at what mends may have changed, and below the nodes from which the handler hands it on. It waits for
-    /// the settling time first.
+    /// Looks again at what mends may have changed, and below the nodes that hand it on, after the settling time.
     pub(super) async fn again(&self, touched: &Touched) -> Result<PassResult, TableError> {
         tokio::time::sleep(self.comparison.settle()).await;
         let Touched { subjects, tops } = touched;

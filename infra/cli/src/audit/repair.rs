@@ -125,8 +125,7 @@ struct Repair<'a> {
 }
 
 impl Repair<'_> {
-    /// Mends what is due, and looks again. Returns true with the result if another round may mend more; `None`: nothing
-    /// is due.
+    /// Mends what is due, if anything is, and looks again. Returns true with the result if another round may mend more.
     async fn round(&mut self, found: &PassResult) -> Result<Option<(PassResult, bool)>> {
         let Reading { client, settings, .. } = &self.compared.reading;
         let (looked_at, before) = (subjects(&found.settled), names(&found.settled));

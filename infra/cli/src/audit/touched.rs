@@ -48,9 +48,8 @@ impl Touched {
             let stands = stored.lineage().map(|lineage| lineage.placement.ancestors.as_slice()).unwrap_or_default();
             let is_elsewhere = kind.is_of_node() && settings.totals.is_some() && share.ancestors() != stands;
             if is_counted(difference) || kind.is_recounted() || is_elsewhere {
-                // The node's next count is added to the totals of its ancestors, which can be those of a copy without a
-                // part of a transaction, and can lack the same. A write of the node for another reason has it counted
-                // as well.
+                // Any write of the node adds its count to the totals of its ancestors, which can be those of a copy
+                // without a part of a transaction, and can lack the same.
                 let above = stands.iter().chain(share.ancestors());
                 self.subjects.extend(above.map(|id| Subject::Totals(node.sibling(id.clone()))));
             }

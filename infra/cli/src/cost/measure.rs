@@ -1,5 +1,4 @@
-//! What each change takes, measured: the stream handler follows it on an embedded DynamoDB in this process, and the
-//! engine reports the units.
+//! Measures what each change takes, with the stream handler on an embedded DynamoDB in this process.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -77,7 +76,6 @@ pub(super) struct Shape {
     pub(super) depth: usize,
     /// The bytes of its record's own attributes.
     pub(super) bytes: usize,
-    /// The bytes of an id.
     pub(super) id_bytes: usize,
 }
 

@@ -1,5 +1,4 @@
-//! `sapwood dev --demo`: a folder tree with sizes, an audit log and a shop, before and after each change. Every row
-//! that it prints was read from the table.
+//! `sapwood dev --demo`: a folder tree, an audit log and a shop, before and after each change, as the table has them.
 
 use std::io::Write;
 use std::time::Duration;

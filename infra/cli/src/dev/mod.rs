@@ -12,7 +12,7 @@ mod settled;
 
 use std::collections::BTreeMap;
 use std::future::pending;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
@@ -122,14 +122,18 @@ pub(crate) struct Arguments {
 }
 
 /// The address of DynamoDB where none is given: DynamoDB Local's port.
-const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8000);
+const USUAL_ADDRESS: SocketAddr = at(Ipv4Addr::LOCALHOST, 8000);
 /// The addresses of a container, which its ports are mapped to.
-const DYNAMODB_OF_CONTAINER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 8000);
-const HTTP_OF_CONTAINER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 3000);
+const DYNAMODB_OF_CONTAINER: SocketAddr = at(Ipv4Addr::UNSPECIFIED, 8000);
+const HTTP_OF_CONTAINER: SocketAddr = at(Ipv4Addr::UNSPECIFIED, 3000);
 /// The address of the API where the explorer is wanted, and no address is named.
-const USUAL_HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 3000);
+const USUAL_HTTP: SocketAddr = at(Ipv4Addr::LOCALHOST, 3000);
 /// The address of DynamoDB in a demo: any free port.
-const ANY_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+const ANY_ADDRESS: SocketAddr = at(Ipv4Addr::LOCALHOST, 0);
+
+const fn at(address: Ipv4Addr, port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(address), port)
+}
 
 /// The region that the greeting names. The engine asks for none.
 const REGION: &str = "us-east-1";

@@ -113,8 +113,7 @@ async fn start(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem>
     let node = match node.as_deref().or(roots.items.first().map(|first| first.id.as_str())) {
         Some(id) => {
             let (node, table) = (explorer.node(id)?, explorer.table());
-            let found = whole(&explorer.client(&table), &explorer.settings, &node).await;
-            Some(found.map_err(|error| failed(&error))?)
+            Some(whole(&explorer.client(&table), &explorer.settings, &node).await.map_err(failed)?)
         }
         None => None,
     };
@@ -168,7 +167,7 @@ async fn page_of_level(explorer: &Explorer, parent: Option<&NodeRef>, after: Opt
         });
         Ok(Level { items: items.collect(), next: page.next })
     };
-    listed.await.map_err(|error: TableError| failed(&error))
+    listed.await.map_err(|error: TableError| failed(error))
 }
 
 /// Says which of these nodes have children. The parent's rows of depth 2 show it in one Query.
@@ -202,7 +201,7 @@ async fn have_children<T: Table, P: RetryPolicy>(
 async fn states_of(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
     let nodes = nodes_of(&explorer, request, STATES_MAX).await?;
     let table = explorer.table();
-    let found = states(&explorer.client(&table), &nodes).await.map_err(|error| failed(&error))?;
+    let found = states(&explorer.client(&table), &nodes).await.map_err(failed)?;
     Ok(Answer(json!({"states": found})).into_response())
 }
 
@@ -211,7 +210,7 @@ async fn totals_of(Shared(explorer): Context, request: Request) -> Result<Respon
     let nodes = nodes_of(&explorer, request, NODES_MAX).await?;
     let table = explorer.table();
     let found = totals(&explorer.client(&table), &explorer.settings, &nodes).await;
-    Ok(Answer(json!({"totals": found.map_err(|error| failed(&error))?})).into_response())
+    Ok(Answer(json!({"totals": found.map_err(failed)?})).into_response())
 }
 
 async fn nodes_of(explorer: &Explorer, request: Request, most: usize) -> Result<Vec<NodeRef>, Problem> {
@@ -234,8 +233,7 @@ struct Of {
 async fn node(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     let Of { id } = parameters(&uri)?;
     let (node, table) = (explorer.node(&id)?, explorer.table());
-    let found = whole(&explorer.client(&table), &explorer.settings, &node).await;
-    Ok(Answer(found.map_err(|error| failed(&error))?).into_response())
+    Ok(Answer(whole(&explorer.client(&table), &explorer.settings, &node).await.map_err(failed)?).into_response())
 }
 
 async fn ask(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
@@ -263,7 +261,7 @@ async fn verify(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem
     let top = id.map(|id| explorer.node(&id)).transpose()?;
     let table = explorer.table();
     let found = compared(&explorer.client(&table), &explorer.settings, top).await;
-    Ok(Answer(found.map_err(|error| failed(&error))?).into_response())
+    Ok(Answer(found.map_err(failed)?).into_response())
 }
 
 async fn mend(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
@@ -272,7 +270,7 @@ async fn mend(Shared(explorer): Context, request: Request) -> Result<Response, P
     let top = id.map(|id| explorer.node(&id)).transpose()?;
     let table = explorer.table();
     let count = mended(&explorer.client(&table), &explorer.settings, top).await;
-    Ok(Answer(json!({"mended": count.map_err(|error| failed(&error))?})).into_response())
+    Ok(Answer(json!({"mended": count.map_err(failed)?})).into_response())
 }
 
 async fn live(Shared(explorer): Context) -> Result<Response, Problem> {
@@ -290,7 +288,7 @@ async fn trial(Shared(explorer): Context, request: Request) -> Result<Response, 
             let (node, table) = (explorer.node(id)?, explorer.table());
             let damaged = damage(&explorer.client(&table), &explorer.settings, &node, *deletes).await;
             let none = || Problem::new(Kind::NotFound, "the node has no row yet");
-            Some(damaged.map_err(|error| failed(&error))?.ok_or_else(none)?)
+            Some(damaged.map_err(failed)?.ok_or_else(none)?)
         }
         _ => None,
     };

@@ -44,7 +44,6 @@ const CALL_TIME_MAX: Duration = Duration::from_secs(25);
 
 /// The table of a page, and the page's rights.
 pub(crate) struct Explorer {
-    /// The table.
     pub(crate) table: DynamoTable,
     /// How the table is kept.
     pub(crate) settings: Settings,
@@ -63,13 +62,10 @@ pub(crate) struct Explorer {
 /// Where a table is, as a user's own clients reach it.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct TableAddress {
-    /// The table's name.
     pub(crate) table: String,
     /// The endpoint, if it isn't the region's own.
     pub(crate) endpoint: Option<String>,
-    /// The region.
     pub(crate) region: Option<String>,
-    /// The profile.
     pub(crate) profile: Option<String>,
 }
 
@@ -184,7 +180,7 @@ pub(crate) fn open_browser(url: &str) {
 }
 
 /// A call that can't be answered.
-fn failed(error: &impl std::fmt::Display) -> Problem {
+fn failed(error: impl std::fmt::Display) -> Problem {
     Problem::new(Kind::Unavailable, format!("the table can't be read or written: {error}"))
 }
 

@@ -261,8 +261,7 @@ pub(super) fn brief(item: &Item) -> Item {
 /// Most nodes whose totals one call reads: their lanes are as many keys as one BatchGetItem takes.
 pub(super) const NODES_MAX: usize = 25;
 
-/// Returns the totals of these nodes, in their order: one request for the epoch, one for the lanes of [`NODES_MAX`]
-/// nodes. Empty if the table keeps no totals.
+/// Returns the totals of these nodes, in their order, in two requests. Empty if the table keeps no totals.
 pub(super) async fn totals<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,

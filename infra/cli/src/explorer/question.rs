@@ -153,13 +153,13 @@ impl Asked {
         let (mut items, more) = match &self.range {
             None => {
                 let key = ItemKey { pk: self.pk.clone(), sk: self.from.clone() };
-                let found = client.get(&key, &reading).await.map_err(|error| failed(&error))?;
+                let found = client.get(&key, &reading).await.map_err(failed)?;
                 (found.into_iter().collect::<Vec<Item>>(), false)
             }
             Some(range) => {
                 let (pk, descending, limit) = (self.pk.clone(), self.descending, self.limit);
                 let query = Query { pk, range: range.clone(), after: None, limit, descending, reading };
-                let page = client.query(&query).await.map_err(|error| failed(&error))?;
+                let page = client.query(&query).await.map_err(failed)?;
                 (page.items, page.next.is_some())
             }
         };

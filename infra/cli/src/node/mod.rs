@@ -84,10 +84,6 @@ impl Opened {
 
 /// The options of a list that is read to its end, a full page at a time.
 fn whole_pages() -> ListOptions {
-    ListOptions {
-        strong: true,
-        fields: Fields::all(),
-        bounds: Bounds::items(Bounds::ITEMS_MAX),
-        ..ListOptions::default()
-    }
+    let bounds = Bounds::items(Bounds::ITEMS_MAX);
+    ListOptions { strong: true, fields: Fields::all(), bounds, ..ListOptions::default() }
 }

@@ -126,8 +126,7 @@ impl Writing {
         .await
     }
 
-    /// Prints the stream handler's operation, and waits until it is done, if that is wanted. `done` says how it ends
-    /// then.
+    /// Prints the stream handler's operation, and waits for its end, if that is wanted. `done` says how it ends then.
     pub(super) async fn follow(&self, opened: &Opened, outcome: &Outcome, json: bool, done: &str) -> Result<Exit> {
         let (Outcome::Deleting { operation, .. } | Outcome::Copying { operation, .. }) = outcome else {
             return Ok(Exit::Done);

@@ -75,11 +75,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 async fn redrive(arguments: Arguments) -> Result<Exit> {
-    let sources: Vec<Source> = arguments
-        .sources
-        .iter()
-        .map(|text| Source::parse(text, &arguments.connection.table))
-        .collect::<Result<_, _>>()?;
+    let parse = |text: &String| Source::parse(text, &arguments.connection.table);
+    let sources = arguments.sources.iter().map(parse).collect::<Result<Vec<_>>>()?;
     let (table, settings) = arguments.connection.open().await?;
     let mut reader = Reader { schema: &settings.schema, keys: LostKeys::new()?, unreadable: 0 };
     for source in &sources {
@@ -104,17 +101,10 @@ async fn redrive(arguments: Arguments) -> Result<Exit> {
         return Ok(Exit::Wrong);
     }
     let client = Client::new(&table, &Patient, &settings.schema);
-    let redriving = Redriving {
-        audit: Audit::new(&client, &settings),
-        is_dry: arguments.dry_run,
-        json: arguments.json,
-        bar: bar(
-            Some(reader.keys.count()?),
-            arguments.json,
-            "{bar:30} {human_pos} of {human_len} items, {rate}, {eta} left",
-        ),
-        first_name: nanoseconds(),
-    };
+    let template = "{bar:30} {human_pos} of {human_len} items, {rate}, {eta} left";
+    let bar = bar(Some(reader.keys.count()?), arguments.json, template);
+    let (audit, first_name) = (Audit::new(&client, &settings), nanoseconds());
+    let redriving = Redriving { audit, is_dry: arguments.dry_run, json: arguments.json, bar, first_name };
     let is_whole = redriving.all(&client, &reader.keys, &RateLimit::new(arguments.rate)).await?;
     Ok(Exit::Wrong.unless(is_whole))
 }

@@ -127,7 +127,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
 }
 
 async fn export(arguments: Arguments) -> Result<Exit> {
-    let (table, settings, whose) = arguments.connection.open_quietly().await?;
+    let (table, settings, whose) = arguments.connection.opened(&Patient).await?;
     let extent = arguments.extent(&settings)?;
     check_keys(&table).await?;
     let client = Client::new(&table, &Patient, &settings.schema);

@@ -202,18 +202,10 @@ async fn import(arguments: Arguments) -> Result<Exit> {
         return Ok(Exit::Done);
     }
     let summary = work.summary()?;
-    let writer = Writer {
-        client: &client,
-        settings: &settings,
-        pace: RateLimit::new(arguments.rate),
-        bar: bar(
-            Some(summary.nodes + summary.revisions),
-            arguments.json,
-            "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}",
-        ),
-        waits: !arguments.no_wait,
-        as_is: arguments.as_is,
-    };
+    let template = "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}";
+    let bar = bar(Some(summary.nodes + summary.revisions), arguments.json, template);
+    let (pace, waits, as_is) = (RateLimit::new(arguments.rate), !arguments.no_wait, arguments.as_is);
+    let writer = Writer { client: &client, settings: &settings, pace, bar, waits, as_is };
     writer.bar.set_position(summary.written + summary.refused);
     let stopped = stop_signal::catch(false)?;
     writer.all(&mut work, pin!(stopped)).await?;

@@ -52,8 +52,7 @@ enum Written {
 }
 
 impl Writer<'_> {
-    /// Writes all records that wait, level by level. Once `stopped` it sends no more, and ends with the last answer or
-    /// at the next signal.
+    /// Writes all records that wait, level by level. `stopped`, it ends with the last answer or at the next signal.
     pub(super) async fn all(&self, work: &mut Work, mut stopped: Pin<&mut impl Future<Output = ()>>) -> Result<()> {
         let is_over = AtomicBool::new(false);
         for level in work.levels()? {

@@ -128,8 +128,7 @@ fn read(line: &str, schema: &Schema, read_node: &mut Option<NodeRef>) -> Result<
     }
 }
 
-/// Returns a record as it is after JSON, with numbers as DynamoDB spells them. Items that DynamoDB would refuse are
-/// faults.
+/// Returns a record as it is after JSON, with DynamoDB's spelling of numbers. Items that it would refuse are faults.
 fn as_json(record: &Record) -> Result<Record, Fault> {
     let line = jsonl::write(record).map_err(|error| Fault::refused(format!("{error}; correct the item")))?;
     jsonl::read(&line, None)

@@ -1,5 +1,4 @@
-//! What comes through a pipe can be read once, and an import reads it several times: it goes into a temporary file
-//! first.
+//! An import reads its source several times, and a pipe can be read once: it goes into a temporary file first.
 
 use std::fs::File;
 use std::io::{self, Read};

@@ -10,9 +10,8 @@ use crate::fault::quoted;
 use crate::{Fault, FaultKind};
 
 impl Work {
-    /// Runs the next step of the checks, which takes minutes for ten million records and begins again if it is cut off.
-    /// Returns false once all are done: then [`Work::faults`] has every fault. It fails with [`WorkError::NotChecked`]
-    /// before all records are taken in.
+    /// Runs the next step of the checks, which takes minutes for ten million records. Returns false once all are done:
+    /// then [`Work::faults`] has every fault. It fails with [`WorkError::NotChecked`] before all is taken in.
     pub fn check_some(&mut self, lookup: &mut dyn Lookup) -> Result<bool, WorkError> {
         let stage = self.stage()?;
         let (settings, merges_equal, as_is) = (self.settings.clone(), self.merges_equal, self.as_is);

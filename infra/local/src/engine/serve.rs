@@ -21,8 +21,7 @@ const PASSES_EVERY: Duration = Duration::from_secs(5);
 /// The pause after a page of the sweep, in times of the page: the sweep takes at most a fiftieth of the thread's time.
 const PAUSE_FACTOR: u32 = 49;
 
-/// The engine's thread: SQLite's statements block. When it has ended, no task uses the database, and the file is
-/// closed.
+/// The engine's thread, because SQLite's statements block. Its end closes the file.
 #[derive(Debug)]
 pub(super) struct Server {
     stop: watch::Sender<bool>,

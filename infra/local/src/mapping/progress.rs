@@ -105,8 +105,7 @@ impl Progress {
         state.tick
     }
 
-    /// Takes the list of shards of `began`. Returns those that can be read now, parents first, each with where to go
-    /// on.
+    /// Takes the list of shards of `began`. Returns those to read now, parents first, each with where to go on.
     pub(super) fn look(&self, shards: &[Shard], began: u64) -> Vec<(String, Option<String>)> {
         let mut state = self.lock();
         // A shard that has left the stream matters only while it is read.

@@ -152,8 +152,7 @@ impl<F: Function> Reader<F> {
         let wanted = records.into_iter().zip(wanted).filter_map(|(record, wanted)| wanted.then_some(record));
         for (record, number) in wanted.zip(numbers) {
             let keys = record.keys().to_string();
-            // The worker is chosen by item, not by partition key as Lambda's: a function can rely on order per item
-            // only.
+            // Lambda chooses by partition key, but a function can rely on order per item only.
             let worker = worker_of(&keys, sorted.len());
             sorted[worker].push(Delivery {
                 number,

@@ -110,9 +110,8 @@ impl Template {
         &self.event_source
     }
 
-    /// Returns the settings of the event source mapping on one machine. The parallelization factor is 1 unless
-    /// [`Template::set_mapping`] has set it: requests wait for one thread here, and batches at once find each other's
-    /// work half done.
+    /// Returns the event source mapping's settings on one machine. The parallelization factor is 1 unless
+    /// [`Template::set_mapping`] has set it: batches at once would find each other's work half done.
     pub fn local_event_source(&self) -> EventSource {
         let deployed = self.event_source.clone();
         let parallelization_factor = if self.has_own_factor { deployed.parallelization_factor } else { 1 };
@@ -129,8 +128,7 @@ impl Template {
         self.environment_of(&self.function_id, table_name, &BTreeMap::new())
     }
 
-    /// Returns the environment of a function. References to the table become `table_name`, and `given` has the values
-    /// that only a stack has, such as a secret.
+    /// Returns the environment of a function, with this table. `given` has the values that only a stack has.
     pub fn environment_of(
         &self,
         function: &str,

@@ -25,8 +25,7 @@ pub struct KeyAttribute {
     pub kind: String,
 }
 
-/// The properties that are supported, or make no difference here. Others, such as an index, are refused: a user
-/// wouldn't notice that they are missing.
+/// The properties that are supported, or make no difference here. A user wouldn't notice that another is missing.
 const KNOWN: [&str; 15] = [
     "TableName",
     "BillingMode",

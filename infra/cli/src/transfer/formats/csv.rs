@@ -159,7 +159,6 @@ impl Format for Csv {
     }
 }
 
-/// The lines of a cell.
 fn lines(cell: &str) -> u64 {
     1 + cell.bytes().filter(|byte| *byte == b'\n').count() as u64
 }
