@@ -48,8 +48,7 @@ pub(crate) fn node(id: &str, tenant: Option<&String>, schema: &Schema) -> Result
     Ok(node)
 }
 
-/// Reads the URL of an endpoint. Without its scheme it would be taken for a name, and looked up until the caller gives
-/// longer.
+/// Reads the URL of an endpoint. Without its scheme it would be looked up as a name, for a long time.
 pub(crate) fn endpoint(text: &str) -> Result<String, String> {
     let rest = ["http://", "https://"].into_iter().find_map(|scheme| text.strip_prefix(scheme));
     match rest {

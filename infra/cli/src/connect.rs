@@ -2,22 +2,25 @@
 
 use std::time::Duration;
 
+#[cfg(feature = "aws")]
+use anyhow::Context;
+use anyhow::{Result, anyhow, bail};
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedCredentialsProvider};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_types::SdkConfig;
 use clap::Args;
-use sapwood_core::keys::{KeyError, Names, Schema};
-use sapwood_core::model::{Announcement, NewerFormat, Settings, VariableError};
+use sapwood_core::keys::{Names, Schema};
+use sapwood_core::model::{Announcement, Settings};
 use sapwood_dynamodb::{DynamoTable, plain_http};
 use sapwood_engine::announce::announced;
-use sapwood_local::template::{Template, TemplateError};
-use sapwood_store::{Client, ErrorKind, LATE, RetryPolicy, TableError};
+use sapwood_local::template::Template;
+use sapwood_store::{Backoff, Client, ErrorKind, LATE, RetryPolicy, TableError};
 
 use crate::TEMPLATE;
 use crate::arguments::{endpoint, template_parameter};
+use crate::exit::Exit;
 
-/// Longest time that a request to an endpoint of `--endpoint` may take, and one of `sapwood dev`. Its engine has one
-/// thread, so where many ask, or the machine is busy, an answer is late and not lost.
+/// Longest time of a request to a local endpoint: its engine has one thread, so an answer may be late and not lost.
 pub(crate) const LOCAL_CALL_TIME_MAX: Duration = Duration::from_secs(60);
 
 /// The table, and how to reach it.
@@ -28,10 +31,10 @@ pub(crate) struct Connection {
     pub(crate) table: String,
     /// The region, if the profile doesn't name it. An endpoint may keep the tables of each region apart.
     #[arg(long, value_name = "REGION")]
-    region: Option<String>,
+    pub(crate) region: Option<String>,
     /// The profile of ~/.aws/config and ~/.aws/credentials, single sign-on included.
     #[arg(long, value_name = "NAME")]
-    profile: Option<String>,
+    pub(crate) profile: Option<String>,
     /// Another endpoint than the region's own, such as http://127.0.0.1:8000 for `sapwood dev`. It checks no
     /// credentials.
     #[arg(long, value_name = "URL", value_parser = endpoint)]
@@ -43,12 +46,12 @@ pub(crate) struct Connection {
     parameters: Vec<(String, String)>,
 }
 
-/// Whose settings count.
+/// The owner of the settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Whose {
-    /// Those that the handler has left in the table.
+    /// The handler has left them in the table.
     Handler,
-    /// Those of the parameters.
+    /// The parameters have them.
     Parameters,
     /// The template's defaults.
     Defaults,
@@ -86,64 +89,21 @@ impl Whose {
     }
 }
 
-/// Why a table can't be reached.
+/// The settings that the stream handler has left can't be read.
 #[derive(Debug, thiserror::Error)]
-pub(crate) enum ConnectError {
-    /// A parameter is wrong.
-    #[error(transparent)]
-    Template(#[from] TemplateError),
-    /// A value that a parameter gives the functions is wrong.
-    #[error(transparent)]
-    Settings(#[from] VariableError),
-    /// What the handler has left can't be read.
-    #[error("the settings that the stream handler has left in the table can't be read: {0}")]
-    Table(#[from] TableError),
-    /// The table can't be described.
-    #[error("the table can't be described: {0}")]
-    Which(TableError),
-    /// The profile isn't there.
-    #[error("there is no profile `{name}`: ~/.aws/config and ~/.aws/credentials have {}", listed(.others))]
-    NoProfile {
-        /// The profile.
-        name: String,
-        /// Those that are there.
-        others: Vec<String>,
-    },
-    /// A newer handler runs.
-    #[error("{0}; use the version of sapwood that belongs to it")]
-    Newer(#[from] NewerFormat),
-    /// The table's keys have names that no schema has.
-    #[error(transparent)]
-    Keys(#[from] KeyError),
-    /// This build reaches no AWS.
-    #[cfg(not(feature = "aws"))]
-    #[error(
-        "this sapwood was compiled for tables on this machine alone: cargo run --features aws -- reaches AWS, and so does a package (docs/installing.md)"
-    )]
-    NoAws,
-    /// Nothing names the region.
-    #[error("no region is named: give --region, or set one in the profile or in AWS_REGION")]
-    Region,
-}
-
-fn listed(names: &[String]) -> String {
-    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
-}
+#[error("the settings that the stream handler has left in the table can't be read: {0}")]
+pub(crate) struct NoSettings(#[from] TableError);
 
 impl Connection {
-    /// Says which table it is, for a working file: another endpoint's is another one, and so is one that was deleted
-    /// and made anew. Who may not describe the table tells it by how it is reached.
-    ///
-    /// # Errors
-    /// [`ConnectError::Which`] if no answer comes.
-    pub(crate) async fn identity(&self, of: &DynamoTable) -> Result<String, ConnectError> {
+    /// Identifies the table for a working file, by how it is reached if this caller may not describe it.
+    pub(crate) async fn identity(&self, of: &DynamoTable) -> Result<String> {
         let Self { table, region, profile, endpoint, .. } = self;
         let mut attempt = 0;
         let known = loop {
             match of.identity().await {
                 Ok(identity) => break identity,
                 Err(error) if error.kind == ErrorKind::GiveUp => break format!("{table} {region:?} {profile:?}"),
-                Err(error) if !Patient.wait(attempt).await => return Err(ConnectError::Which(error)),
+                Err(error) if !Patient.wait(attempt).await => bail!("the table can't be described: {error}"),
                 Err(_) => attempt += 1,
             }
         };
@@ -151,37 +111,27 @@ impl Connection {
     }
 
     /// Opens the table, with the settings that count.
-    pub(crate) async fn open(&self) -> Result<(DynamoTable, Settings), ConnectError> {
+    pub(crate) async fn open(&self) -> Result<(DynamoTable, Settings)> {
         let (table, settings, _) = self.opened(&Patient).await?;
         Ok((table, settings))
     }
 
-    /// Like [`Connection::open`], for those who have to know whose settings count, and don't say it.
-    pub(crate) async fn open_quietly(&self) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
-        self.opened(&Patient).await
-    }
-
     /// Like [`Connection::open`], and says whose settings count: with others than the handler's everything looks wrong.
-    pub(crate) async fn open_and_tell(&self) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
+    pub(crate) async fn open_and_tell(&self) -> Result<(DynamoTable, Settings, Whose)> {
         let opened = self.opened(&Patient).await?;
         opened.2.tell();
         Ok(opened)
     }
 
-    /// Like [`Connection::open`], for those who write base records. It warns where nothing says what the settings
-    /// are.
-    pub(crate) async fn open_to_write(
-        &self,
-        policy: &impl RetryPolicy,
-    ) -> Result<(DynamoTable, Settings), ConnectError> {
+    /// Like [`Connection::open`], for writes of base records. It warns where no handler has left its settings.
+    pub(crate) async fn open_to_write(&self, policy: &impl RetryPolicy) -> Result<(DynamoTable, Settings)> {
         let (table, settings, whose) = self.opened(policy).await?;
         whose.warn_who_writes();
         Ok((table, settings))
     }
 
-    /// Reads the settings: those of the parameters, if there are any, and otherwise those that the table's handler has
-    /// left. A table that no handler has seen yet has the template's defaults.
-    async fn opened(&self, policy: &impl RetryPolicy) -> Result<(DynamoTable, Settings, Whose), ConnectError> {
+    /// Reads the settings: those of the parameters, the table's handler's, or else the template's defaults.
+    pub(crate) async fn opened(&self, policy: &impl RetryPolicy) -> Result<(DynamoTable, Settings, Whose)> {
         let settings = self.settings()?;
         let table = self.table(settings.schema.clone()).await?;
         if self.has_parameters() {
@@ -189,9 +139,10 @@ impl Connection {
         }
         let table = match table.key_names().await {
             Ok(Some((partition_key, sort_key))) => {
-                table.with(Schema::new(Names { partition_key, sort_key, ..Names::default() }, false)?)
+                let schema = Schema::new(Names { partition_key, sort_key, ..Names::default() }, false);
+                table.with(schema.map_err(|error| Exit::Failed.because(error))?)
             }
-            // Who may not describe the table has it with the usual names, or gives parameters.
+            // Without the right to describe the table its keys have the usual names, or parameters give them.
             Ok(None) | Err(_) => table,
         };
         match left_in(&table, policy).await? {
@@ -204,7 +155,7 @@ impl Connection {
     }
 
     /// The settings of the parameters, and of the template's defaults.
-    pub(crate) fn settings(&self) -> Result<Settings, ConnectError> {
+    pub(crate) fn settings(&self) -> Result<Settings> {
         let template = Template::parse_with(TEMPLATE, &self.parameters.iter().cloned().collect())?;
         let variables = template.environment(&self.table)?;
         Ok(Settings::read(|name| variables.get(name).cloned())?)
@@ -216,7 +167,7 @@ impl Connection {
     }
 
     /// Makes the table, without a request.
-    pub(crate) async fn table(&self, schema: Schema) -> Result<DynamoTable, ConnectError> {
+    pub(crate) async fn table(&self, schema: Schema) -> Result<DynamoTable> {
         if let Some(url) = &self.endpoint {
             return Ok(
                 DynamoTable::new(&self.at(url), http_client(url)?, &self.table, schema).waiting(LOCAL_CALL_TIME_MAX)
@@ -227,13 +178,13 @@ impl Connection {
 
     /// Loads the profile's region and credentials.
     #[cfg(not(feature = "aws"))]
-    pub(crate) async fn config(&self) -> Result<SdkConfig, ConnectError> {
-        Err(ConnectError::NoAws)
+    pub(crate) async fn config(&self) -> Result<SdkConfig> {
+        Err(no_aws())
     }
 
     /// Loads the profile's region and credentials.
     #[cfg(feature = "aws")]
-    pub(crate) async fn config(&self) -> Result<SdkConfig, ConnectError> {
+    pub(crate) async fn config(&self) -> Result<SdkConfig> {
         let mut loader = aws_config::defaults(BehaviorVersion::latest()).http_client(sapwood_https::https_client());
         if let Some(profile) = &self.profile {
             Self::check_profile(profile).await?;
@@ -243,19 +194,20 @@ impl Connection {
             loader = loader.region(Region::new(region.clone()));
         }
         let config = loader.load().await;
-        config.region().ok_or(ConnectError::Region)?;
+        config.region().context("no region is named: give --region, or set one in the profile or in AWS_REGION")?;
         Ok(config)
     }
 
     #[cfg(feature = "aws")]
     /// The SDK says nothing of a profile that isn't there. Files that can't be read are left to it.
-    async fn check_profile(name: &str) -> Result<(), ConnectError> {
+    async fn check_profile(name: &str) -> Result<()> {
         let (fs, env, files) = Default::default();
         match aws_config::profile::load(&fs, &env, &files, None).await {
             Ok(all) if all.get_profile(name).is_none() => {
                 let mut others: Vec<String> = all.profiles().map(str::to_owned).collect();
                 others.sort();
-                Err(ConnectError::NoProfile { name: name.to_owned(), others })
+                let listed = if others.is_empty() { "none".to_owned() } else { others.join(", ") };
+                bail!("there is no profile `{name}`: ~/.aws/config and ~/.aws/credentials have {listed}")
             }
             _ => Ok(()),
         }
@@ -271,7 +223,7 @@ impl Connection {
     }
 
     /// The same for clients of the SDK.
-    pub(crate) fn config_at(&self, url: &str) -> Result<SdkConfig, ConnectError> {
+    pub(crate) fn config_at(&self, url: &str) -> Result<SdkConfig> {
         let endpoint = self.at(url);
         let credentials = Credentials::new(endpoint.access_key_id, endpoint.secret_access_key, None, None, "local");
         Ok(SdkConfig::builder()
@@ -284,35 +236,20 @@ impl Connection {
     }
 
     /// The configuration of a service's clients: that of this endpoint, if one is named, and otherwise the region's.
-    pub(crate) async fn config_of(&self, endpoint: Option<&str>) -> Result<SdkConfig, ConnectError> {
+    pub(crate) async fn config_of(&self, endpoint: Option<&str>) -> Result<SdkConfig> {
         match endpoint {
             Some(url) => self.config_at(url),
             None => self.config().await,
         }
     }
 
-    /// The same for the services around a table whose clients have this one. `None` where an endpoint of DynamoDB alone
-    /// is named.
-    pub(crate) fn config_of_services(
-        &self,
-        of_table: &SdkConfig,
-        endpoint: Option<&str>,
-    ) -> Result<Option<SdkConfig>, ConnectError> {
+    /// The same for the services around a table of this configuration; `None` at an endpoint of DynamoDB alone.
+    pub(crate) fn config_of_services(&self, of_table: &SdkConfig, endpoint: Option<&str>) -> Result<Option<SdkConfig>> {
         match (endpoint, self.endpoint()) {
             (Some(url), _) => self.config_at(url).map(Some),
             (None, Some(_)) => Ok(None),
             (None, None) => Ok(Some(of_table.clone())),
         }
-    }
-
-    /// The region that is named.
-    pub(crate) fn region(&self) -> Option<&str> {
-        self.region.as_deref()
-    }
-
-    /// The profile that is named.
-    pub(crate) fn profile(&self) -> Option<&str> {
-        self.profile.as_deref()
     }
 
     /// The endpoint that takes the place of the region's own.
@@ -321,31 +258,42 @@ impl Connection {
     }
 }
 
-/// The client that reaches an endpoint.
-fn http_client(url: &str) -> Result<SharedHttpClient, ConnectError> {
+/// Returns the client that reaches an endpoint.
+fn http_client(url: &str) -> Result<SharedHttpClient> {
     if !url.starts_with("https:") {
         return Ok(plain_http());
     }
     #[cfg(feature = "aws")]
     return Ok(sapwood_https::https_client());
     #[cfg(not(feature = "aws"))]
-    Err(ConnectError::NoAws)
+    Err(no_aws())
 }
 
-/// What the table's handler has left about itself.
-pub(crate) async fn left_by_handler(table: &DynamoTable) -> Result<Option<Announcement>, ConnectError> {
+/// Returns the error of a command that needs AWS.
+#[cfg(not(feature = "aws"))]
+pub(crate) fn no_aws() -> anyhow::Error {
+    anyhow!(
+        "this sapwood was compiled for tables on this machine alone: cargo run --features aws -- reaches AWS, and so does a package (docs/installing.md)"
+    )
+}
+
+/// Returns the settings that the table's handler has left.
+pub(crate) async fn left_by_handler(table: &DynamoTable) -> Result<Option<Announcement>> {
     left_in(table, &Patient).await
 }
 
-async fn left_in(table: &DynamoTable, policy: &impl RetryPolicy) -> Result<Option<Announcement>, ConnectError> {
-    Ok(announced(&Client::new(table, policy, table.schema())).await??)
+async fn left_in(table: &DynamoTable, policy: &impl RetryPolicy) -> Result<Option<Announcement>> {
+    let announced = announced(&Client::new(table, policy, table.schema())).await.map_err(NoSettings)?;
+    announced.map_err(|newer| anyhow!("{newer}; use the version of sapwood that belongs to it"))
 }
+
+/// The client of a table that a person waits for.
+pub(crate) type TableClient<'a> = Client<'a, DynamoTable, Patient>;
 
 /// The retry policy of a person who waits: a throttled request is tried for about half a minute.
 pub(crate) struct Patient;
 
-const FIRST_WAIT: Duration = Duration::from_millis(50);
-const LONGEST_WAIT: Duration = Duration::from_secs(4);
+const BACKOFF: Backoff = Backoff::new(50, 4_000);
 const ATTEMPTS_MAX: u32 = 16;
 
 impl RetryPolicy for Patient {
@@ -353,8 +301,7 @@ impl RetryPolicy for Patient {
         if attempt >= ATTEMPTS_MAX {
             return false;
         }
-        let longest = FIRST_WAIT.saturating_mul(1 << attempt.min(10)).min(LONGEST_WAIT);
-        tokio::time::sleep(longest.mul_f64(fastrand::f64())).await;
+        tokio::time::sleep(BACKOFF.jittered(attempt)).await;
         true
     }
 

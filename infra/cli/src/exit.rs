@@ -1,6 +1,12 @@
-//! How the process ends.
+//! How the process ends, and what is said of an error. A message says what to do.
 
 use std::process::ExitCode;
+
+use anyhow::{Error, Result, anyhow};
+use sapwood_core::keys::KeyError;
+use sapwood_engine::query::ReadError;
+use sapwood_engine::write::{Refusal, WriteError};
+use sapwood_store::TableError;
 
 use crate::printable::shown;
 
@@ -19,32 +25,76 @@ pub(crate) enum Exit {
     Failed = 4,
 }
 
-/// Why a command ended early. Its message says what to do.
-pub(crate) trait Failure: std::error::Error {
-    /// The end of the process.
-    fn exit(&self) -> Exit {
-        Exit::Failed
-    }
+/// An error whose end can't be told from its type.
+#[derive(Debug, thiserror::Error)]
+#[error("{reason}")]
+struct Ended {
+    exit: Exit,
+    reason: String,
 }
 
 impl Exit {
-    /// `Done` if this is true, and otherwise `self`.
+    /// Returns `Done` if this is true, and otherwise `self`.
     pub(crate) fn unless(self, is_done: bool) -> Self {
         if is_done { Self::Done } else { self }
     }
 
-    /// The end of a command. The reason of an early one is printed.
-    pub(crate) fn of(ended: Result<impl Into<Self>, impl Failure>) -> Self {
+    /// Returns an error that ends the process like this.
+    pub(crate) fn because(self, reason: impl ToString) -> Error {
+        Error::new(Ended { exit: self, reason: reason.to_string() })
+    }
+
+    /// Returns the end of a command, and prints the reason of an early one.
+    pub(crate) fn of(ended: Result<impl Into<Self>>) -> Self {
         ended.map_or_else(
             |error| {
                 // An error can name what a table holds.
                 eprintln!("sapwood: {}", shown(&error.to_string()));
-                error.exit()
+                Self::of_error(&error)
             },
             Into::into,
         )
     }
+
+    /// An id or an option that no table can have is a wrong argument. Of nodes the API's errors tell what is so.
+    fn of_error(error: &Error) -> Self {
+        if let Some(Ended { exit, .. }) = error.downcast_ref() {
+            return *exit;
+        }
+        match error.downcast_ref() {
+            // Others kept writing, or no answer came: nothing is known of the node.
+            Some(WriteError::Refused(Refusal::Contended | Refusal::OutcomeUnknown)) => return Self::Failed,
+            Some(WriteError::Refused(_)) => return Self::Wrong,
+            _ => {}
+        }
+        match error.downcast_ref() {
+            Some(ReadError::Absent { .. } | ReadError::Unreadable(_)) => Self::Wrong,
+            Some(
+                ReadError::Key { .. }
+                | ReadError::Parameter { .. }
+                | ReadError::Reserved { .. }
+                | ReadError::Position
+                | ReadError::SwitchedOff { .. }
+                | ReadError::NotBackfilled { .. },
+            ) => Self::Usage,
+            _ if error.is::<KeyError>() => Self::Usage,
+            _ => Self::Failed,
+        }
+    }
 }
+
+/// Says what a table's error means to a command, with the words before and after it. Other errors stay as they are.
+pub(crate) fn of_table(before: &'static str, after: &'static str) -> impl Fn(Error) -> Error {
+    move |error| match error.downcast::<TableError>() {
+        Ok(error) => anyhow!("{before}: {error}{after}"),
+        Err(error) => error,
+    }
+}
+
+/// The words after one of a command that remembers what it has done.
+pub(crate) const GOES_ON: &str = ". The same command goes on from here";
+/// The words before an error of a command that reads and writes.
+pub(crate) const NOT_READ_OR_WRITTEN: &str = "the table can't be read or written";
 
 impl From<()> for Exit {
     fn from((): ()) -> Self {

@@ -1,24 +1,25 @@
 //! `sapwood explore`: the explorer for any table, with the API's code in this process.
 
-use std::collections::BTreeMap;
 use std::net::{Ipv4Addr, SocketAddr};
 
+use anyhow::{Result, anyhow};
 use clap::Args;
 use sapwood_api::caller::{Authority, Claims};
-use sapwood_api::cursor::{CursorKey, ShortSecret};
+use sapwood_api::cursor::CursorKey;
 use sapwood_api::wait::Waits;
 use sapwood_api::{reads, writes};
 use sapwood_core::keys::Tenant;
+use sapwood_core::model::Settings;
 use sapwood_http::serve::{Front, Guard, Options, serve_local};
-use sapwood_local::engine::{EngineError, listen};
+use sapwood_local::engine::listen;
 use serde_json::json;
 use tokio::net::TcpListener;
 use tokio::sync::oneshot;
 
-use crate::connect::{ConnectError, Connection};
-use crate::exit::{Exit, Failure};
-use crate::explorer::{Explorer, PATH, Place, Rights, gate, new_token, open_browser};
-use crate::recognised::{Unrecognised, check_keys};
+use crate::connect::{Connection, Patient};
+use crate::exit::Exit;
+use crate::explorer::{Explorer, PATH, Rights, TableAddress, gate, new_token, open_browser};
+use crate::recognised::check_keys;
 use crate::say::say;
 use crate::stop_signal;
 
@@ -59,56 +60,17 @@ pub(crate) struct Arguments {
     by: String,
 }
 
-/// Why the explorer can't be served. The message says what to do.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ExploreError {
-    /// The table can't be reached.
-    #[error(transparent)]
-    Connect(#[from] ConnectError),
-    /// The table's keys have other names.
-    #[error(transparent)]
-    Keys(#[from] Unrecognised),
-    /// A tenant is named where there are none, or none where there are.
-    #[error("{0}")]
-    Tenant(&'static str),
-    /// The name of a tenant is wrong.
-    #[error(transparent)]
-    Name(#[from] sapwood_core::keys::KeyError),
-    /// The address can't be served.
-    #[error(transparent)]
-    Listen(#[from] EngineError),
-    /// The system doesn't give a port.
-    #[error("the page can't be served: {0}")]
-    Serve(#[from] std::io::Error),
-    /// The secret is too short.
-    #[error(transparent)]
-    Secret(#[from] ShortSecret),
-}
-
-impl Failure for ExploreError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Tenant(_) | Self::Name(_) => Exit::Usage,
-            _ => Exit::Failed,
-        }
-    }
-}
-
-pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let Arguments { connection, tenant, http, write, open, json, by } = arguments;
     // The address comes first: a wrong one is known without a request.
     let listener = listen(http)?;
     let (table, settings, whose) = match write {
         true => connection.open_and_tell().await?,
-        false => connection.open_quietly().await?,
+        false => connection.opened(&Patient).await?,
     };
     check_keys(&table).await?;
     let tenant = tenant.map(Tenant::new).transpose()?;
-    match (&tenant, settings.schema.has_tenants()) {
-        (None, true) => return Err(ExploreError::Tenant("this table has tenants: name one with --tenant")),
-        (Some(_), false) => return Err(ExploreError::Tenant("this table has no tenants: leave --tenant out")),
-        _ => {}
-    }
+    check_tenant(tenant.as_ref(), &settings)?;
     if write {
         whose.warn_who_writes();
     }
@@ -125,15 +87,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
     // `sapwood rm --trash` doesn't ask the stack either.
     let shared = writes::Shared { settings: settings.clone(), revisions_mutable: false, trash: write, waits, source };
     let router = reads::router(reading).merge(writes::router(writes::ApiState::new(tables(), shared)));
-    let listener = TcpListener::from_std(listener)?;
-    let address = listener.local_addr()?;
+    let unserved = |error: std::io::Error| anyhow!("the page can't be served: {error}");
+    let listener = TcpListener::from_std(listener).map_err(unserved)?;
+    let address = listener.local_addr().map_err(unserved)?;
     let guard = Guard::new(address, Vec::new(), Vec::new());
     let rights = Rights { writes: write, trash: write };
     let authority = Authority { tenant_claim: tenant.is_some().then(|| TENANT.to_owned()), ..Authority::default() };
-    let claims: Claims = [("sub".to_owned(), by)]
-        .into_iter()
-        .chain(tenant.iter().map(|tenant| (TENANT.to_owned(), tenant.as_str().to_owned())))
-        .collect::<BTreeMap<_, _>>();
+    let of_tenant = tenant.iter().map(|tenant| (TENANT.to_owned(), tenant.as_str().to_owned()));
+    let claims: Claims = std::iter::once(("sub".to_owned(), by)).chain(of_tenant).collect();
     let explorer = Explorer { table, settings, tenant, place: connection.place(), rights, live: None, trials: None };
     let pages = vec![explorer.pages(guard.clone())];
     let front = Front { guard: Some(guard), gate: Some(gate(token.clone(), write)), pages };
@@ -142,10 +103,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
     let served = tokio::spawn(serve_local(listener, router, options, claims, front, async { drop(stopped.await) }));
     let page = format!("http://{address}{PATH}#token={token}");
     let stopped = stop_signal::catch(false)?;
-    match (json, write) {
-        (true, _) => say!("{}", json!({"event": "listening", "explorer": page, "writes": write})),
-        (false, true) => say!("The explorer reads and writes:\n\n  {page}\n\nCtrl-C ends it."),
-        (false, false) => say!("The explorer reads:\n\n  {page}\n\nCtrl-C ends it."),
+    match json {
+        true => say!("{}", json!({"event": "listening", "explorer": page, "writes": write})),
+        false => {
+            let does = if write { "reads and writes" } else { "reads" };
+            say!("The explorer {does}:\n\n  {page}\n\nCtrl-C ends it.");
+        }
     }
     if open {
         open_browser(&page);
@@ -156,14 +119,22 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), ExploreError> {
     Ok(())
 }
 
+fn check_tenant(tenant: Option<&Tenant>, settings: &Settings) -> Result<()> {
+    match (tenant, settings.schema.has_tenants()) {
+        (None, true) => Err(Exit::Usage.because("this table has tenants: name one with --tenant")),
+        (Some(_), false) => Err(Exit::Usage.because("this table has no tenants: leave --tenant out")),
+        _ => Ok(()),
+    }
+}
+
 impl Connection {
     /// Where the table is, for the code that the page shows.
-    fn place(&self) -> Place {
-        Place {
+    fn place(&self) -> TableAddress {
+        TableAddress {
             table: self.table.clone(),
             endpoint: self.endpoint().map(str::to_owned),
-            region: self.region().map(str::to_owned),
-            profile: self.profile().map(str::to_owned),
+            region: self.region.clone(),
+            profile: self.profile.clone(),
         }
     }
 }

@@ -5,10 +5,10 @@
 #![cfg_attr(not(feature = "aws"), allow(dead_code, reason = "what only AWS needs isn't used"))]
 
 mod arguments;
-mod ask;
 mod audit;
 mod backfill;
 mod clock;
+mod compare;
 mod connect;
 mod cost;
 mod dev;
@@ -20,7 +20,6 @@ mod help;
 mod node;
 mod placed;
 mod printable;
-mod rate_limit;
 mod recognised;
 mod redrive;
 mod replace;

@@ -3,25 +3,24 @@
 use std::time::Duration;
 
 use indicatif::ProgressBar;
+use sapwood_store::Backoff;
 
 use crate::clock::now;
 
 /// How often the handler's work is looked at, and for how long it may not get on.
 #[derive(Clone, Copy)]
 pub(crate) struct Patience {
-    /// The time before the second look. It doubles while nothing happens.
-    first: Duration,
+    /// The times between looks while nothing happens.
+    backoff: Backoff,
     gives_up_after: Duration,
 }
 
 /// For parents: what waits for them is next.
 pub(crate) const FOR_PARENTS: Patience =
-    Patience { first: Duration::from_millis(20), gives_up_after: Duration::from_secs(120) };
-/// For what the handler hands down by itself. Each look reads as much as a comparison, and without it the nodes would
-/// only be written once more.
+    Patience { backoff: Backoff::new(20, 2_000), gives_up_after: Duration::from_secs(120) };
+/// For nodes that the handler places by itself. A look costs a comparison, and no look only a second write.
 pub(crate) const FOR_WHAT_IS_HANDED_DOWN: Patience =
-    Patience { first: Duration::from_millis(500), gives_up_after: Duration::from_secs(15) };
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+    Patience { backoff: Backoff::new(500, 2_000), gives_up_after: Duration::from_secs(15) };
 
 /// The stream handler doesn't place the parents.
 #[derive(Debug, thiserror::Error)]
@@ -36,12 +35,12 @@ pub(crate) struct NotPlaced {
 }
 
 /// Waits until no parent is left that isn't placed. `left` looks how many there are.
-pub(crate) async fn placed<E: From<NotPlaced>>(
+pub(crate) async fn placed(
     bar: &ProgressBar,
     patience: Patience,
-    mut left: impl AsyncFnMut() -> Result<usize, E>,
-) -> Result<(), E> {
-    let (mut since, mut wait) = (now(), patience.first);
+    mut left: impl AsyncFnMut() -> anyhow::Result<usize>,
+) -> anyhow::Result<()> {
+    let (mut since, mut looks) = (now(), 0);
     let mut before = None;
     loop {
         let waiting = left().await?;
@@ -49,15 +48,15 @@ pub(crate) async fn placed<E: From<NotPlaced>>(
             break;
         }
         if before.is_none_or(|before| waiting < before) {
-            (since, wait, before) = (now(), patience.first, Some(waiting));
+            (since, looks, before) = (now(), 0, Some(waiting));
         }
         let waited = now().saturating_duration_since(since);
         if waited > patience.gives_up_after {
             return Err(NotPlaced { seconds: waited.as_secs(), waiting }.into());
         }
         bar.set_message(format!("waiting for the stream handler to place {waiting} parents"));
-        tokio::time::sleep(wait).await;
-        wait = wait.saturating_mul(2).min(LONGEST_WAIT);
+        tokio::time::sleep(patience.backoff.wait(looks)).await;
+        looks += 1;
     }
     bar.set_message("");
     Ok(())

@@ -3,8 +3,10 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-/// Returns a text as a terminal may show it. What would steer the terminal, break the line, or show the text other than
-/// it is (controls, marks of direction, characters without a width) becomes `\u{..}`.
+use anyhow::{Result, anyhow};
+use serde::Serialize;
+
+/// Returns a text for a terminal: controls, marks of direction and characters without a width become `\u{..}`.
 pub(crate) fn shown(text: &str) -> Cow<'_, str> {
     if !text.contains(is_unsafe) {
         return text.into();
@@ -37,8 +39,17 @@ pub(crate) fn word(text: &str) -> String {
     word + "'"
 }
 
-/// Returns JSON as a terminal may show it: the same value, with these characters as `\uXXXX`. They stand in texts only,
-/// and serde_json leaves most of them as they are.
+/// Returns a value as a line of JSON, as a terminal may show it.
+pub(crate) fn line(value: &impl Serialize) -> Result<String> {
+    json(value).map(shown_json)
+}
+
+/// Returns a value as JSON.
+pub(crate) fn json(value: &impl Serialize) -> Result<String> {
+    serde_json::to_string(value).map_err(|error| anyhow!("it can't be written as JSON: {error}"))
+}
+
+/// Returns JSON as a terminal may show it: the same value, with these characters as `\uXXXX`.
 pub(crate) fn shown_json(json: String) -> String {
     if !json.contains(is_unsafe) {
         return json;

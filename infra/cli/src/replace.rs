@@ -13,13 +13,15 @@ pub(crate) fn replace(path: &Path, content: &[u8]) -> io::Result<()> {
     new.keep()
 }
 
-/// What becomes a file once it is whole. Until then it has a name of its own, and goes if it isn't kept.
+/// A file that takes its name once it is whole. Until then it has another, and goes if it isn't kept.
 #[derive(Debug)]
 pub(crate) enum Replacement {
     /// A new file beside the one that it replaces.
     Beside(NamedTempFile, PathBuf),
     /// A pipe or a device: there is nothing to lose.
     Direct(File),
+    /// The standard output.
+    Standard(io::Stdout),
 }
 
 impl Replacement {
@@ -61,7 +63,7 @@ impl Replacement {
                 new.as_file().sync_all()?;
                 new.persist(path).map(drop).map_err(|error| error.error)
             }
-            Self::Direct(_) => Ok(()),
+            Self::Direct(_) | Self::Standard(_) => Ok(()),
         }
     }
 }
@@ -71,6 +73,7 @@ impl Write for Replacement {
         match self {
             Self::Beside(file, _) => file.write(bytes),
             Self::Direct(file) => file.write(bytes),
+            Self::Standard(output) => output.write(bytes),
         }
     }
 
@@ -78,6 +81,7 @@ impl Write for Replacement {
         match self {
             Self::Beside(file, _) => file.flush(),
             Self::Direct(file) => file.flush(),
+            Self::Standard(output) => output.flush(),
         }
     }
 }

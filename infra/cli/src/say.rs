@@ -1,8 +1,10 @@
-//! The standard output, whose reader may go away.
+//! What is said and asked on a terminal. The reader of the standard output may go away.
 
 use std::fmt::Arguments;
-use std::io::{ErrorKind, IsTerminal, Write};
+use std::io::{BufRead, ErrorKind, IsTerminal, Write};
 
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
 use indicatif::{HumanCount, ProgressBar, ProgressState, ProgressStyle};
 
 use crate::exit::Exit;
@@ -30,8 +32,34 @@ pub(crate) fn count(count: u64, noun: &str) -> String {
     format!("{count} {noun}{}", if count == 1 { "" } else { "s" })
 }
 
-/// A bar on the standard error, or a spinner without a length. It is hidden beside JSON, and where no terminal shows
-/// it. `{rate}` in the template is how much goes by a second, in whole numbers.
+/// The option of a command that asks, where there is no terminal.
+pub(crate) const YES: &str = "--yes to go on without asking";
+
+/// Asks, and returns true if the answer is yes. `instead` are the options to give where there is no terminal.
+pub(crate) fn agrees(question: &str, instead: &str) -> anyhow::Result<bool> {
+    if !std::io::stdin().is_terminal() {
+        anyhow::bail!("there is no terminal to ask on: give {instead}");
+    }
+    let mut stdout = std::io::stdout();
+    // If the question isn't seen, no answer comes, and nothing is done.
+    let _ = write!(stdout, "{question} [y/N] ").and_then(|()| stdout.flush());
+    let mut answer = String::new();
+    let read = std::io::stdin().lock().read_line(&mut answer);
+    Ok(read.is_ok() && matches!(answer.trim(), "y" | "Y" | "yes"))
+}
+
+/// A table without lines, whose columns from this one on have numbers.
+pub(crate) fn table<const N: usize>(header: [&str; N], rows: Vec<[String; N]>, numbers_from: usize) -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING).set_header(header).add_rows(rows);
+    for column in table.column_iter_mut().skip(numbers_from) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+    table
+}
+
+/// A bar on the standard error, or a spinner without a length; hidden beside JSON. `{rate}` is how much goes by a
+/// second.
 pub(crate) fn bar(length: Option<u64>, json: bool, template: &str) -> ProgressBar {
     if json || !std::io::stderr().is_terminal() {
         return ProgressBar::hidden();

@@ -7,7 +7,7 @@ use sapwood_dynamodb::lacks_credentials;
 #[cfg(feature = "aws")]
 pub(crate) use sapwood_local::sdk_error::causes;
 
-/// What a failed call says, in a few words.
+/// Says in a few words why a call has failed.
 pub(crate) fn said<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) -> String {
     lacks_credentials(error).unwrap_or_else(|| sapwood_local::sdk_error::said(error))
 }

@@ -1,5 +1,6 @@
 //! `sapwood settled`: waits for the stream handler of a running `sapwood dev`.
 
+use anyhow::{Result, anyhow, bail};
 use axum::body::{Body, to_bytes};
 use axum::http::{Request, StatusCode};
 use clap::Args;
@@ -9,7 +10,7 @@ use sapwood_api::problem::Kind;
 use serde_json::{Value, json};
 
 use crate::arguments::endpoint;
-use crate::exit::{Exit, Failure};
+use crate::exit::Exit;
 use crate::say::say;
 
 /// The path of the calls of `sapwood dev` that aren't the API's.
@@ -44,51 +45,15 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Why nobody knows whether all is handled.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum SettledError {
-    /// The URL isn't one of `sapwood dev`.
-    #[error("{0} isn't the address of `sapwood dev`, for example http://127.0.0.1:3000")]
-    Url(String),
-    /// Nobody answers.
-    #[error("{url} doesn't answer: {reason}. Start it with `sapwood dev --http 127.0.0.1:3000`")]
-    Silent {
-        /// Who was asked.
-        url: String,
-        /// The reason.
-        reason: String,
-    },
-    /// There is no stream handler to wait for.
-    #[error("{0}")]
-    NoHandler(String),
-    /// The answer isn't one of `sapwood dev`.
-    #[error("{url} answers {status}: {detail}")]
-    Refused {
-        /// Who was asked.
-        url: String,
-        /// The answer's status.
-        status: StatusCode,
-        /// What the answer says.
-        detail: String,
-    },
-}
-
-impl Failure for SettledError {
-    fn exit(&self) -> Exit {
-        match self {
-            Self::Url(_) => Exit::Usage,
-            Self::NoHandler(_) => Exit::Wrong,
-            Self::Silent { .. } | Self::Refused { .. } => Exit::Failed,
-        }
-    }
-}
-
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, SettledError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let Arguments { http, seconds, json } = arguments;
     let url = format!("{}{PATH}?seconds={seconds}", http.trim_end_matches('/'));
     let request = Request::get(&url).body(Body::empty()).ok().filter(|_| http.starts_with("http://"));
-    let request = request.ok_or_else(|| SettledError::Url(http.clone()))?;
-    let silent = |reason: String| SettledError::Silent { url: http.clone(), reason };
+    let request = request.ok_or_else(|| {
+        Exit::Usage.because(format!("{http} isn't the address of `sapwood dev`, for example http://127.0.0.1:3000"))
+    })?;
+    let silent =
+        |reason: String| anyhow!("{http} doesn't answer: {reason}. Start it with `sapwood dev --http 127.0.0.1:3000`");
     let client = Client::builder(TokioExecutor::new()).build_http();
     let answer = client.request(request).await.map_err(|error| {
         silent(std::error::Error::source(&error).map_or_else(|| error.to_string(), ToString::to_string))
@@ -99,14 +64,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, SettledError> {
     let said: Value = serde_json::from_slice(&bytes).unwrap_or_default();
     let is_settled = match status {
         StatusCode::OK if said["settled"] == true => true,
-        // What isn't `sapwood dev` may have these statuses, too.
+        // Other servers may have these statuses, too.
         StatusCode::SERVICE_UNAVAILABLE if said["type"] == Kind::Unavailable.uri() => false,
         _ => {
             let detail = said["detail"].as_str().unwrap_or("this isn't an answer of `sapwood dev`").to_owned();
-            return Err(match said["type"] == Kind::NotFound.uri() {
-                true => SettledError::NoHandler(detail),
-                false => SettledError::Refused { url: http, status, detail },
-            });
+            if said["type"] == Kind::NotFound.uri() {
+                return Err(Exit::Wrong.because(detail));
+            }
+            bail!("{http} answers {status}: {detail}");
         }
     };
     if json {

@@ -3,11 +3,10 @@
 use std::io::{self, Write};
 use std::path::PathBuf;
 
+use anyhow::{Error, Result, anyhow};
 use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
-
-use crate::exit::Failure;
 
 /// The command's name.
 const NAME: &str = "sapwood";
@@ -34,32 +33,17 @@ pub(crate) struct ManArguments {
     dir: Option<PathBuf>,
 }
 
-/// Why nothing is printed.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum ShellError {
-    /// The output can't be written.
-    #[error("{place} can't be written: {source}")]
-    Output {
-        /// Where.
-        place: String,
-        /// The reason.
-        source: io::Error,
-    },
-}
-
-impl Failure for ShellError {}
-
-pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command) -> Result<(), ShellError> {
-    // What writes straight to the standard output panics if the reader has gone.
+pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command) -> Result<()> {
+    // `generate` would panic at a standard output whose reader has gone.
     let mut script = Vec::new();
     clap_complete::generate(arguments.shell, &mut command, NAME, &mut script);
     print(&script)
 }
 
-pub(crate) fn man(arguments: ManArguments, command: Command) -> Result<(), ShellError> {
+pub(crate) fn man(arguments: ManArguments, command: Command) -> Result<()> {
     if let Some(directory) = arguments.dir {
         let written = std::fs::create_dir_all(&directory).and_then(|()| clap_mangen::generate_to(command, &directory));
-        return written.map_err(|source| ShellError::Output { place: directory.display().to_string(), source });
+        return written.map_err(|source| unwritten(&directory.display().to_string(), &source));
     }
     let mut page = Vec::new();
     Man::new(command).render(&mut page).map_err(stdout)?;
@@ -67,7 +51,7 @@ pub(crate) fn man(arguments: ManArguments, command: Command) -> Result<(), Shell
 }
 
 /// Prints a text. A reader that goes away, such as `head`, has had what it wanted.
-fn print(text: &[u8]) -> Result<(), ShellError> {
+fn print(text: &[u8]) -> Result<()> {
     let mut output = io::stdout().lock();
     match output.write_all(text).and_then(|()| output.flush()) {
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
@@ -75,6 +59,10 @@ fn print(text: &[u8]) -> Result<(), ShellError> {
     }
 }
 
-fn stdout(source: io::Error) -> ShellError {
-    ShellError::Output { place: "the standard output".to_owned(), source }
+fn stdout(source: io::Error) -> Error {
+    unwritten("the standard output", &source)
+}
+
+fn unwritten(place: &str, source: &io::Error) -> Error {
+    anyhow!("{place} can't be written: {source}")
 }

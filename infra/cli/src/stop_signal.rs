@@ -4,21 +4,21 @@ use std::io;
 
 use tokio::sync::oneshot;
 
-/// Catches Ctrl-C and SIGTERM from now on. What it returns resolves at the first of them, however early it came, and at
-/// the end of the standard input if that is to end the process, too.
-///
-/// Call it before the process says that it serves: whoever reads that may end it at once.
-///
-/// # Errors
-/// Signals can't be caught.
-pub(crate) fn catch(end_with_input: bool) -> io::Result<impl Future<Output = ()>> {
+/// Catches Ctrl-C and SIGTERM from now on, and, if that is wanted, the end of the standard input: the future resolves
+/// at the first of them. Call it before the process says that it serves, because a reader may end it at once.
+pub(crate) fn catch(end_with_input: bool) -> anyhow::Result<impl Future<Output = ()>> {
+    let failed = |error: io::Error| anyhow::anyhow!("can't wait for Ctrl-C: {error}");
     #[cfg(unix)]
     let (mut interrupted, mut terminated) = {
         use tokio::signal::unix::{SignalKind, signal};
-        (signal(SignalKind::interrupt())?, signal(SignalKind::terminate())?)
+        let of = |kind| signal(kind).map_err(failed);
+        (of(SignalKind::interrupt())?, of(SignalKind::terminate())?)
     };
     #[cfg(windows)]
-    let (mut interrupted, mut terminated) = (tokio::signal::windows::ctrl_c()?, tokio::signal::windows::ctrl_close()?);
+    let (mut interrupted, mut terminated) = {
+        use tokio::signal::windows::{ctrl_c, ctrl_close};
+        (ctrl_c().map_err(failed)?, ctrl_close().map_err(failed)?)
+    };
     Ok(async move {
         tokio::select! {
             _ = interrupted.recv() => (),

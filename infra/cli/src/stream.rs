@@ -1,12 +1,12 @@
 //! Requests to a table's stream.
 
+use anyhow::{Error, anyhow};
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::config::Builder;
 use aws_sdk_dynamodbstreams::config::retry::RetryConfig;
 use aws_sdk_dynamodbstreams::types::{Shard, ShardIteratorType};
 use aws_types::SdkConfig;
 use sapwood_dynamodb::lacks_credentials;
-use sapwood_import::failed_records::NoKey;
 use sapwood_store::RetryPolicy;
 
 use crate::connect::Patient;
@@ -27,7 +27,7 @@ pub(crate) enum From {
 }
 
 /// Returns all shards of a stream, closed ones too.
-pub(crate) async fn shards(client: &Client, arn: &str) -> Result<Vec<Shard>, StreamRefusal> {
+pub(crate) async fn shards(client: &Client, arn: &str) -> anyhow::Result<Vec<Shard>> {
     let (mut shards, mut after) = (Vec::new(), None);
     loop {
         let request = client.describe_stream().stream_arn(arn).set_exclusive_start_shard_id(after);
@@ -54,46 +54,7 @@ pub(crate) async fn iterator(client: &Client, arn: &str, shard: &str, from: &Fro
     Ok(patiently(|| request.clone().send()).await?.shard_iterator)
 }
 
-/// Why a stream gives no records, and what to do.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum StreamRefusal {
-    /// The caller may not read it.
-    #[error(
-        "access is denied. docs/policies/redrive.json and watch.json have what is needed: dynamodb:DescribeStream, dynamodb:GetShardIterator and dynamodb:GetRecords on the stream"
-    )]
-    Denied,
-    /// The stream isn't there.
-    #[error(
-        "there is no such stream in the region that was asked. TableStreamArn, an output of the stack, is its name, and --region names the region; a stream that was switched off can be read for 24 hours"
-    )]
-    NoStream,
-    /// There are no credentials.
-    #[error("{0}")]
-    NoCredentials(String),
-    /// DynamoDB doesn't take the credentials.
-    #[error("DynamoDB refuses the credentials ({0}). Log in again, or name another profile")]
-    Credentials(String),
-    /// Too many read the stream.
-    #[error(
-        "it is read too often ({0}). A shard takes two readers, and the handler is one: stop others, and run the same command again"
-    )]
-    Busy(String),
-    /// The place in a shard was lost each time.
-    #[error("{0} again and again. Run the same command again")]
-    Unplaced(&'static str),
-    /// A record names no item of the table.
-    #[error(transparent)]
-    Key(#[from] NoKey),
-    /// No answer came.
-    #[error("no whole answer came ({0}). Run the same command again")]
-    Unanswered(String),
-    /// DynamoDB answers something else.
-    #[error("DynamoDB says {0}")]
-    Other(String),
-}
-
-/// Sends a request, and again while it is throttled or not answered: DescribeStream takes ten calls a second, and a
-/// shard two readers.
+/// Sends a request, and again while it is throttled or unanswered: a shard takes two readers.
 pub(crate) async fn patiently<T, E, F>(send: impl Fn() -> F) -> Result<T, Failed>
 where
     E: ProvideErrorMetadata + std::error::Error + 'static,
@@ -108,7 +69,7 @@ where
     }
 }
 
-/// What a failed request means.
+/// The meaning of a failed request.
 pub(crate) enum Failed {
     /// The iterator is too old.
     Expired,
@@ -117,9 +78,9 @@ pub(crate) enum Failed {
     /// The stream or the shard isn't there.
     Gone,
     /// The same request may be answered later.
-    ForNow(StreamRefusal),
-    /// Nothing helps.
-    Refused(StreamRefusal),
+    ForNow(Error),
+    /// No retry helps.
+    Refused(Error),
 }
 
 impl Failed {
@@ -134,32 +95,43 @@ impl Failed {
                 | "ProvisionedThroughputExceededException"
                 | "RequestLimitExceeded"
                 | "ThrottlingException"),
-            ) => Self::ForNow(StreamRefusal::Busy(code.to_owned())),
-            Some("AccessDeniedException") => Self::Refused(StreamRefusal::Denied),
+            ) => Self::ForNow(anyhow!(
+                "it is read too often ({code}). A shard takes two readers, and the handler is one: stop others, and run the same command again"
+            )),
+            Some("AccessDeniedException") => Self::Refused(anyhow!(
+                "access is denied. docs/policies/redrive.json and watch.json have what is needed: dynamodb:DescribeStream, dynamodb:GetShardIterator and dynamodb:GetRecords on the stream"
+            )),
             Some(
                 code @ ("ExpiredTokenException"
                 | "IncompleteSignatureException"
                 | "InvalidSignatureException"
                 | "MissingAuthenticationTokenException"
                 | "UnrecognizedClientException"),
-            ) => Self::Refused(StreamRefusal::Credentials(code.to_owned())),
-            _ if is_theirs => Self::ForNow(StreamRefusal::Other(said(error))),
-            Some(_) => Self::Refused(StreamRefusal::Other(said(error))),
+            ) => Self::Refused(anyhow!(
+                "DynamoDB refuses the credentials ({code}). Log in again, or name another profile"
+            )),
+            _ if is_theirs => Self::ForNow(anyhow!("DynamoDB says {}", said(error))),
+            Some(_) => Self::Refused(anyhow!("DynamoDB says {}", said(error))),
             None => match (lacks_credentials(error), error.raw_response()) {
-                (Some(words), _) => Self::Refused(StreamRefusal::NoCredentials(words)),
-                (None, Some(_)) => Self::Refused(StreamRefusal::Other(said(error))),
-                (None, None) => Self::ForNow(StreamRefusal::Unanswered(said(error))),
+                (Some(words), _) => Self::Refused(Error::msg(words)),
+                (None, Some(_)) => Self::Refused(anyhow!("DynamoDB says {}", said(error))),
+                (None, None) => {
+                    Self::ForNow(anyhow!("no whole answer came ({}). Run the same command again", said(error)))
+                }
             },
         }
     }
 }
 
-impl std::convert::From<Failed> for StreamRefusal {
+impl std::convert::From<Failed> for Error {
     fn from(failed: Failed) -> Self {
+        let lost = |how: &str| anyhow!("{how} again and again. Run the same command again");
         match failed {
-            Failed::Expired => Self::Unplaced("an iterator expires"),
-            Failed::Trimmed => Self::Unplaced("the oldest record goes before it is read"),
-            Failed::Gone => Self::NoStream,
+            Failed::Expired => lost("an iterator expires"),
+            Failed::Trimmed => lost("the oldest record goes before it is read"),
+            Failed::Gone => anyhow!(
+                "there is no such stream in the region that was asked. TableStreamArn, an output of the stack, is its name, and --region names the region; a stream that was switched off can be read for 24 hours"
+            ),
             Failed::ForNow(refusal) | Failed::Refused(refusal) => refusal,
         }
     }

@@ -3,19 +3,19 @@
 use std::collections::BTreeMap;
 use std::fmt::Write;
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_api::contract::{DescendantBody, TotalsBody};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, Settings, Stored, rows};
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::query::{Descendant, Fields, ListOptions, Reader, Totals, Tree};
 use sapwood_store::{Client, ReadOptions, TableError};
 use serde_json::{Value, json};
 
 use crate::arguments::node;
-use crate::connect::{Connection, Patient};
-use crate::node::NodeError;
-use crate::printable::{shown, shown_json};
+use crate::connect::{Connection, Patient, TableClient};
+use crate::exit::of_table;
+use crate::printable::{json as json_of, shown, shown_json};
 use crate::say::say;
 
 /// Draw a node and what is below it.
@@ -52,7 +52,11 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
+    tree(arguments).await.map_err(of_table("the table can't be read", ""))
+}
+
+async fn tree(arguments: Arguments) -> Result<()> {
     let (table, settings) = arguments.connection.open().await?;
     let client = Client::new(&table, &Patient, &settings.schema);
     let node = node(&arguments.id, arguments.tenant.as_ref(), &settings.schema)?;
@@ -86,22 +90,21 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
 
 /// Prints an object for each node, and one that says so if there are more.
 async fn print_json(
-    client: &Client<'_, DynamoTable, Patient>,
+    client: &TableClient<'_>,
     settings: &Settings,
     top: &NodeRef,
     tree: Tree,
     mut totals: BTreeMap<NodeRef, Totals>,
     rows: bool,
-) -> Result<(), NodeError> {
-    let wrong = |error: serde_json::Error| NodeError::Json(error.to_string());
+) -> Result<()> {
     for found in tree.nodes {
         let of = top.sibling(found.id.clone());
         // As text: a value of serde_json's would have fewer digits.
         let mut body = DescendantBody::from(found);
         body.totals = totals.remove(&of).map(TotalsBody::from);
-        let mut line = serde_json::to_string(&body).map_err(wrong)?;
+        let mut line = json_of(&body)?;
         if rows {
-            let items = serde_json::to_string(&items(client, settings, &of).await?.json()).map_err(wrong)?;
+            let items = json_of(&items(client, settings, &of).await?.json())?;
             line.truncate(line.len() - 1);
             line = format!("{line},\"items\":{items}}}");
         }
@@ -180,11 +183,7 @@ impl Items {
     }
 }
 
-async fn items(
-    client: &Client<'_, DynamoTable, Patient>,
-    settings: &Settings,
-    node: &NodeRef,
-) -> Result<Items, TableError> {
+async fn items(client: &TableClient<'_>, settings: &Settings, node: &NodeRef) -> Result<Items, TableError> {
     let schema = &settings.schema;
     let key = schema.lineage_key(node);
     let stored = Stored::read(client.get(&key, &ReadOptions::default()).await?.as_ref(), schema);

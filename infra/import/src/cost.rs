@@ -36,7 +36,7 @@ pub fn dollars(units: u64) -> f64 {
     units as f64 * DOLLARS_PER_MILLION_UNITS / 1e6
 }
 
-/// What the cost of a node depends on. All sizes are in bytes.
+/// The sizes that the cost of a node depends on, in bytes.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct NodeSizes {
     /// The base record.
@@ -45,7 +45,7 @@ pub struct NodeSizes {
     pub copied: usize,
     /// The id.
     pub id: usize,
-    /// What a partition key has before the id: `TENANT#<tenant>#`, or nothing.
+    /// The part of a partition key before the id: `TENANT#<tenant>#`, or nothing.
     pub tenant: usize,
     /// The parent's id; 0 for a root.
     pub parent: usize,
@@ -74,8 +74,7 @@ pub struct Above {
     pub path: usize,
 }
 
-/// The sizes of derived items without what differs from node to node, measured on one item of each kind. All are in
-/// bytes.
+/// The sizes of derived items without the parts that differ between nodes, in bytes, measured on one item of each kind.
 #[derive(Clone, Copy, Debug)]
 pub struct Sizes {
     ancestor_row: usize,
@@ -87,10 +86,7 @@ pub struct Sizes {
 }
 
 impl Sizes {
-    /// Measures the items of a table with these settings.
-    ///
-    /// # Errors
-    /// None: ids of one byte fit every key.
+    /// Measures the items of a table with these settings. Ids of one byte fit every key, so it doesn't fail.
     pub fn of(settings: &Settings) -> Result<Self, KeyError> {
         // The sizes of a tenant's partition keys are added to each node's.
         let schema = Schema::new(settings.schema.names().clone(), false)?;
@@ -125,10 +121,8 @@ impl Sizes {
         })
     }
 
-    /// Returns the write units of a node, of its lineage and of all of its rows, if it is placed once. The result is
-    /// exact, unless an item is so near to a full KB that it matters which ancestor's id it has (every row counts with
-    /// the longest). What links add to the lineage, and what an order adds to ancestor rows, isn't counted, nor the
-    /// ancestors in link rows but the parent.
+    /// Returns the write units of a node, its lineage and its rows, if it is placed once. All rows count with the
+    /// longest id, and neither links nor an order add to the lineage or to ancestor rows.
     #[must_use]
     pub fn node_units(&self, node: &NodeSizes, above: &Above) -> u64 {
         let row = |own: usize| {
@@ -156,8 +150,7 @@ impl Sizes {
     }
 }
 
-/// Returns the write units of the rows that a node has wherever it stands: what kinds of rows there are besides those
-/// of its ancestors, its path and the roots.
+/// Returns the write units of the rows of other kinds than those of ancestors, paths and roots.
 #[must_use]
 pub fn other_units(node: &NodeRef, base: &BaseNode, settings: &Settings) -> u64 {
     if settings.order.is_none() && settings.links.is_empty() {

@@ -1,5 +1,4 @@
-//! What `sapwood redrive` does before it writes anything: it reads the records that an event source gave up, and
-//! collects the keys of their items, each once.
+//! Reads the records that an event source gave up, and collects the keys of their items, for `sapwood redrive`.
 
 use std::cell::Cell;
 use std::collections::BTreeMap;
@@ -15,8 +14,7 @@ use thiserror::Error;
 
 use crate::work::WorkError;
 
-/// The largest object that is read, in bytes. Lambda sends at most 6 MB of records at a time, and their text takes up
-/// to twice as much.
+/// The largest object that is read, in bytes. Lambda sends 6 MB of records at most, and their text takes twice as much.
 pub const OBJECT_BYTES_MAX: usize = 64 * 1_024 * 1_024;
 
 /// The memory of SQLite's cache, in bytes.
@@ -30,9 +28,6 @@ pub struct LostKeys {
 
 impl LostKeys {
     /// Makes an empty collection.
-    ///
-    /// # Errors
-    /// [`WorkError`] if the system's directory for temporary files can't be used.
     pub fn new() -> Result<Self, WorkError> {
         let connection = Connection::open("")?;
         connection.pragma_update(None, "cache_size", -CACHE_BYTES / 1_024)?;
@@ -43,9 +38,6 @@ impl LostKeys {
     }
 
     /// Adds a key, unless it is there.
-    ///
-    /// # Errors
-    /// [`WorkError`] if the file can't be written.
     pub fn add(&mut self, key: &ItemKey) -> Result<(), WorkError> {
         let mut statement = self.connection.prepare_cached("INSERT OR IGNORE INTO key VALUES (?, ?)")?;
         statement.execute([&key.pk, &key.sk])?;
@@ -53,17 +45,11 @@ impl LostKeys {
     }
 
     /// The number of keys.
-    ///
-    /// # Errors
-    /// [`WorkError`] if the file can't be read.
     pub fn count(&self) -> Result<u64, WorkError> {
         Ok(self.connection.query_row("SELECT count(*) FROM key", [], |row| row.get(0))?)
     }
 
     /// Returns the next keys after this one, in their order.
-    ///
-    /// # Errors
-    /// [`WorkError`] if the file can't be read.
     pub fn next(&self, after: Option<&ItemKey>, keys_max: usize) -> Result<Vec<ItemKey>, WorkError> {
         let (pk, sk) = after.map_or(("", ""), |key| (key.pk.as_str(), key.sk.as_str()));
         let sql = "SELECT pk, sk FROM key WHERE (pk, sk) > (?, ?) ORDER BY pk, sk LIMIT ?";
@@ -78,15 +64,11 @@ impl LostKeys {
 
 /// Why a file isn't one of failed records.
 #[derive(Debug, Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum LostError {
-    /// The file, from this place on.
+    /// The file can't be read from this line, or this object, on. Both are counted from 1.
     #[error("{at}: {reason}")]
-    Unreadable {
-        /// The line, or the number of the object, from 1.
-        at: String,
-        /// The reason.
-        reason: String,
-    },
+    Unreadable { at: String, reason: String },
     /// The keys can't be kept.
     #[error(transparent)]
     Work(#[from] WorkError),
@@ -100,10 +82,7 @@ pub struct NoKey {
     sort_key: String,
 }
 
-/// Returns the key of a record's item, from the texts of the record's key attributes.
-///
-/// # Errors
-/// [`NoKey`] if the record has no text for one of the table's key attributes.
+/// Returns the key of a record's item, or [`NoKey`] if the record lacks a text for one of the table's key attributes.
 pub fn key_of(schema: &Schema, mut text: impl FnMut(&str) -> Option<String>) -> Result<ItemKey, NoKey> {
     let names = schema.names();
     match (text(&names.partition_key), text(&names.sort_key)) {
@@ -112,11 +91,8 @@ pub fn key_of(schema: &Schema, mut text: impl FnMut(&str) -> Option<String>) -> 
     }
 }
 
-/// Reads objects as Lambda puts them into the bucket of failed records, one after another: JSON with a `payload`, which
-/// is the event or its text. Adds the keys of all items that the records name.
-///
-/// # Errors
-/// [`LostError`] for the first object that can't be read.
+/// Reads objects as Lambda puts them into the bucket of failed records: JSON with a `payload`, which is the event or
+/// its text. Adds the keys of all items that the records name, up to the first object that can't be read.
 pub fn read(input: impl Read, schema: &Schema, keys: &mut LostKeys) -> Result<(), LostError> {
     let read = Cell::new(0);
     let input = BufReader::new(Bounded { input, read: &read });

@@ -53,12 +53,12 @@ impl fmt::Display for FaultKind {
     }
 }
 
-/// What is wrong with a record.
+/// A fault of a record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Fault {
     /// The kind.
     pub kind: FaultKind,
-    /// What is wrong, and what to do about it.
+    /// The fault, and what to do about it.
     pub message: String,
 }
 

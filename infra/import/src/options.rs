@@ -10,7 +10,7 @@ pub enum Format {
     JsonLines,
     /// CSV: a node a row, with a column for the id and one for the parent, or with a column for each level.
     Csv,
-    /// What `dump_bulk` of django-treebeard returns, as JSON.
+    /// JSON of django-treebeard's `dump_bulk`.
     Treebeard,
     /// An export of DynamoDB to S3, in the format `DYNAMODB_JSON`.
     DynamoDb,
@@ -25,19 +25,17 @@ pub struct Options {
     pub settings: Settings,
     /// The tenant of the records that name none. A table with tenants needs it, unless every record names its own.
     pub tenant: Option<Tenant>,
-    /// The table that is written, by what no other table has: a working file goes on only with the same. `None` if
-    /// nobody has asked it.
+    /// The identity of the table that is written. A working file goes on only with the same; `None` if it isn't known.
     pub table: Option<String>,
-    /// True if a file is a copy of a table: what a table can hold is taken, parents that are nowhere, cycles, and nodes
-    /// of any depth included.
+    /// True if a file is a copy of a table: missing parents, cycles and nodes of any depth are taken as well.
     pub as_is: bool,
-    /// What the columns of CSV mean.
+    /// The meaning of CSV's columns.
     pub csv: CsvOptions,
-    /// What the fields of treebeard's nodes mean.
+    /// The meaning of treebeard's fields.
     pub treebeard: TreebeardOptions,
 }
 
-/// What the columns of CSV mean. All other columns are attributes of type text; an empty cell is no attribute.
+/// The meaning of CSV's columns. All others are attributes of type text; an empty cell is no attribute.
 #[derive(Clone, Debug, Default)]
 pub struct CsvOptions {
     /// The column with the id; by default `id`.
@@ -52,16 +50,16 @@ pub struct CsvOptions {
     pub numbers: Vec<String>,
     /// The columns of a path, from the top: each is a level. Then `id`, `parent` and `segment` have no meaning.
     pub levels: Vec<String>,
-    /// What separates the cells; by default a comma, and a tab in files that end in `.tsv`.
+    /// The separator of cells; by default a comma, and a tab in files that end in `.tsv`.
     pub delimiter: Option<u8>,
-    /// Most lines of a cell in quotes; by default [`CELL_LINES_MAX`](crate::sources::CELL_LINES_MAX). A quote that
-    /// isn't closed would take in all rows up to the next one.
+    /// Most lines of a cell in quotes, so that an open quote doesn't take in the rest; by default
+    /// [`CELL_LINES_MAX`](crate::sources::CELL_LINES_MAX).
     pub cell_lines_max: Option<u64>,
     /// True if cells that a spreadsheet would take for formulas are guarded by an apostrophe, which is taken off.
     pub guards_formulas: bool,
 }
 
-/// What the fields of treebeard's nodes mean.
+/// The meaning of treebeard's fields.
 #[derive(Clone, Debug, Default)]
 pub struct TreebeardOptions {
     /// The field of `data` that becomes the segment; by default none does.

@@ -56,11 +56,7 @@ impl Record {
         }
     }
 
-    /// Returns the key of the record's item.
-    ///
-    /// # Errors
-    /// [`KeyError`] if the key would be too long, or the record has a tenant and the table has none, or the other way
-    /// round.
+    /// Returns the key of the record's item, unless it is too long, or only the record or only the table has tenants.
     pub fn key(&self, schema: &Schema) -> Result<ItemKey, KeyError> {
         match self {
             Self::Node(node) => schema.item_key(&node.node, &SortKey::Node),
@@ -94,8 +90,7 @@ impl Record {
         Ok(item)
     }
 
-    /// Returns the item that is written, if Sapwood takes it: its names, its key, its segment and its size. `as_is`: if
-    /// a table can hold it.
+    /// Returns the item, if Sapwood takes its names, key, segment and size. `as_is`: if a table can hold it.
     pub(crate) fn accepted(&self, schema: &Schema, as_is: bool) -> Result<Item, Fault> {
         let refused = |error: &dyn std::fmt::Display| Fault::refused(error.to_string());
         match self {

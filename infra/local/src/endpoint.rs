@@ -18,8 +18,7 @@ use sapwood_dynamodb::plain_http;
 use crate::sdk_error::said;
 use crate::template::{KeyAttribute, TableDefinition};
 
-/// The region and the credentials. Local engines check neither, but the SDK needs some. DynamoDB Local keeps a database
-/// for each pair unless it runs with `-sharedDb`.
+/// The region and the credentials. Local engines check neither; DynamoDB Local keeps a database for each pair.
 const ANYTHING: &str = "local";
 
 /// How long a new table may take to become active.
@@ -45,54 +44,27 @@ pub struct TableStream {
 
 /// Why the table can't be used, or can't be created.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum TableError {
     /// No server answers.
     #[error("no DynamoDB answers at {url}: {reason}. Start one there, or name another URL")]
-    Unreachable {
-        /// The endpoint.
-        url: String,
-        /// What the request failed of.
-        reason: String,
-    },
+    Unreachable { url: String, reason: String },
     /// The table exists with other keys, which can't be changed.
     #[error("the table {table} exists with the keys {found}, the template has {wanted}: use another name or delete it")]
-    Keys {
-        /// The table.
-        table: String,
-        /// The table's keys.
-        found: String,
-        /// The template's keys.
-        wanted: String,
-    },
+    Keys { table: String, found: String, wanted: String },
     /// The table exists without the template's stream.
     #[error(
         "the table {table} has {found}, the template has a stream of {wanted}: run `aws dynamodb update-table --table-name \
          {table} --stream-specification StreamEnabled=true,StreamViewType={wanted} --endpoint-url {url}` (a stream of \
          another view type must be disabled first)"
     )]
-    Stream {
-        /// The table.
-        table: String,
-        /// The endpoint.
-        url: String,
-        /// The table's stream.
-        found: String,
-        /// The template's view type.
-        wanted: String,
-    },
+    Stream { table: String, url: String, found: String, wanted: String },
     /// The template gives the table no stream.
     #[error("the template gives the table no StreamSpecification")]
     NoStreamWanted,
     /// The endpoint rejects a request.
     #[error("the endpoint refuses to {what} the table {table}: {reason}")]
-    Refused {
-        /// The request, as a verb.
-        what: &'static str,
-        /// The table.
-        table: String,
-        /// The endpoint's error.
-        reason: String,
-    },
+    Refused { what: &'static str, table: String, reason: String },
 }
 
 impl Endpoint {
@@ -119,8 +91,7 @@ impl Endpoint {
         &self.client
     }
 
-    /// Creates the table as the template defines it. A table that exists is used as it is, if its keys and its stream
-    /// are the template's.
+    /// Creates the table as the template defines it, or uses one that exists with the template's keys and stream.
     pub async fn ensure_table(&self, name: &str, wanted: &TableDefinition) -> Result<TableStream, TableError> {
         let Some(view_type) = &wanted.stream_view_type else { return Err(TableError::NoStreamWanted) };
         let found = match self.describe(name).await? {
@@ -222,8 +193,7 @@ impl Endpoint {
         }
     }
 
-    /// Enables TTL. An error is only logged: engines refuse what is enabled already, and an engine without TTL still
-    /// serves everything else.
+    /// Enables TTL. An error is only logged: an engine may refuse what is enabled, or have no TTL.
     async fn expire_by(&self, name: &str, attribute: &str) {
         let Ok(ttl) = TimeToLiveSpecification::builder().enabled(true).attribute_name(attribute).build() else {
             return;

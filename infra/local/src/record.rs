@@ -17,7 +17,7 @@ use serde_json::Value;
 /// The attributes of an item, as the SDK has them.
 pub(crate) type Attributes = HashMap<String, AttributeValue>;
 
-/// One change record.
+/// A change record.
 #[derive(Debug, Clone)]
 pub(crate) struct Record {
     stream: Arc<str>,
@@ -43,8 +43,7 @@ impl Record {
         }
     }
 
-    /// Returns the key attributes of the changed item: `{"PK": {"S": "a"}, …}`. Their text is the same in all records
-    /// of the item.
+    /// Returns the item's key attributes: `{"PK": {"S": "a"}, …}`. Their text is the same in all its records.
     pub(crate) fn keys(&self) -> Value {
         self.change.keys.as_ref().and_then(|keys| serde_json::to_value(Item(keys)).ok()).unwrap_or_default()
     }
@@ -66,8 +65,7 @@ impl Record {
         self.record.event_name.as_ref().map_or("", OperationType::as_str)
     }
 
-    /// Returns true if the write changed nothing. Only dynoxide makes a record of such a write; AWS and DynamoDB Local
-    /// don't.
+    /// Returns true if the write changed nothing. Only dynoxide makes such a record.
     pub(crate) fn changes_nothing(&self) -> bool {
         match (&self.change.old_image, &self.change.new_image) {
             (Some(old), Some(new)) => same_item(old, new),
@@ -82,7 +80,6 @@ thread_local! {
     pub(crate) static EVENTS: std::cell::Cell<usize> = const { std::cell::Cell::new(0) };
 }
 
-/// A record in an event.
 pub(crate) struct Event<'a>(&'a Record);
 
 impl Serialize for Event<'_> {

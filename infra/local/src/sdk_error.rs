@@ -4,8 +4,7 @@ use std::error::Error;
 
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
 
-/// Returns the code and the message of a service that refuses a call, or else what it failed of, cause by cause. An
-/// answer that can't be read isn't quoted: it may hold anything.
+/// Returns the code and the message of a refusal, or the causes of a failure. An unreadable answer isn't quoted.
 pub fn said<E: ProvideErrorMetadata + Error + 'static>(error: &SdkError<E>) -> String {
     if let Some((code, message)) =
         error.as_service_error().and_then(|error| Some((error.code()?, error.message().unwrap_or_default())))

@@ -40,7 +40,7 @@ pub(crate) enum From {
 
 /// The result of one read of a shard.
 #[derive(Debug)]
-pub(crate) struct Page {
+pub(crate) struct ShardPage {
     pub(crate) records: Vec<Record>,
     /// The iterator of the next read. None: the shard is closed, and this was its end.
     pub(crate) next: Option<String>,
@@ -109,10 +109,10 @@ impl Stream {
         Ok(request.send().await.map_err(failed)?.shard_iterator)
     }
 
-    pub(crate) async fn read(&self, iterator: &str) -> Result<Page, StreamError> {
+    pub(crate) async fn read(&self, iterator: &str) -> Result<ShardPage, StreamError> {
         let output = self.client.get_records().shard_iterator(iterator).send().await.map_err(failed)?;
         let records = output.records.unwrap_or_default();
-        Ok(Page {
+        Ok(ShardPage {
             records: records.into_iter().map(|record| Record::new(Arc::clone(&self.arn), record)).collect(),
             next: output.next_shard_iterator,
         })

@@ -8,11 +8,10 @@ use std::time::Duration;
 use jiff::Timestamp;
 use sapwood_core::keys::Tenant;
 use sapwood_engine::query::{Derived, Reader};
-use sapwood_store::{Deadline, RetryPolicy, Table};
+use sapwood_store::{Backoff, Deadline, RetryPolicy, Table};
 
 /// The first pause between two looks, and the longest: the fan-out takes some 100 ms on a quiet table.
-const FIRST_PAUSE: Duration = Duration::from_millis(40);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const BACKOFF: Backoff = Backoff::new(40, 2_000);
 
 /// How much of the time of a request is kept for writing its answer.
 const RESERVED: Duration = Duration::from_millis(1_500);
@@ -71,21 +70,21 @@ pub struct Pauses {
     deadline: Deadline,
     /// The part of the deadline's time that the wait leaves: the deadline is the only clock here.
     left_over: Duration,
-    next: Duration,
+    pauses: u32,
 }
 
 impl Pauses {
     /// The pauses of a wait that begins now and takes so long at most.
     #[must_use]
     pub fn lasting(longest: Duration) -> Self {
-        Self { deadline: Deadline::after(longest), left_over: Duration::ZERO, next: FIRST_PAUSE }
+        Self { deadline: Deadline::after(longest), left_over: Duration::ZERO, pauses: 0 }
     }
 
     /// The pauses of a wait that takes so long at most, and leaves time for the answer before the deadline.
     #[must_use]
     pub fn within(deadline: Deadline, longest: Duration) -> Self {
         let left_over = deadline.left().saturating_sub(longest).max(RESERVED);
-        Self { deadline, left_over, next: FIRST_PAUSE }
+        Self { deadline, left_over, pauses: 0 }
     }
 
     /// Waits before the next look, if it looks at the same again (`repeats`). Returns false if the time is up.
@@ -95,8 +94,8 @@ impl Pauses {
             return false;
         }
         if repeats {
-            tokio::time::sleep(self.next.min(left)).await;
-            self.next = self.next.saturating_mul(2).min(LONGEST_PAUSE);
+            tokio::time::sleep(BACKOFF.wait(self.pauses).min(left)).await;
+            self.pauses += 1;
         }
         true
     }

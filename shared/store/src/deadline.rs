@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use tokio::time::Instant;
 
-use super::RetryPolicy;
+use super::{Backoff, RetryPolicy};
 use sapwood_core::plan::WritesKind;
 
 /// The moments after which no request is sent any more.
@@ -21,10 +21,7 @@ pub struct Deadline {
     end: Instant,
 }
 
-/// The first and the longest wait before another attempt: a random time (full jitter) below `first * 2^attempt`, capped
-/// ([AWS: exponential backoff and jitter](https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/)).
-const FIRST_WAIT: Duration = Duration::from_millis(25);
-const LONGEST_WAIT: Duration = Duration::from_secs(2);
+const BACKOFF: Backoff = Backoff::new(25, 2_000);
 
 /// How long a request whose connection was cut may still be carried out. It is on its way, or in a queue.
 pub const LATE: Duration = Duration::from_secs(2);
@@ -72,8 +69,7 @@ impl Deadline {
 
 impl RetryPolicy for Deadline {
     async fn wait(&self, attempt: u32) -> bool {
-        let longest = FIRST_WAIT.saturating_mul(1 << attempt.min(10)).min(LONGEST_WAIT);
-        let wait = longest.mul_f64(fastrand::f64());
+        let wait = BACKOFF.jittered(attempt);
         if wait >= self.left() {
             return false;
         }

@@ -6,7 +6,7 @@ mod deadline;
 
 use std::future::Future;
 
-pub use client::{BatchBytes, CarriedOut, Client, Items, NoRetries, RetryPolicy, Usage};
+pub use client::{Backoff, BatchBytes, CarriedOut, Client, Items, NoRetries, RetryPolicy, Usage};
 pub use deadline::{Deadline, LATE};
 pub use sapwood_core::request::{
     Action, Condition, ErrorKind, Page, Query, ReadOptions, Scan, Scanned, TRANSACTION_ACTIONS_MAX, TableError,

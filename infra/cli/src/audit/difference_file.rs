@@ -1,14 +1,13 @@
 //! Differences as JSON, and files of them, one a line.
 
 use std::fs::File;
-use std::io::{BufRead, BufReader, BufWriter, Write};
+use std::io::{self, BufRead, BufReader, BufWriter, Write};
 use std::path::Path;
 
+use anyhow::{Context, Result, anyhow};
 use sapwood_core::audit::{Difference, Kind};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Tenant};
 use serde_json::{Value, json};
-
-use super::AuditError;
 
 /// A difference as JSON.
 pub(super) fn line(difference: &Difference) -> Value {
@@ -47,8 +46,8 @@ pub(super) fn parse(line: &Value) -> Option<Difference> {
 }
 
 /// Writes differences into a file, one a line.
-pub(super) fn write(path: &Path, differences: &[Difference]) -> Result<(), AuditError> {
-    let failed = |source| AuditError::Report { path: path.to_owned(), action: "written", source };
+pub(super) fn write(path: &Path, differences: &[Difference]) -> Result<()> {
+    let failed = |source: io::Error| anyhow!("the report {} can't be written: {source}", path.display());
     let mut file = BufWriter::new(File::create(path).map_err(failed)?);
     for difference in differences {
         writeln!(file, "{}", line(difference)).map_err(failed)?;
@@ -57,13 +56,16 @@ pub(super) fn write(path: &Path, differences: &[Difference]) -> Result<(), Audit
 }
 
 /// Reads a file of differences.
-pub(super) fn read(path: &Path) -> Result<Vec<Difference>, AuditError> {
-    let failed = |source| AuditError::Report { path: path.to_owned(), action: "read", source };
+pub(super) fn read(path: &Path) -> Result<Vec<Difference>> {
+    let failed = |source: io::Error| anyhow!("the report {} can't be read: {source}", path.display());
     let mut differences = Vec::new();
     for (position, text) in BufReader::new(File::open(path).map_err(failed)?).lines().enumerate() {
         let line = serde_json::from_str(&text.map_err(failed)?).ok();
         let difference = line.as_ref().and_then(parse);
-        differences.push(difference.ok_or(AuditError::Line { path: path.to_owned(), line: position + 1 })?);
+        differences.push(difference.with_context(|| {
+            let (line, path) = (position + 1, path.display());
+            format!("line {line} of the report {path} isn't a difference; give the file that `sapwood verify --report` wrote")
+        })?);
     }
     Ok(differences)
 }

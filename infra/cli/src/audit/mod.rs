@@ -1,7 +1,6 @@
 //! `sapwood verify` and `sapwood repair`: the whole table, or a part of it, held against its base records.
 
 mod difference_file;
-mod error;
 mod pass;
 mod plan;
 mod repair;
@@ -11,7 +10,6 @@ mod touched;
 mod verify;
 mod work;
 
-pub(crate) use error::AuditError;
 pub(crate) use repair::{Arguments as RepairArguments, run as repair};
 pub(crate) use seen::Seen;
 pub(crate) use verify::{Arguments as VerifyArguments, run as verify};

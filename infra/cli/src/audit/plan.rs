@@ -1,18 +1,17 @@
-//! What a repair is about to do.
+//! The writes and deletions of a repair.
 
 use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::audit::{Difference, Kind};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{BaseNode, Copied, DeletionMark, DeletionMode, Item, Settings, Stored, item_bytes, rows};
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::subtree::Subtree;
 use sapwood_import::cost;
-use sapwood_store::{Client, ReadOptions, TableError};
+use sapwood_store::{ReadOptions, TableError};
 use serde_json::{Value, json};
 
 use super::seen::counted;
-use crate::connect::Patient;
+use crate::connect::TableClient;
 use crate::printable::shown;
 
 /// Most nodes that are counted below those whose deletions go on.
@@ -21,7 +20,7 @@ const COUNTED_NODES_MAX: usize = 10_000;
 /// Most steps up from a node to the one at the top: nodes deeper than rows go are too deep, and still below.
 const STEPS_MAX: usize = 1_000;
 
-type Table<'a> = Client<'a, DynamoTable, Patient>;
+type Table<'a> = TableClient<'a>;
 
 /// What a repair is about to do.
 #[derive(Debug, Default)]
@@ -45,8 +44,7 @@ pub(super) struct Plan {
 }
 
 impl Plan {
-    /// What mending these differences does. `due` are those that are mended first. With `top`, that node and what is
-    /// below it is repaired.
+    /// Returns the plan of mending these differences, `due` first. With `top`, that node and all below it is repaired.
     pub(super) async fn of(
         client: &Table<'_>,
         settings: &Settings,
@@ -138,45 +136,16 @@ impl Plan {
                 "deletes {least}{nodes}{revisions}: deletions that were asked for, and have stopped, go on"
             ));
         }
-        lines.extend(self.surplus.iter().map(|(kind, count)| {
-            let (one, many) = match kind {
-                Kind::RowSurplus => ("row that no lineage names", "rows that no lineage names"),
-                Kind::LineageSurplus => {
-                    ("lineage without a record, with its rows", "lineages without records, with their rows")
-                }
-                Kind::CopySurplus => ("copy without a revision", "copies without revisions"),
-                Kind::TotalsLeft | Kind::TotalsAhead => {
-                    ("part of a total of another epoch", "parts of totals of other epochs")
-                }
-                Kind::CursorUnreadable => ("cursor that no handler has written", "cursors that no handler has written"),
-                _ => ("record that a repair has put back", "records that repairs have put back"),
-            };
-            format!("deletes {}", counted(*count as u64, one, many))
-        }));
+        lines.extend(self.surplus.iter().map(done_to_items));
         if self.recounted > 0 {
             let nodes = counted(self.recounted as u64, "node", "nodes");
             lines.push(format!(
                 "counts the totals of {nodes}, and of those above, anew, and reads the whole table for it"
             ));
         }
-        let tidied = [
-            (self.of_tidied(Kind::NameUnclaimed), "claims", "name of a node", "names of nodes"),
-            (
-                self.of_tidied(Kind::NameLeft),
-                "deletes",
-                "claim of a name that its node doesn't have",
-                "claims of names that their nodes don't have",
-            ),
-            (
-                self.of_tidied(Kind::TotalsEmpty),
-                "deletes",
-                "empty total of a node that has gone",
-                "empty totals of nodes that have gone",
-            ),
-        ];
-        for (count, verb, one, many) in tidied.into_iter().filter(|(count, ..)| *count > 0) {
-            lines.push(format!("{verb} {}", counted(count as u64, one, many)));
-        }
+        let tidied = [Kind::NameUnclaimed, Kind::NameLeft, Kind::TotalsEmpty];
+        let tidied = tidied.into_iter().filter_map(|kind| self.tidied.get_key_value(&kind));
+        lines.extend(tidied.map(done_to_items));
         if let Some(top) = top.filter(|_| self.outside > 0) {
             let records = counted(self.outside as u64, "of these records isn't", "of these records aren't");
             lines.push(format!(
@@ -195,7 +164,7 @@ impl Plan {
         counted(self.nodes.len() as u64, "node", "nodes")
     }
 
-    /// What is asked before it is done.
+    /// The question before the repair.
     pub(super) fn question(&self) -> String {
         match (self.nodes.len(), self.is_cut) {
             (0, _) => "Repair?".to_owned(),
@@ -215,6 +184,25 @@ impl Plan {
         let is_told = |one: &Difference| self.nodes.contains(&one.node) || deletion(one, &items, settings).is_none();
         Ok(due.into_iter().filter(is_told).collect())
     }
+}
+
+/// Says what is done to the items of a kind of difference.
+fn done_to_items((kind, count): (&Kind, &usize)) -> String {
+    let (one, many) = match kind {
+        Kind::RowSurplus => ("row that no lineage names", "rows that no lineage names"),
+        Kind::LineageSurplus => {
+            ("lineage without a record, with its rows", "lineages without records, with their rows")
+        }
+        Kind::CopySurplus => ("copy without a revision", "copies without revisions"),
+        Kind::TotalsLeft | Kind::TotalsAhead => ("part of a total of another epoch", "parts of totals of other epochs"),
+        Kind::CursorUnreadable => ("cursor that no handler has written", "cursors that no handler has written"),
+        Kind::NameUnclaimed => ("name of a node", "names of nodes"),
+        Kind::NameLeft => ("claim of a name that its node doesn't have", "claims of names that their nodes don't have"),
+        Kind::TotalsEmpty => ("empty total of a node that has gone", "empty totals of nodes that have gone"),
+        _ => ("record that a repair has put back", "records that repairs have put back"),
+    };
+    let verb = if *kind == Kind::NameUnclaimed { "claims" } else { "deletes" };
+    format!("{verb} {}", counted(*count as u64, one, many))
 }
 
 async fn records_and_lineages<'d>(

@@ -3,31 +3,30 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
+use anyhow::{Context, Result, bail};
 use clap::Args;
 use sapwood_core::audit::{Difference, Kind, Mended, Subject, due};
 use sapwood_core::keys::ItemKey;
 use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
 use sapwood_dynamodb::DynamoTable;
-use sapwood_engine::audit::Audit;
 use sapwood_store::{Client, ErrorKind};
 use serde_json::json;
 
-use super::pass::Compared;
+use super::pass::{Compared, PassResult};
 use super::plan::Plan;
 use super::touched::Touched;
 use super::verify::exit;
-use super::{AuditError, Comparison, difference_file, report};
-use crate::ask::agrees;
+use super::{Comparison, difference_file, report};
 use crate::clock::nanoseconds;
-use crate::connect::{Connection, Patient, left_by_handler};
-use crate::exit::Exit;
+use crate::compare::Reading;
+use crate::connect::{Connection, Patient, Whose, left_by_handler};
+use crate::exit::{Exit, NOT_READ_OR_WRITTEN, of_table};
 use crate::printable::shown;
 use crate::recognised::check_keys;
-use crate::say::say;
+use crate::say::{YES, agrees, say};
 
-/// Most rounds of repairs. A row that no lineage names waits until its node's lineage is right, and a child until its
-/// parent's is.
+/// Most rounds: a row that no lineage names waits for its node's lineage, and a child for its parent's.
 const ROUNDS_MAX: usize = 10;
 
 /// Mend what `sapwood verify` finds, while the table is in use. Nothing of yours in a base record changes: the stream
@@ -56,7 +55,11 @@ pub(crate) struct Arguments {
     max_differences: usize,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
+    repair(arguments).await.map_err(of_table(NOT_READ_OR_WRITTEN, ""))
+}
+
+async fn repair(arguments: Arguments) -> Result<Exit> {
     let reported = arguments.report.as_deref().map(difference_file::read).transpose()?;
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_keys(&table).await?;
@@ -81,92 +84,159 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
     } else {
         plan.words(top.as_ref()).into_iter().for_each(|line| say!("{line}"));
     }
-    if !arguments.yes && !agrees(&plan.question())? {
+    if !arguments.yes && !agrees(&plan.question(), YES)? {
         return Ok(Exit::Wrong);
     }
-    let mut touched = Touched::default();
-    // What couldn't be compared at first, or still changed, isn't forgotten because something else was mended.
+    let limit = arguments.max_differences;
+    let (touched, in_vain, busy) = Default::default();
+    let mut repair = Repair { compared: &compared, plan, whose, limit, json, touched, in_vain, busy };
+    // Mending something else doesn't settle what couldn't be compared at first, or still changed.
     let open = found.settled.iter().filter(|one| one.kind.is_unjudged()).chain(&found.moving);
-    touched.subjects.extend(open.map(Difference::subject));
-    let (mut in_vain, mut busy) = (BTreeSet::new(), BTreeSet::new());
+    repair.touched.subjects.extend(open.map(Difference::subject));
     for _ in 0..ROUNDS_MAX {
-        let (looked_at, before) = (subjects(&found.settled), names(&found.settled));
-        let in_vain_before = in_vain.len();
-        let mut due = plan.told(&client, &settings, due(found.settled.clone())).await?;
-        // What nothing has come of keeps nothing else from being mended.
-        due.retain(|one| !in_vain.contains(&as_found(one)));
-        if due.is_empty() {
-            break;
-        }
-        touched.add(&client, &settings, &due).await?;
-        let (totals, others): (Vec<_>, Vec<_>) = due.into_iter().partition(|one| one.kind.is_recounted());
-        let is_epoch_mended = others.iter().any(|one| one.kind == Kind::EpochWrong);
-        let (tried, of_recount) = (names(&others), names(&totals));
-        // What is counted wrong makes totals seem wrong, and counting it writes them.
-        if others.is_empty() {
-            let mended = compared.recount(totals.iter().map(|one| one.node.clone()).collect()).await?;
-            busy.clear();
-            if mended.values().any(|one| *one == Mended::Recounted) {
-                // Lanes that nobody could add to may have kept nodes from being counted.
-                in_vain.clear();
-            }
-            for one in &totals {
-                let mended = mended.get(&one.node).copied().unwrap_or(Mended::Left);
-                tell(one, mended, json);
-                busy.extend((mended == Mended::Busy).then(|| (one.key.clone(), one.kind)));
-            }
-        } else {
-            in_vain.extend(mend(&client, &settings, others, json).await?);
-        }
-        if is_epoch_mended {
-            // Only now can be told what is counted wrong, and no report has it.
-            found = compared.all(whose).await?;
-            check_number(&found.settled, arguments.max_differences)?;
-            continue;
-        }
-        // What was counted anew was added to the totals of all its ancestors, whatever these were before.
-        let totals = touched.subjects.iter().filter(|subject| matches!(subject, Subject::Totals(_))).cloned();
-        found = compared.some(looked_at.into_iter().chain(totals).collect()).await?;
-        if report::faults(&found.settled).is_empty() && report::faults(&found.moving).is_empty() {
-            found = compared.again(&touched).await?;
-        }
-        // If nothing has come of it, another round would only write the same once more: no handler takes the records.
-        let is_vain = names(&found.settled) == before && in_vain.len() == in_vain_before;
-        if is_vain && !of_recount.is_empty() && !tried.is_empty() {
-            // Totals don't wait for what the handler can't do.
-            let tried = found.settled.iter().filter(|one| tried.contains(&(one.key.clone(), one.kind)));
-            in_vain.extend(tried.map(as_found));
-            continue;
-        }
-        if report::faults(&found.settled).is_empty() || is_vain {
+        let Some((after, goes_on)) = repair.round(&found).await? else { break };
+        found = after;
+        if !goes_on {
             break;
         }
     }
     report::print(&found, whose, json);
-    let is_written = found.moving.iter().any(|one| one.kind.is_recounted());
-    if is_written {
+    if found.moving.iter().any(|one| one.kind.is_recounted()) {
         eprintln!("totals that are written all the time can't be counted anew in place. Begin all anew: {BEGIN_ANEW}");
     }
-    // What was written while it was counted is neither mended nor refused.
-    let is_busy = |one: &&Difference| busy.contains(&(one.key.clone(), one.kind));
+    // Totals that were written while they were counted are neither mended nor refused.
+    let is_busy = |one: &&Difference| repair.busy.contains(&(one.key.clone(), one.kind));
     let faults = report::faults(&found.settled);
     Ok(if !faults.is_empty() && faults.iter().all(is_busy) { Exit::Unfinished } else { exit(&found) })
 }
 
-/// What mends totals that are never at rest.
+/// A repair that was agreed to.
+struct Repair<'a> {
+    compared: &'a Compared<'a>,
+    plan: Plan,
+    whose: Whose,
+    limit: usize,
+    json: bool,
+    touched: Touched,
+    /// The differences whose mends had no effect.
+    in_vain: BTreeSet<InVain>,
+    /// The totals that were written while they were counted.
+    busy: BTreeSet<(ItemKey, Kind)>,
+}
+
+impl Repair<'_> {
+    /// Mends what is due, if anything is, and looks again. Returns true with the result if another round may mend more.
+    async fn round(&mut self, found: &PassResult) -> Result<Option<(PassResult, bool)>> {
+        let Reading { client, settings, .. } = &self.compared.reading;
+        let (looked_at, before) = (subjects(&found.settled), names(&found.settled));
+        let in_vain_before = self.in_vain.len();
+        let mut due = self.plan.told(client, settings, due(found.settled.clone())).await?;
+        // A mend without effect doesn't keep others from their turn.
+        due.retain(|one| !self.in_vain.contains(&as_found(one)));
+        if due.is_empty() {
+            return Ok(None);
+        }
+        self.touched.add(client, settings, &due).await?;
+        let (totals, others): (Vec<_>, Vec<_>) = due.into_iter().partition(|one| one.kind.is_recounted());
+        let is_epoch_mended = others.iter().any(|one| one.kind == Kind::EpochWrong);
+        let (tried, of_recount) = (names(&others), names(&totals));
+        // Nodes counted wrong make totals seem wrong, and counting them writes these.
+        if others.is_empty() {
+            self.recount(&totals).await?;
+        } else {
+            self.mend(others).await?;
+        }
+        if is_epoch_mended {
+            // Only now can be told what is counted wrong, and no report has it.
+            let found = self.compared.all(self.whose).await?;
+            check_number(&found.settled, self.limit)?;
+            return Ok(Some((found, true)));
+        }
+        // A node that was counted anew was added to the totals of all its ancestors, whatever these were before.
+        let totals = self.touched.subjects.iter().filter(|subject| matches!(subject, Subject::Totals(_))).cloned();
+        let mut found = self.compared.some(looked_at.into_iter().chain(totals).collect()).await?;
+        if report::faults(&found.settled).is_empty() && report::faults(&found.moving).is_empty() {
+            found = self.compared.again(&self.touched).await?;
+        }
+        // If nothing has come of it, another round would only write the same once more: no handler takes the records.
+        let is_vain = names(&found.settled) == before && self.in_vain.len() == in_vain_before;
+        let is_of_both = !of_recount.is_empty() && !tried.is_empty();
+        if is_vain && is_of_both {
+            // Totals don't wait for what the handler can't do.
+            let tried = found.settled.iter().filter(|one| tried.contains(&(one.key.clone(), one.kind)));
+            self.in_vain.extend(tried.map(as_found));
+        }
+        let goes_on = !report::faults(&found.settled).is_empty() && !is_vain;
+        Ok(Some((found, goes_on || is_vain && is_of_both)))
+    }
+
+    /// Counts these totals anew.
+    async fn recount(&mut self, totals: &[Difference]) -> Result<()> {
+        let mended = self.compared.recount(totals.iter().map(|one| one.node.clone()).collect()).await?;
+        self.busy.clear();
+        if mended.values().any(|one| *one == Mended::Recounted) {
+            // Lanes that nobody could add to may have kept nodes from being counted.
+            self.in_vain.clear();
+        }
+        for one in totals {
+            let mended = mended.get(&one.node).copied().unwrap_or(Mended::Left);
+            tell(one, mended, self.json);
+            self.busy.extend((mended == Mended::Busy).then(|| (one.key.clone(), one.kind)));
+        }
+        Ok(())
+    }
+
+    /// Mends these differences.
+    async fn mend(&mut self, due: Vec<Difference>) -> Result<()> {
+        let audit = self.compared.reading.audit();
+        for (difference, name) in due.into_iter().zip(nanoseconds() + 1..) {
+            let as_found = as_found(&difference);
+            match audit.mend(difference.clone(), name.to_string(), Rules::default()).await {
+                Ok(mended) => {
+                    self.in_vain.extend(matches!(mended, Mended::Gone | Mended::Left).then_some(as_found));
+                    tell(&difference, mended, self.json);
+                }
+                // A record of 400 KB has no room for the attribute. The others are mended.
+                Err(error) if error.kind == ErrorKind::Refuse => {
+                    eprintln!("{} can't be mended: {error}", words(&difference));
+                    told(&difference, "refused", self.json);
+                    self.in_vain.insert(as_found);
+                }
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+}
+
+/// The command for totals that are never at rest.
 const BEGIN_ANEW: &str = "sapwood backfill --totals";
 
 /// A repair with other settings than the handler's would have it write everything anew, for ever.
-async fn check_settings(table: &DynamoTable, settings: &Settings) -> Result<(), AuditError> {
-    let announcement = left_by_handler(table).await?.ok_or(AuditError::NoHandler)?;
+async fn check_settings(table: &DynamoTable, settings: &Settings) -> Result<()> {
+    let announcement = left_by_handler(table).await?.context(
+        "no stream handler has left its settings in this table, so nobody would write the rows: deploy the handler of this release, and write any record",
+    )?;
     let names = announcement.differs_in(settings);
-    if names.is_empty() { Ok(()) } else { Err(AuditError::OtherSettings { names }) }
+    if names.is_empty() {
+        return Ok(());
+    }
+    let names = names.join(", ");
+    bail!(
+        "the settings differ from those that the stream handler has left in the table, in {names}: leave out --parameter, and the handler's count"
+    )
 }
 
 /// More differences than any accident makes come of wrong settings.
-fn check_number(differences: &[Difference], limit: usize) -> Result<(), AuditError> {
+fn check_number(differences: &[Difference], limit: usize) -> Result<()> {
     let found = report::faults(differences).len();
-    if found > limit { Err(AuditError::TooMany { found, limit }) } else { Ok(()) }
+    if found <= limit {
+        return Ok(());
+    }
+    bail!(
+        "{found} differences are more than --max-differences {limit}: with wrong settings everything looks wrong. Compare --parameter with those of the stack; give a higher limit if they are right. Where most are counts or totals, begin all totals anew instead: \
+         {BEGIN_ANEW}"
+    )
 }
 
 fn names(differences: &[Difference]) -> BTreeSet<(ItemKey, Kind)> {
@@ -182,35 +252,6 @@ type InVain = (ItemKey, Kind, u64);
 
 fn as_found(difference: &Difference) -> InVain {
     (difference.key.clone(), difference.kind, difference.evidence)
-}
-
-/// Mends these differences, and returns those that nothing has come of.
-async fn mend(
-    client: &Client<'_, DynamoTable, Patient>,
-    settings: &Settings,
-    due: Vec<Difference>,
-    json: bool,
-) -> Result<Vec<InVain>, AuditError> {
-    let audit = Audit::new(client, settings);
-    let (mut name, mut in_vain) = (nanoseconds(), Vec::new());
-    for difference in due {
-        name += 1;
-        let as_found = as_found(&difference);
-        match audit.mend(difference.clone(), name.to_string(), Rules::default()).await {
-            Ok(mended) => {
-                in_vain.extend(matches!(mended, Mended::Gone | Mended::Left).then_some(as_found));
-                tell(&difference, mended, json);
-            }
-            // A record of 400 KB has no room for the attribute. The others are mended.
-            Err(error) if error.kind == ErrorKind::Refuse => {
-                eprintln!("{} can't be mended: {error}", words(&difference));
-                told(&difference, "refused", json);
-                in_vain.push(as_found);
-            }
-            Err(error) => return Err(error.into()),
-        }
-    }
-    Ok(in_vain)
 }
 
 fn tell(difference: &Difference, mended: Mended, json: bool) {

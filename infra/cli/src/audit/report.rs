@@ -8,7 +8,7 @@ use sapwood_core::audit::{Difference, Kind};
 use serde_json::json;
 
 use super::difference_file::line;
-use super::pass::Found;
+use super::pass::PassResult;
 use super::seen::counted;
 use crate::connect::Whose;
 use crate::printable::shown;
@@ -18,7 +18,7 @@ use crate::say::say;
 const LISTED_MAX: usize = 20;
 
 /// Prints what was found.
-pub(super) fn print(found: &Found, whose: Whose, json: bool) {
+pub(super) fn print(found: &PassResult, whose: Whose, json: bool) {
     if json {
         for (state, differences) in [("confirmed", &found.settled), ("moving", &found.moving)] {
             for difference in differences {
@@ -58,7 +58,7 @@ pub(super) fn print(found: &Found, whose: Whose, json: bool) {
 }
 
 /// Says what was compared, what couldn't be, and what came of it.
-fn sentence(found: &Found) -> String {
+fn sentence(found: &PassResult) -> String {
     let counted_differences = |count: usize| counted(count as u64, "difference", "differences");
     let moving = faults(&found.moving).len();
     let mut parts = vec![match (faults(&found.settled).len(), moving) {
@@ -82,12 +82,12 @@ fn sentence(found: &Found) -> String {
 }
 
 /// How much couldn't be compared. It counts at once, whether it has settled or not.
-pub(super) fn unjudged(found: &Found) -> usize {
+pub(super) fn unjudged(found: &PassResult) -> usize {
     found.settled.iter().chain(&found.moving).filter(|difference| difference.kind.is_unjudged()).count()
 }
 
 /// Says that something couldn't be compared, and why.
-pub(super) fn not_compared(found: &Found) -> Option<String> {
+pub(super) fn not_compared(found: &PassResult) -> Option<String> {
     let all = found.settled.iter().chain(&found.moving);
     let newer = all.filter(|difference| difference.kind == Kind::NewerFormat).count();
     let items = counted(unjudged(found) as u64, "item wasn't", "items weren't");
@@ -104,7 +104,7 @@ pub(super) fn faults(differences: &[Difference]) -> Vec<&Difference> {
     differences.iter().filter(|difference| !difference.kind.is_finding()).collect()
 }
 
-fn findings(found: &Found) -> Vec<&Difference> {
+fn findings(found: &PassResult) -> Vec<&Difference> {
     found.settled.iter().filter(|difference| difference.kind.is_finding()).collect()
 }
 

@@ -74,7 +74,7 @@ impl Seen {
         Some(Self { items: number("items")?, classes: classes.collect::<Option<_>>()? })
     }
 
-    /// What was compared, for people.
+    /// The counts, for people.
     pub(super) fn words(&self) -> String {
         let [nodes, rows, copies] = [Class::Node, Class::Row, Class::Copy].map(|class| self.of(class));
         let [nodes, rows, copies] =

@@ -5,12 +5,11 @@ use std::collections::BTreeSet;
 use sapwood_core::audit::{Difference, Kind, Subject};
 use sapwood_core::keys::{ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{Counted, Settings, Stored, rows};
-use sapwood_dynamodb::DynamoTable;
-use sapwood_store::{Client, ReadOptions, TableError};
+use sapwood_store::{ReadOptions, TableError};
 
-use crate::connect::Patient;
+use crate::connect::TableClient;
 
-/// What the mends of a repair may have changed.
+/// The nodes and items that the mends of a repair may have changed.
 #[derive(Debug, Default)]
 pub(super) struct Touched {
     /// The nodes that were mended, all rows that they had, and whatever else their lineages named.
@@ -20,11 +19,10 @@ pub(super) struct Touched {
 }
 
 impl Touched {
-    /// Adds what mending these differences may change. It is called before they are mended, when their lineages are as
-    /// they were.
+    /// Adds what mending these differences may change. Call it before they are mended: it reads their lineages.
     pub(super) async fn add(
         &mut self,
-        client: &Client<'_, DynamoTable, Patient>,
+        client: &TableClient<'_>,
         settings: &Settings,
         due: &[Difference],
     ) -> Result<(), TableError> {
@@ -50,9 +48,8 @@ impl Touched {
             let stands = stored.lineage().map(|lineage| lineage.placement.ancestors.as_slice()).unwrap_or_default();
             let is_elsewhere = kind.is_of_node() && settings.totals.is_some() && share.ancestors() != stands;
             if is_counted(difference) || kind.is_recounted() || is_elsewhere {
-                // What such a node is counted as next is added to the totals of its ancestors, which can be those of a
-                // copy that lacks a part of a transaction. If its totals lack something, theirs can lack the same. A
-                // write of the node for another reason has it counted as well.
+                // Any write of the node adds its count to the totals of its ancestors, which can be those of a copy
+                // without a part of a transaction, and can lack the same.
                 let above = stands.iter().chain(share.ancestors());
                 self.subjects.extend(above.map(|id| Subject::Totals(node.sibling(id.clone()))));
             }
@@ -64,7 +61,7 @@ impl Touched {
     }
 }
 
-/// What has to be right with the item of this key, if there is one: a lineage may name anything.
+/// Returns the subjects of an item. A lineage may name any key.
 fn subjects_of(key: ItemKey, schema: &Schema) -> Vec<Subject> {
     let (Ok(owner), Some(sort_key)) = (schema.parse_partition(&key.pk), schema.parse_sort_key(&key.sk)) else {
         return Vec::new();

@@ -2,13 +2,14 @@
 
 use std::path::PathBuf;
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_store::Client;
 
-use super::pass::{Compared, Found};
-use super::{AuditError, Comparison, difference_file, report};
+use super::pass::{Compared, PassResult};
+use super::{Comparison, difference_file, report};
 use crate::connect::{Connection, Patient};
-use crate::exit::Exit;
+use crate::exit::{Exit, NOT_READ_OR_WRITTEN, of_table};
 use crate::recognised::check_keys;
 use crate::stop_signal;
 
@@ -36,12 +37,16 @@ pub(crate) struct Arguments {
     report: Option<PathBuf>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
+    verify(arguments).await.map_err(of_table(NOT_READ_OR_WRITTEN, ""))
+}
+
+async fn verify(arguments: Arguments) -> Result<Exit> {
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_keys(&table).await?;
     let client = Client::new(&table, &Patient, &settings.schema);
     let compared = Compared::new(&client, &settings, &arguments.comparison, &arguments.connection);
-    let stopped = stop_signal::catch(false).map_err(AuditError::Signal)?;
+    let stopped = stop_signal::catch(false)?;
     let found = tokio::select! {
         found = compared.all(whose) => found?,
         () = stopped => {
@@ -57,7 +62,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, AuditError> {
 }
 
 /// Findings are about base records, which only their owner can judge.
-pub(super) fn exit(found: &Found) -> Exit {
+pub(super) fn exit(found: &PassResult) -> Exit {
     if !report::faults(&found.settled).is_empty() {
         Exit::Wrong
     } else if report::unjudged(found) > 0 {

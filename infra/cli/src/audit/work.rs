@@ -4,15 +4,17 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::{Result, anyhow, bail};
 use sapwood_core::audit::{Position, Suspects};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Tenant};
 use sapwood_core::model::Settings;
 use sapwood_engine::audit::Page;
+use sapwood_import::backlog::Part;
 use serde_json::{Value, json};
 
+use super::Comparison;
 use super::difference_file::{line, parse};
 use super::seen::{Seen, counted};
-use super::{AuditError, Comparison};
 use crate::clock::{now, seconds};
 use crate::replace::replace;
 
@@ -25,7 +27,7 @@ const AGE_SECONDS_MAX: u64 = 24 * 3_600;
 /// How far a pass over the whole table has come.
 pub(super) struct Work {
     path: Option<PathBuf>,
-    /// What the pass is about. Another one doesn't go on from here.
+    /// The table, the settings and the segments. Another pass doesn't go on from this file.
     about: Value,
     began: u64,
     progress: Mutex<Progress>,
@@ -38,22 +40,9 @@ struct Progress {
     saved: Instant,
 }
 
-/// A part of the table.
-#[derive(Clone)]
-enum Part {
-    /// The next page begins here.
-    At(Option<Position>),
-    Done,
-}
-
 impl Work {
     /// Goes on with the pass of the working file, if there is one, and otherwise begins.
-    pub(super) fn open(
-        comparison: &Comparison,
-        segments: u32,
-        table: &str,
-        settings: &Settings,
-    ) -> Result<Self, AuditError> {
+    pub(super) fn open(comparison: &Comparison, segments: u32, table: &str, settings: &Settings) -> Result<Self> {
         let about = json!({"table": table, "settings": settings.variables(), "segments": segments});
         let mut work = Self {
             path: comparison.work.clone(),
@@ -72,16 +61,20 @@ impl Work {
         Ok(work)
     }
 
-    fn go_on(&mut self, path: &Path) -> Result<(), AuditError> {
-        let failed = |source| AuditError::Work { path: path.to_owned(), action: "read", source };
-        let text = std::fs::read_to_string(path).map_err(failed)?;
-        let saved: Value = serde_json::from_str(&text).map_err(|_| AuditError::NoWork { path: path.to_owned() })?;
+    fn go_on(&mut self, path: &Path) -> Result<()> {
+        let name = path.display();
+        let text =
+            std::fs::read_to_string(path).map_err(|error| anyhow!("the working file {name} can't be read: {error}"))?;
+        let no_work = || anyhow!("{name} isn't the working file of a pass: name another with --work, or delete it");
+        let saved: Value = serde_json::from_str(&text).map_err(|_| no_work())?;
         if saved["about"] != self.about {
-            return Err(AuditError::OtherWork { path: path.to_owned() });
+            bail!(
+                "{name} is the working file of another pass: the table, its settings or --segments differ. Name another file, or delete it to begin anew"
+            );
         }
         let began = saved["began"].as_u64().unwrap_or_default();
         if self.began.saturating_sub(began) > AGE_SECONDS_MAX {
-            eprintln!("sapwood: the pass of {} was begun more than a day ago, so it begins anew", path.display());
+            eprintln!("sapwood: the pass of {name} was begun more than a day ago, so it begins anew");
             return Ok(());
         }
         let mut progress = self.progress();
@@ -89,13 +82,13 @@ impl Work {
             saved["parts"].as_array().and_then(|parts| parts.iter().map(read_part).collect());
         let suspects = saved["suspects"].as_array().and_then(|all| all.iter().map(parse).collect());
         let (Some(parts), Some(suspects), Some(seen)) = (parts, suspects, Seen::read(&saved["seen"])) else {
-            return Err(AuditError::NoWork { path: path.to_owned() });
+            return Err(no_work());
         };
         progress.parts = parts;
         progress.seen = seen;
         progress.suspects.take(suspects, Duration::ZERO);
         let items = counted(progress.seen.items, "item is", "items are");
-        eprintln!("sapwood: going on with the pass of {}, {items} compared", path.display());
+        eprintln!("sapwood: going on with the pass of {name}, {items} compared");
         drop(progress);
         self.began = began;
         Ok(())
@@ -105,16 +98,13 @@ impl Work {
         self.progress.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Where the next page of a part begins. `None` at its end.
-    pub(super) fn next(&self, segment: u32) -> Option<Option<Position>> {
-        match &self.progress().parts[segment as usize] {
-            Part::At(position) => Some(position.clone()),
-            Part::Done => None,
-        }
+    /// Returns how far a part of the table is read.
+    pub(super) fn part(&self, segment: u32) -> Part {
+        self.progress().parts[segment as usize].clone()
     }
 
     /// Takes what a page of a part has shown.
-    pub(super) fn take(&self, segment: u32, page: Page, at: Duration) -> Result<(), AuditError> {
+    pub(super) fn take(&self, segment: u32, page: Page, at: Duration) -> Result<()> {
         let mut progress = self.progress();
         progress.seen.add(&page);
         progress.suspects.take(page.suspects, at);
@@ -126,21 +116,21 @@ impl Work {
         Ok(())
     }
 
-    fn save(&self, progress: &mut Progress) -> Result<(), AuditError> {
+    fn save(&self, progress: &mut Progress) -> Result<()> {
         let Some(path) = &self.path else { return Ok(()) };
         let saved = json!({
             "about": self.about, "began": self.began, "seen": progress.seen.json(),
             "parts": progress.parts.iter().map(part).collect::<Vec<_>>(),
             "suspects": progress.suspects.iter().map(|suspect| line(&suspect.difference)).collect::<Vec<_>>(),
         });
-        let failed = |source| AuditError::Work { path: path.clone(), action: "written", source };
         // A kill leaves the old file or the new one.
-        replace(path, saved.to_string().as_bytes()).map_err(failed)?;
+        replace(path, saved.to_string().as_bytes())
+            .map_err(|error| anyhow!("the working file {} can't be written: {error}", path.display()))?;
         progress.saved = now();
         Ok(())
     }
 
-    /// What the pass has found.
+    /// Returns the suspects and the counts.
     pub(super) fn found(&self) -> (Suspects, Seen) {
         let progress = self.progress();
         (progress.suspects.clone(), progress.seen.clone())

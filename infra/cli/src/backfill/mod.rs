@@ -1,6 +1,5 @@
 //! `sapwood backfill`: base records that the stream has never told of, or that look otherwise under other settings.
 
-mod error;
 mod scan;
 mod write;
 
@@ -8,9 +7,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use anyhow::{Result, anyhow, bail};
 use clap::Args;
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use sapwood_core::audit::NotBegun;
 use sapwood_core::model::{Announcement, Epoch, Settings};
 use sapwood_core::plan::Rules;
@@ -23,15 +21,13 @@ use sapwood_store::Client;
 use serde_json::json;
 
 use crate::arguments::Segments;
-use crate::ask::{NobodyToAsk, agrees};
-use crate::clock::nanoseconds;
-use crate::connect::{Connection, Patient, Whose, left_by_handler};
-use crate::exit::Exit;
-use crate::rate_limit::RateLimit;
+use crate::clock::{RateLimit, nanoseconds};
+use crate::compare::Reading;
+use crate::connect::{Connection, Patient, TableClient, Whose, left_by_handler};
+use crate::exit::{Exit, GOES_ON, NOT_READ_OR_WRITTEN, of_table};
 use crate::recognised::check_keys;
-use crate::say::{bar, count};
+use crate::say::{agrees, bar, count, table};
 use crate::transfer::InTheTable;
-pub(crate) use error::BackfillError;
 use scan::{Scanner, lock};
 use write::{Counts, Writer};
 
@@ -94,7 +90,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// What is written.
+/// The nodes and items that are written.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Scope {
     /// Nodes and copies that aren't right.
@@ -121,43 +117,24 @@ impl Arguments {
     }
 }
 
-/// Returns true if everything is written.
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
+    backfill(arguments).await.map_err(of_table(NOT_READ_OR_WRITTEN, GOES_ON))
+}
+
+async fn backfill(arguments: Arguments) -> Result<Exit> {
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_keys(&table).await?;
     let others = match whose {
         Whose::Parameters => left_by_handler(&table).await?.map(|left| others(&left, &settings)).unwrap_or_default(),
         Whose::Handler | Whose::Defaults => Vec::new(),
     };
-    for words in &others {
-        eprintln!("{words}");
-    }
+    others.iter().for_each(|words| eprintln!("{words}"));
     let client = Client::new(&table, &Patient, &settings.schema).named("", IN_FLIGHT_MAX);
-    let path = arguments.work.clone().unwrap_or_else(|| format!("{}.backfill", arguments.connection.table).into());
     let scope = arguments.scope();
-    if scope == Scope::Names && !settings.names.is_on() {
-        return Err(BackfillError::NoNames);
-    }
-    if scope == Scope::Totals && settings.totals.is_none() {
-        return Err(BackfillError::NoTotals);
-    }
+    check_scope(scope, &settings)?;
     let description = format!("{} {scope:?} {settings:?}", arguments.connection.identity(&table).await?);
-    let segments = arguments.segments.count(arguments.connection.endpoint().is_some());
-    let read = async |strong: bool| -> Result<Backlog, BackfillError> {
-        let backlog = Mutex::new(opened(&path, &description, segments, &settings)?);
-        if !lock(&backlog).is_arranged()? {
-            let bar = bar(None, arguments.json, "{spinner} {elapsed} {human_pos} items read, {rate}");
-            let pace = RateLimit::new(arguments.read_rate);
-            let seen = Mutex::default();
-            let scanner = Scanner { client: &client, settings: &settings, scope, pace, bar: &bar, seen, whose, strong };
-            scanner.all(&backlog).await?;
-            bar.finish_and_clear();
-        }
-        let mut backlog = backlog.into_inner().unwrap_or_else(PoisonError::into_inner);
-        backlog.arrange(&mut InTheTable { client: &client, settings: &settings })?;
-        Ok(backlog)
-    };
-    let mut backlog = read(false).await?;
+    let reading = Source { client: &client, settings: &settings, whose, scope, description, arguments: &arguments };
+    let mut backlog = reading.read(false).await?;
     let mut plan = Plan::of(&backlog, scope)?;
     plan.print(client.usage().read_units, arguments.json);
     if arguments.dry_run {
@@ -177,27 +154,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     }
     if !arguments.yes {
         let question = if others.is_empty() { "Backfill?" } else { "Backfill with other settings than the handler's?" };
-        let answer = agrees(question);
+        let answer = agrees(question, "--yes to write without asking, or --dry-run");
         if !matches!(answer, Ok(true)) {
             backlog.forget()?;
-            return answer.map(|_| Exit::Wrong).map_err(|NobodyToAsk| BackfillError::NobodyToAsk);
+            return answer.map(|_| Exit::Wrong);
         }
     }
     if scope == Scope::Totals {
-        // What is done already is counted in the epoch that this command has begun. Where another one was begun since,
-        // all begins anew.
-        let begun = backlog.begun()?;
-        let name = begun.as_ref().map_or_else(|| nanoseconds().to_string(), |(_, name)| name.clone());
-        let used: Vec<Epoch> = backlog.epochs()?.into_iter().map(Epoch).collect();
-        let Epoch(epoch) = audit.begin_epoch(&used, &name, Rules::default()).await?.map_err(BackfillError::Epoch)?;
-        if begun.is_none_or(|(before, _)| before != epoch) {
-            // A node that has come since its part of the table was read is counted in the epoch before, and nothing
-            // would count it in this one.
-            backlog.delete();
-            backlog = read(true).await?;
-            backlog.begin(epoch, &name)?;
-            plan = Plan::of(&backlog, scope)?;
-        }
+        backlog = reading.begin_totals(&audit, backlog).await?;
+        plan = Plan::of(&backlog, scope)?;
     }
     let template = "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}";
     let bar = bar(Some(plan.records()), arguments.json, template);
@@ -210,13 +175,87 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, BackfillError> {
     ended(writer.counts, client.usage().read_units, whose, backlog, &arguments)
 }
 
-/// Notes that all nodes are written, so that handlers count them: `sapwood doctor` has nothing to say then.
-async fn end_epoch(audit: &Audit<'_, DynamoTable, Patient>, epoch: u32, name: &str) -> Result<(), BackfillError> {
-    let is_ended = audit.end_epoch(Epoch(epoch), name, Rules::default()).await?;
-    if is_ended { Ok(()) } else { Err(BackfillError::Epoch(NotBegun::Taken)) }
+fn check_scope(scope: Scope, settings: &Settings) -> Result<()> {
+    match scope {
+        Scope::Names if !settings.names.is_on() => bail!(
+            "UniqueNames is off here (UNIQUE_NAMES), so there are no names to claim: deploy the parameter first, or name it with --parameter"
+        ),
+        Scope::Totals if settings.totals.is_none() => bail!(
+            "Totals is empty here (TOTALS), so there is nothing to count: deploy the parameter first, or name it with --parameter"
+        ),
+        _ => Ok(()),
+    }
 }
 
-/// What the settings of the parameters have otherwise than those that the handler has left, a variable each.
+/// The table that a working file is made of.
+struct Source<'a> {
+    client: &'a TableClient<'a>,
+    settings: &'a Settings,
+    whose: Whose,
+    scope: Scope,
+    /// The table and the options, for the working file.
+    description: String,
+    arguments: &'a Arguments,
+}
+
+impl Source<'_> {
+    /// Reads the table into the working file, as far as it isn't there. `strong`: no node may be missed, however new.
+    async fn read(&self, strong: bool) -> Result<Backlog> {
+        let &Self { client, settings, whose, scope, arguments, .. } = self;
+        let segments = arguments.segments.count(arguments.connection.endpoint().is_some());
+        let path = arguments.work.clone().unwrap_or_else(|| format!("{}.backfill", arguments.connection.table).into());
+        let backlog = Mutex::new(opened(&path, &self.description, segments, settings)?);
+        if !lock(&backlog).is_arranged()? {
+            let bar = bar(None, arguments.json, "{spinner} {elapsed} {human_pos} items read, {rate}");
+            let reading = Reading { client, settings, pace: RateLimit::new(arguments.read_rate), until: None };
+            let scanner = Scanner { reading, scope, bar: &bar, seen: Mutex::default(), whose, strong };
+            scanner.all(&backlog).await?;
+            bar.finish_and_clear();
+        }
+        let mut backlog = backlog.into_inner().unwrap_or_else(PoisonError::into_inner);
+        backlog.arrange(&mut InTheTable { client, settings })?;
+        Ok(backlog)
+    }
+
+    /// Begins all totals anew, and the working file with them, unless this command has begun the present epoch.
+    async fn begin_totals(&self, audit: &Audit<'_, DynamoTable, Patient>, backlog: Backlog) -> Result<Backlog> {
+        let begun = backlog.begun()?;
+        let name = begun.as_ref().map_or_else(|| nanoseconds().to_string(), |(_, name)| name.clone());
+        let used: Vec<Epoch> = backlog.epochs()?.into_iter().map(Epoch).collect();
+        let Epoch(epoch) = audit.begin_epoch(&used, &name, Rules::default()).await?.map_err(not_begun)?;
+        if begun.is_some_and(|(before, _)| before == epoch) {
+            return Ok(backlog);
+        }
+        // A node that has come since its part was read is counted in the epoch before, and would be missed in this one.
+        backlog.delete();
+        let backlog = self.read(true).await?;
+        backlog.begin(epoch, &name)?;
+        Ok(backlog)
+    }
+}
+
+/// Notes that all nodes are written, so that handlers count them: `sapwood doctor` has nothing to say then.
+async fn end_epoch(audit: &Audit<'_, DynamoTable, Patient>, epoch: u32, name: &str) -> Result<()> {
+    let is_ended = audit.end_epoch(Epoch(epoch), name, Rules::default()).await?;
+    if is_ended { Ok(()) } else { Err(not_begun(NotBegun::Taken)) }
+}
+
+fn not_begun(reason: NotBegun) -> anyhow::Error {
+    match reason {
+        NotBegun::Taken => anyhow!(
+            "somebody else has begun all totals anew meanwhile. Let that end; the same command begins them once more"
+        ),
+        NotBegun::Newer(newer) => {
+            anyhow!("the totals can't be begun anew: {newer}. Use the version of sapwood that has written it")
+        }
+        NotBegun::AllAround => anyhow!(
+            "the totals can't be begun anew: somebody has written epochs that lie all around the circle of their numbers. `sapwood repair` brings them \
+             together first"
+        ),
+    }
+}
+
+/// Says in which variables the parameters differ from the handler's settings.
 fn others(left: &Announcement, settings: &Settings) -> Vec<String> {
     let ours = Announcement::of(settings, &left.release);
     let value =
@@ -229,7 +268,7 @@ fn others(left: &Announcement, settings: &Settings) -> Vec<String> {
 }
 
 /// Opens the working file. One that is a day old begins anew: what it has read of the table is too old.
-fn opened(path: &Path, description: &str, segments: u32, settings: &Settings) -> Result<Backlog, BackfillError> {
+fn opened(path: &Path, description: &str, segments: u32, settings: &Settings) -> Result<Backlog> {
     let backlog = Backlog::open(path, description, segments, settings)?;
     let age = backlog.written_before().and_then(|last| last.elapsed().ok());
     if age.is_none_or(|age| age <= SCAN_AGE_MAX) {
@@ -241,13 +280,7 @@ fn opened(path: &Path, description: &str, segments: u32, settings: &Settings) ->
 }
 
 /// Says what was done. Where nothing was refused the working file has done its work.
-fn ended(
-    counts: Counts,
-    read_units: f64,
-    whose: Whose,
-    backlog: Backlog,
-    arguments: &Arguments,
-) -> Result<Exit, BackfillError> {
+fn ended(counts: Counts, read_units: f64, whose: Whose, backlog: Backlog, arguments: &Arguments) -> Result<Exit> {
     let Counts { redriven, right, others, others_refused } = counts;
     let refused = others_refused + backlog.levels()?.iter().map(|level| level.refused).sum::<u64>();
     if arguments.json {
@@ -266,7 +299,7 @@ fn ended(
     Ok(Exit::Wrong.unless(refused == 0))
 }
 
-/// What is left to do.
+/// The records that wait.
 struct Plan {
     /// The level, its nodes that wait, and their write units.
     levels: Vec<(usize, u64, u64)>,
@@ -275,7 +308,7 @@ struct Plan {
 }
 
 impl Plan {
-    fn of(backlog: &Backlog, scope: Scope) -> Result<Self, BackfillError> {
+    fn of(backlog: &Backlog, scope: Scope) -> Result<Self> {
         let levels = backlog.levels()?.into_iter().filter_map(|level| match level.level {
             // A touch, what the node is counted as, and a lane of each ancestor, in a transaction of its own at worst.
             Level::Nodes(depth) if scope == Scope::Totals => {
@@ -312,16 +345,10 @@ impl Plan {
             println!("{plan}");
             return;
         }
-        let mut table = Table::new();
-        table.load_style(NOTHING).set_header(["level", "nodes", "write units"]);
-        for (depth, nodes, units) in &self.levels {
-            table.add_row([depth.to_string(), nodes.to_string(), units.to_string()]);
-        }
-        table.add_row([what.to_owned(), self.others.to_string(), of_others.to_string()]);
-        for column in table.column_iter_mut() {
-            column.set_cell_alignment(CellAlignment::Right);
-        }
-        println!("{table}");
+        let levels = self.levels.iter();
+        let rows = levels.map(|(depth, nodes, units)| [depth.to_string(), nodes.to_string(), units.to_string()]);
+        let others = [what.to_owned(), self.others.to_string(), of_others.to_string()];
+        println!("{}", table(["level", "nodes", "write units"], rows.chain([others]).collect(), 0));
         println!(
             "{units} write units, ${:.2} at the list price of us-east-1; {read_units:.0} read units were taken",
             cost::dollars(units)

@@ -5,29 +5,28 @@
 
 use std::collections::BTreeSet;
 
+use anyhow::Result;
 use indicatif::ProgressBar;
 use sapwood_core::audit::{Difference, Kind, Mended, Subject};
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::audit::Audit;
 use sapwood_import::backlog::{Backlog, Due, Other};
-use sapwood_store::{Client, ErrorKind, TableError};
+use sapwood_store::{ErrorKind, TableError};
 
-use super::{BackfillError, Scope};
-use crate::clock::nanoseconds;
-use crate::connect::Patient;
-use crate::placed::{FOR_PARENTS, FOR_WHAT_IS_HANDED_DOWN, placed};
+use super::Scope;
+use crate::clock::{RateLimit, nanoseconds};
+use crate::connect::TableClient;
+use crate::placed::{FOR_PARENTS, FOR_WHAT_IS_HANDED_DOWN, NotPlaced, placed};
 use crate::printable::shown;
-use crate::rate_limit::RateLimit;
 
 /// Nodes that are written in one go. They are looked at before, in one request for each hundred items.
 const CHUNK_NODES_MAX: usize = 100;
 
 /// The writer of a backfill.
 pub(super) struct Writer<'a> {
-    pub(super) client: &'a Client<'a, DynamoTable, Patient>,
+    pub(super) client: &'a TableClient<'a>,
     pub(super) settings: &'a Settings,
     pub(super) scope: Scope,
     pub(super) pace: RateLimit,
@@ -37,7 +36,7 @@ pub(super) struct Writer<'a> {
     pub(super) name: u128,
 }
 
-/// What became of the records.
+/// The outcomes of the records.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Counts {
     /// Nodes whose records were written.
@@ -52,7 +51,7 @@ pub(super) struct Counts {
 
 impl<'a> Writer<'a> {
     pub(super) fn new(
-        client: &'a Client<'a, DynamoTable, Patient>,
+        client: &'a TableClient<'a>,
         settings: &'a Settings,
         scope: Scope,
         rate: Option<f64>,
@@ -63,7 +62,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Writes all that waits, the levels one after another.
-    pub(super) async fn all(&mut self, backlog: &mut Backlog) -> Result<(), BackfillError> {
+    pub(super) async fn all(&mut self, backlog: &mut Backlog) -> Result<()> {
         for level in backlog.levels()? {
             let units = level.units as f64 / level.records.max(1) as f64;
             let mut after = None;
@@ -92,7 +91,7 @@ impl<'a> Writer<'a> {
         }
     }
 
-    async fn wait_for_parents(&self, chunk: &[Due]) -> Result<(), BackfillError> {
+    async fn wait_for_parents(&self, chunk: &[Due]) -> Result<()> {
         let mut parents: BTreeSet<NodeRef> = chunk.iter().filter_map(|due| due.parent.clone()).collect();
         let left = async || {
             if !parents.is_empty() {
@@ -103,9 +102,8 @@ impl<'a> Writer<'a> {
         placed(self.bar, FOR_PARENTS, left).await
     }
 
-    /// Waits for what the handler does by itself: a node whose lineage has changed hands that down. What doesn't come
-    /// is written by us. Returns the nodes that are right then.
-    async fn wait_for_what_is_handed_down(&self, chunk: &[Due]) -> Result<BTreeSet<NodeRef>, BackfillError> {
+    /// Waits until the handler has handed down new lineages by itself. Returns the nodes that are right then.
+    async fn wait_for_what_is_handed_down(&self, chunk: &[Due]) -> Result<BTreeSet<NodeRef>> {
         let handed_down = chunk.iter().filter(|due| due.is_handed_down);
         let all: BTreeSet<NodeRef> = handed_down.map(|due| due.node.clone()).collect();
         let mut waiting = all.clone();
@@ -116,8 +114,8 @@ impl<'a> Writer<'a> {
             Ok(waiting.len())
         };
         match placed(self.bar, FOR_WHAT_IS_HANDED_DOWN, left).await {
-            Ok(()) | Err(BackfillError::NotPlaced(_)) => Ok(all.difference(&waiting).cloned().collect()),
-            Err(error) => Err(error),
+            Err(error) if !error.is::<NotPlaced>() => Err(error),
+            _ => Ok(all.difference(&waiting).cloned().collect()),
         }
     }
 
@@ -133,12 +131,7 @@ impl<'a> Writer<'a> {
     }
 
     /// Has these nodes placed, as far as they aren't by now. Returns how many.
-    async fn nodes(
-        &mut self,
-        backlog: &mut Backlog,
-        chunk: &[Due],
-        right: &BTreeSet<NodeRef>,
-    ) -> Result<usize, BackfillError> {
+    async fn nodes(&mut self, backlog: &mut Backlog, chunk: &[Due], right: &BTreeSet<NodeRef>) -> Result<usize> {
         let nodes = chunk.iter().map(|due| due.node.clone()).filter(|node| !right.contains(node)).collect();
         let wrong = match self.scope {
             Scope::All | Scope::Totals => nodes,
@@ -159,9 +152,7 @@ impl<'a> Writer<'a> {
                     self.counts.redriven += 1;
                 }
                 Err(error) if error.kind == ErrorKind::Refuse => {
-                    self.bar.suspend(|| {
-                        eprintln!("refused: {}: {}", shown(due.node.id.as_str()), shown(&error.to_string()))
-                    });
+                    self.say_refused(&shown(due.node.id.as_str()), &error);
                     backlog.refuse(due.number, &error.to_string())?;
                 }
                 Err(error) => failed = Some(error),
@@ -171,7 +162,7 @@ impl<'a> Writer<'a> {
         failed.map_or(Ok(due.len()), |error| Err(error.into()))
     }
 
-    async fn others(&mut self, backlog: &mut Backlog, others: &[Other]) -> Result<(), BackfillError> {
+    async fn others(&mut self, backlog: &mut Backlog, others: &[Other]) -> Result<()> {
         let outcomes = if self.scope == Scope::Cursors {
             let mut names = (self.name + 1..).map(|name| name.to_string());
             let cursors = others.iter().zip(&mut names).map(|(other, name)| self.start_anew(other, name)).collect();
@@ -185,14 +176,8 @@ impl<'a> Writer<'a> {
             match outcome {
                 Ok(()) => self.counts.others += 1,
                 Err(error) if error.kind == ErrorKind::Refuse => {
-                    self.bar.suspend(|| {
-                        eprintln!(
-                            "refused: {} | {}: {}",
-                            shown(&other.key.pk),
-                            shown(&other.key.sk),
-                            shown(&error.to_string())
-                        )
-                    });
+                    let ItemKey { pk, sk } = &other.key;
+                    self.say_refused(&format!("{} | {}", shown(pk), shown(sk)), &error);
                     self.counts.others_refused += 1;
                 }
                 Err(error) => {
@@ -204,6 +189,10 @@ impl<'a> Writer<'a> {
         }
         backlog.mark_others_done(&done)?;
         failed.map_or(Ok(()), |error| Err(error.into()))
+    }
+
+    fn say_refused(&self, what: &str, error: &TableError) {
+        self.bar.suspend(|| eprintln!("refused: {what}: {}", shown(&error.to_string())));
     }
 
     /// Mends items by these names: as `sapwood repair` does, but several at a time.

@@ -1,10 +1,10 @@
-//! What each change takes, measured: the stream handler follows it on an embedded DynamoDB in this process, and the
-//! engine reports the units.
+//! Measures what each change takes, with the stream handler on an embedded DynamoDB in this process.
 
 use std::net::Ipv4Addr;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use anyhow::Result;
 use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, Schema, SortKey, Tenant, Version};
 use sapwood_core::model::{AttributeValue, Item, item_bytes, key_of, text, with_key};
 use sapwood_core::request::{Condition, Scan};
@@ -17,8 +17,6 @@ use sapwood_local::mapping::{Function, Mapping, Settings};
 use sapwood_local::template::Template;
 use sapwood_store::{ReadOptions, Reply, Scannable, Table};
 use serde_json::Value;
-
-use super::CostError;
 
 /// The table's name, which nobody sees.
 const TABLE: &str = "cost";
@@ -41,7 +39,7 @@ const PAGE_ITEMS_MAX: usize = 1000;
 /// The bytes that DynamoDB adds to each item that it stores.
 const STORED_BYTES: usize = 100;
 
-/// What one change takes.
+/// The units and records of one change.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub(super) struct Taken {
     /// Write units, of the client and of the handler.
@@ -52,7 +50,7 @@ pub(super) struct Taken {
     pub(super) records: f64,
 }
 
-/// What a node of this shape takes.
+/// The changes and the items of a node of this shape.
 #[derive(Clone, Copy, Debug, Default)]
 pub(super) struct Measured {
     pub(super) create: Taken,
@@ -71,19 +69,18 @@ pub(super) struct Measured {
     pub(super) row_bytes: usize,
 }
 
-/// What is measured.
+/// The shape of the nodes.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Shape {
     /// The ancestors of a node.
     pub(super) depth: usize,
     /// The bytes of its record's own attributes.
     pub(super) bytes: usize,
-    /// The bytes of an id.
     pub(super) id_bytes: usize,
 }
 
 /// Measures nodes of a shape, in a table of these parameters.
-pub(super) async fn measure(template: &Template, shape: Shape) -> Result<Measured, CostError> {
+pub(super) async fn measure(template: &Template, shape: Shape) -> Result<Measured> {
     let stack = Stack::start(template, shape).await?;
     let measured = stack.measure().await;
     stack.stop().await?;
@@ -123,7 +120,7 @@ impl Function for Counting {
 }
 
 impl Stack {
-    async fn start(template: &Template, shape: Shape) -> Result<Self, CostError> {
+    async fn start(template: &Template, shape: Shape) -> Result<Self> {
         let config = {
             let variables = template.environment(TABLE)?;
             Config::read(|name| variables.get(name).cloned())?
@@ -140,39 +137,37 @@ impl Stack {
         Ok(Self { engine, mapping, table, schema, shape, handled })
     }
 
-    async fn stop(self) -> Result<(), CostError> {
+    async fn stop(self) -> Result<()> {
         self.mapping.stop().await?;
         Ok(self.engine.stop().await?)
     }
 
-    async fn measure(&self) -> Result<Measured, CostError> {
+    async fn measure(&self) -> Result<Measured> {
         let Shape { depth, bytes, .. } = self.shape;
         let (here, there) = (self.chain("h", depth).await?, self.chain("t", depth).await?);
         let name = |letter: &str| letter.repeat(bytes);
         let before = self.items().await?;
-        let create = self.taken(self.table.put(&self.node("n", Some(&here), &name("a"))?, &Condition::Always)).await?;
+        let create = self.put(&self.node("n", Some(&here), &name("a"))?).await?;
         let mut own = self.items().await?;
         own.retain(|(key, _)| !before.iter().any(|(other, _)| other == key));
         let base = self.schema.node_key(&self.named("n")?);
         let rows = own.iter().filter(|(key, _)| key.pk != base.pk).map(|(_, bytes)| *bytes);
 
-        let change = self.taken(self.table.put(&self.node("n", Some(&here), &name("b"))?, &Condition::Always)).await?;
-        let relocation =
-            self.taken(self.table.put(&self.node("n", Some(&there), &name("b"))?, &Condition::Always)).await?;
+        let change = self.put(&self.node("n", Some(&here), &name("b"))?).await?;
+        let relocation = self.put(&self.node("n", Some(&there), &name("b"))?).await?;
         let deletion = self.taken(self.table.delete(&base, &Condition::Always)).await?;
         self.put(&self.node("s", Some(&here), &name("a"))?).await?;
         for number in 0..BELOW {
             self.put(&self.node(&format!("s{number}"), Some("s"), &name("a"))?).await?;
         }
-        let subtree =
-            self.taken(self.table.put(&self.node("s", Some(&there), &name("a"))?, &Condition::Always)).await?;
+        let subtree = self.put(&self.node("s", Some(&there), &name("a"))?).await?;
         self.put(&self.revision(1, &name("a"))?).await?;
-        let revision = self.taken(self.table.put(&self.revision(2, &name("b"))?, &Condition::Always)).await?;
+        let revision = self.put(&self.revision(2, &name("b"))?).await?;
         Ok(Measured {
             create,
             change,
             relocation,
-            relocation_below: subtree.less(relocation).divided_by(BELOW.into()),
+            relocation_below: subtree.less(relocation).times(1.0 / f64::from(BELOW)),
             deletion,
             revision,
             items: own.len(),
@@ -182,7 +177,7 @@ impl Stack {
     }
 
     /// Makes nodes, each below the one before. Returns the name of the last.
-    async fn chain(&self, prefix: &str, length: usize) -> Result<String, CostError> {
+    async fn chain(&self, prefix: &str, length: usize) -> Result<String> {
         let mut parent: Option<String> = None;
         for number in 0..length {
             let name = format!("{prefix}{number}");
@@ -193,15 +188,15 @@ impl Stack {
     }
 
     /// Writes an item, and waits until the handler has followed it.
-    async fn put(&self, item: &Item) -> Result<(), CostError> {
-        self.taken(self.table.put(item, &Condition::Always)).await.map(|_| ())
+    async fn put(&self, item: &Item) -> Result<Taken> {
+        self.taken(self.table.put(item, &Condition::Always)).await
     }
 
-    /// What a write of the client takes, with what the handler does for it.
+    /// Measures a write of the client, with all that the handler does for it.
     async fn taken<T>(
         &self,
         write: impl Future<Output = Result<Reply<T>, sapwood_store::TableError>>,
-    ) -> Result<Taken, CostError> {
+    ) -> Result<Taken> {
         *self.handled.lock().unwrap_or_else(PoisonError::into_inner) = Taken::default();
         let reply = write.await?;
         self.mapping.settled().await?;
@@ -210,7 +205,7 @@ impl Stack {
     }
 
     /// All items of the table, with their bytes.
-    async fn items(&self) -> Result<Vec<(ItemKey, usize)>, CostError> {
+    async fn items(&self) -> Result<Vec<(ItemKey, usize)>> {
         let (mut items, mut after) = (Vec::new(), None);
         loop {
             let reading = ReadOptions::default();
@@ -245,7 +240,7 @@ impl Stack {
         Ok(item)
     }
 
-    fn revision(&self, number: u64, value: &str) -> Result<Item, CostError> {
+    fn revision(&self, number: u64, value: &str) -> Result<Item> {
         let key = SortKey::Revision { version: Version::new(number)?, topic: TOPIC.to_owned() };
         let mut item = with_key(&self.schema.item_key(&self.named("n")?, &key)?, &self.schema);
         item.insert(NAME.to_owned(), text(value));
@@ -254,31 +249,23 @@ impl Stack {
 }
 
 impl Taken {
-    fn less(self, other: Self) -> Self {
+    fn with(self, other: Self, of: impl Fn(f64, f64) -> f64) -> Self {
         Self {
-            write_units: self.write_units - other.write_units,
-            read_units: self.read_units - other.read_units,
-            records: self.records - other.records,
+            write_units: of(self.write_units, other.write_units),
+            read_units: of(self.read_units, other.read_units),
+            records: of(self.records, other.records),
         }
     }
 
-    fn divided_by(self, number: f64) -> Self {
-        self.times(1.0 / number)
+    fn less(self, other: Self) -> Self {
+        self.with(other, |own, other| own - other)
     }
 
     pub(super) fn times(self, number: f64) -> Self {
-        Self {
-            write_units: self.write_units * number,
-            read_units: self.read_units * number,
-            records: self.records * number,
-        }
+        self.with(self, |own, _| own * number)
     }
 
     pub(super) fn and(self, other: Self) -> Self {
-        Self {
-            write_units: self.write_units + other.write_units,
-            read_units: self.read_units + other.read_units,
-            records: self.records + other.records,
-        }
+        self.with(other, |own, other| own + other)
     }
 }

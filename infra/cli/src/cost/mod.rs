@@ -2,9 +2,8 @@
 
 mod measure;
 
+use anyhow::Result;
 use clap::Args;
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use indicatif::HumanCount;
 use sapwood_import::cost::DOLLARS_PER_MILLION_UNITS;
 use sapwood_local::template::Template;
@@ -12,9 +11,8 @@ use serde_json::{Value, json};
 
 use crate::TEMPLATE;
 use crate::arguments::template_parameter;
-use crate::dev::StackError;
-use crate::exit::Failure;
-use crate::say::say;
+use crate::exit::of_table;
+use crate::say::{count, say, table};
 use measure::{Measured, Shape, Taken, measure};
 
 /// The bytes of a GB, as the price list has it.
@@ -100,29 +98,7 @@ struct Prices {
     price_invocation: f64,
 }
 
-/// Why nothing can be said. The measurement needs nothing but memory and a port on this machine.
-#[derive(Debug, thiserror::Error)]
-pub(crate) enum CostError {
-    /// The engine, the table or the mapping can't start or go on.
-    #[error(transparent)]
-    Stack(StackError),
-    /// The table can't be read or written.
-    #[error("a change can't be measured: {0}")]
-    Measure(#[from] sapwood_store::TableError),
-}
-
-impl<E> From<E> for CostError
-where
-    StackError: From<E>,
-{
-    fn from(error: E) -> Self {
-        Self::Stack(error.into())
-    }
-}
-
-impl Failure for CostError {}
-
-/// One line: what is done how often, and what all of it takes.
+/// A line of the table: a change, its number, and the units of all.
 struct Line {
     name: String,
     number: u64,
@@ -148,11 +124,11 @@ impl Line {
     }
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), CostError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let template = Template::parse_with(TEMPLATE, &arguments.parameters.iter().cloned().collect())?;
     let Arguments { depth, bytes, id_bytes, .. } = arguments;
     let shape = Shape { depth: depth.into(), bytes: bytes as usize, id_bytes: id_bytes.into() };
-    let measured = measure(&template, shape).await?;
+    let measured = measure(&template, shape).await.map_err(of_table("a change can't be measured", ""))?;
     let lines = arguments.lines(&measured);
     let stored = (arguments.nodes as f64, measured.bytes as f64 * arguments.nodes as f64 / GB);
     let of_storage = stored.1 * arguments.prices.price_storage;
@@ -174,27 +150,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), CostError> {
         say!("{}", filling.json(&arguments.prices));
         return Ok(());
     }
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(["a month", "", "write units", "read units", "invocations", "dollars"]);
-    for line in &lines {
-        table.add_row(line.cells(&arguments.prices));
-    }
-    let size = format!("{:.2} GB", stored.1);
+    let mut rows: Vec<[String; 6]> = lines.iter().map(|line| line.cells(&arguments.prices)).collect();
+    let none = String::new;
     let items = format!("stored: {} items, {} bytes a node", measured.items, HumanCount(measured.bytes as u64));
-    table.add_row([
-        items,
-        HumanCount(arguments.nodes).to_string(),
-        size,
-        String::new(),
-        String::new(),
-        money(of_storage),
-    ]);
-    table.add_row(["all".to_owned(), String::new(), String::new(), String::new(), String::new(), money(month)]);
-    table.add_row(filling.cells(&arguments.prices));
-    for column in table.column_iter_mut().skip(1) {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    say!("{table}");
+    let (nodes, size) = (HumanCount(arguments.nodes).to_string(), format!("{:.2} GB", stored.1));
+    rows.push([items, nodes, size, none(), none(), money(of_storage)]);
+    rows.push(["all".to_owned(), none(), none(), none(), none(), money(month)]);
+    rows.push(filling.cells(&arguments.prices));
+    say!("{}", table(["a month", "", "write units", "read units", "invocations", "dollars"], rows, 1));
     say!(
         "Invocations are the most that there can be. An idle stack, the auditor and the HTTP API come on top: docs/costs-and-limits.md"
     );
@@ -209,11 +172,11 @@ impl Arguments {
         let lines = [
             Line::of("creates", self.creates, measured.create),
             Line::of("changes", self.writes, measured.change),
-            Line::of(format!("moves of {}", crate::say::count(self.moved_nodes, "node")), self.moves, subtree),
+            Line::of(format!("moves of {}", count(self.moved_nodes, "node")), self.moves, subtree),
             Line::of("deletions", self.deletes, measured.deletion),
             Line::of("revisions", self.revisions, measured.revision),
             Line::of(
-                format!("lists of {}", crate::say::count(self.rows.into(), "row")),
+                format!("lists of {}", count(self.rows.into(), "row")),
                 self.reads,
                 Taken { read_units: list, ..Taken::default() },
             ),
@@ -225,13 +188,13 @@ impl Arguments {
 impl Line {
     fn cells(&self, prices: &Prices) -> [String; 6] {
         let Taken { write_units, read_units, records } = self.taken;
-        let count = |number: f64| HumanCount(number.round() as u64).to_string();
+        let whole = |number: f64| HumanCount(number.round() as u64).to_string();
         [
             self.name.clone(),
             HumanCount(self.number).to_string(),
-            count(write_units),
-            count(read_units),
-            count(records),
+            whole(write_units),
+            whole(read_units),
+            whole(records),
             money(self.dollars(prices)),
         ]
     }

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 use std::time::Duration;
 
+use anyhow::Result;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_handlers::audit::{Config, Handler};
 use sapwood_local::template::Template;
@@ -11,7 +12,6 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 use tokio::time::Instant;
 
-use super::error::DevError;
 use super::output::Output;
 use crate::clock::now;
 
@@ -30,7 +30,7 @@ const READ_UNITS_MAX: f64 = 500.0;
 const RUN_TIME: Duration = RUNS_EVERY;
 
 /// Makes the auditor of a table, as the template configures it.
-pub(super) fn handler(template: &Template, name: &str, table: &DynamoTable, shows: bool) -> Result<Handler, DevError> {
+pub(super) fn handler(template: &Template, name: &str, table: &DynamoTable, shows: bool) -> Result<Handler> {
     let variables = template.environment_of(AUDITOR, name, &BTreeMap::new())?;
     let mut config = Config::read(|name| variables.get(name).cloned())?;
     // A demonstration doesn't wait.

@@ -1,9 +1,9 @@
-//! `sapwood dev --demo`: a folder tree with sizes, an audit log and a shop, before and after each change. Every row
-//! that it prints was read from the table.
+//! `sapwood dev --demo`: a folder tree, an audit log and a shop, before and after each change, as the table has them.
 
 use std::io::Write;
 use std::time::Duration;
 
+use anyhow::{Result, anyhow};
 use sapwood_core::audit::Difference;
 use sapwood_core::keys::{Id, ItemKey, OrderedList, Schema, SortKey, SortRange, Version};
 use sapwood_core::model::{Amounts, AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text};
@@ -11,8 +11,6 @@ use sapwood_dynamodb::DynamoTable;
 use sapwood_handlers::audit::Handler;
 use sapwood_local::mapping::Mapping;
 use sapwood_store::{Condition, Query, ReadOptions, Table};
-
-use super::error::DevError;
 
 /// The tree of the seed `hierarchy-path-and-replication`: the id, parent and name of each folder.
 pub(super) const FOLDERS: [(&str, Option<&str>, &str); 15] = [
@@ -66,8 +64,13 @@ const TRASHED_AT: &str = "2026-11-21T09:07:00.000Z";
 const AUDITOR: &str = "auditor";
 const NAME: &str = "name";
 
+fn query(pk: &str, range: SortRange) -> Query {
+    let (pk, reading) = (pk.to_owned(), ReadOptions::default());
+    Query { pk, range, after: None, limit: 100, descending: false, reading }
+}
+
 /// Runs the demo to its end.
-pub(super) async fn run(table: &DynamoTable, mapping: &Mapping, auditor: Option<&Handler>) -> Result<(), DevError> {
+pub(super) async fn run(table: &DynamoTable, mapping: &Mapping, auditor: Option<&Handler>) -> Result<()> {
     let demo = Demo { table, mapping, auditor, schema: Schema::default() };
     demo.run().await
 }
@@ -80,13 +83,25 @@ struct Demo<'a> {
 }
 
 impl Demo<'_> {
-    async fn run(&self) -> Result<(), DevError> {
+    async fn run(&self) -> Result<()> {
         print("Sapwood: base records in, derived rows right.\n")?;
+        self.folders().await?;
+        self.revisions_orders_and_links().await?;
+        self.trash_and_totals().await?;
+        self.audit().await?;
+        print(
+            "\nThat was the real stream handler, on an embedded DynamoDB. Try next:\n\
+             \n  cargo run -- dev                run it, and write to it with the aws CLI, boto3 or any SDK\n  \
+             cargo run -- dev --data DIR     run it and keep the data\n  \
+             cargo test --workspace          see it hold under crashes, duplicates and concurrent moves\n",
+        )
+    }
+
+    async fn folders(&self) -> Result<()> {
         print("1. Fifteen plain base records are written, as any client would: an id, a parent, a name.")?;
         for (id, parent, name) in FOLDERS {
             self.put_node(id, parent, name, None).await?;
         }
-        self.mapping.settled().await?;
         self.show(
             "The partition of D: its base record, and rows for each folder below it: children by name, all by depth and by path",
             "D",
@@ -103,32 +118,30 @@ impl Demo<'_> {
         print("\n3. Folder d is renamed. Its record is written; its rows follow.")?;
         self.show("Before, directly below V", "V", Part::Depths(1, 1)).await?;
         self.put_node("d", Some("V"), "Holiday pictures", None).await?;
-        self.mapping.settled().await?;
         self.show("After, directly below V", "V", Part::Depths(1, 1)).await?;
 
         print("\n4. V moves under III: one attribute of one record; a whole subtree follows.")?;
         self.show("Before, all below III", "III", Part::Depths(1, 98)).await?;
         self.put_node("V", Some("III"), "Folder V", None).await?;
-        self.mapping.settled().await?;
         self.show("After, all below III", "III", Part::Depths(1, 98)).await?;
 
         print("\n5. Folder e is deleted.")?;
         self.show("Before, all below V", "V", Part::Depths(1, 98)).await?;
         self.table.delete(&self.node_key("e"), &Condition::Always).await?;
-        self.mapping.settled().await?;
         self.show("After, all below V", "V", Part::Depths(1, 98)).await?;
+        Ok(())
+    }
 
+    async fn revisions_orders_and_links(&self) -> Result<()> {
         print("\n6. A machine is audited three times. `v0_` is always a copy of the newest revision.")?;
         for (number, auditor) in [(1, "Rick"), (2, "Padma"), (3, "Lin")] {
             self.put_audit(number, auditor).await?;
-            self.mapping.settled().await?;
             self.show(&format!("After audit {number}"), "Equipment_1", Part::Audits).await?;
         }
 
         print("\n7. Siblings are listed in the order of an attribute, here the name. Folder b gets another one.")?;
         self.show("Before, the children of III", "III", Part::Children).await?;
         self.put_node("b", Some("III"), "A new beginning", None).await?;
-        self.mapping.settled().await?;
         self.show("After, the children of III", "III", Part::Children).await?;
 
         print(
@@ -137,21 +150,20 @@ impl Demo<'_> {
         for (id, parent, name, product) in SHOP {
             self.put_node(id, parent, name, product).await?;
         }
-        self.mapping.settled().await?;
         self.show("Orders of the mouse", MOUSE, Part::Links).await?;
         self.put_node("ORDER#98766", Some("CUSTOMER#24680"), "Order of 28 October", None).await?;
-        self.mapping.settled().await?;
         self.show("Orders of the mouse, one of them given to Edith", MOUSE, Part::Links).await?;
+        Ok(())
+    }
 
+    async fn trash_and_totals(&self) -> Result<()> {
         print("\n9. Folder V goes into the trash, with all that is below it, and comes back as it was.")?;
         self.show("With V, all below III", "III", Part::Depths(1, 98)).await?;
         self.put_into_trash("V", "III", "Folder V").await?;
-        self.mapping.settled().await?;
         self.show("Without V, all below III", "III", Part::Depths(1, 98)).await?;
         self.show("The trash", &self.schema.trash_partition(None), Part::Trash).await?;
         self.show("What is below V is still there to be looked at", "V", Part::Depths(1, 98)).await?;
         self.put_node("V", Some("III"), "Folder V", None).await?;
-        self.mapping.settled().await?;
         self.show("Back again, all below III", "III", Part::Depths(1, 98)).await?;
 
         print("\n10. Files come into folders. Each folder says how much is below it, exactly, whatever moves.")?;
@@ -161,24 +173,14 @@ impl Demo<'_> {
             item.insert(self.schema.names().parent.clone(), text(parent));
             self.table.put(&item, &Condition::Always).await?;
         }
-        self.mapping.settled().await?;
         self.show_totals("Before").await?;
         self.put_node("V", Some("IV"), "Folder V", None).await?;
-        self.mapping.settled().await?;
         self.show_totals("After V has moved from III to IV").await?;
-
-        self.audit().await?;
-
-        print(
-            "\nThat was the real stream handler, on an embedded DynamoDB. Try next:\n\
-             \n  cargo run -- dev                run it, and write to it with the aws CLI, boto3 or any SDK\n  \
-             cargo run -- dev --data DIR     run it and keep the data\n  \
-             cargo test --workspace          see it hold under crashes, duplicates and concurrent moves\n",
-        )
+        Ok(())
     }
 
     /// Damages three rows by hand, and has the auditor mend them.
-    async fn audit(&self) -> Result<(), DevError> {
+    async fn audit(&self) -> Result<()> {
         let Some(auditor) = self.auditor else { return Ok(()) };
         print(
             "\n11. Somebody damages three rows by hand. The auditor compares every row with the base records, and has these written anew.",
@@ -212,18 +214,12 @@ impl Demo<'_> {
         ItemKey::new(id, &self.schema.names().node)
     }
 
-    fn row_key(&self, ancestor: &str, depth: usize, id: &str) -> Result<ItemKey, DevError> {
+    fn row_key(&self, ancestor: &str, depth: usize, id: &str) -> Result<ItemKey> {
         let (ancestor, id) = (Id::new(ancestor)?, Id::new(id)?);
         Ok(self.schema.item_key(&ancestor.into(), &SortKey::Ancestor { depth, id })?)
     }
 
-    async fn put_node(
-        &self,
-        id: &str,
-        parent: Option<&str>,
-        name: &str,
-        product: Option<&str>,
-    ) -> Result<(), DevError> {
+    async fn put_node(&self, id: &str, parent: Option<&str>, name: &str, product: Option<&str>) -> Result<()> {
         let mut item = self.keyed(&self.node_key(id));
         item.extend(product.map(|product| (PRODUCT.to_owned(), text(product))));
         item.insert(NAME.to_owned(), text(name));
@@ -232,9 +228,8 @@ impl Demo<'_> {
         Ok(())
     }
 
-    /// Writes a node's record as `POST /nodes/{id}/trash` leaves it: without a parent, and with what it takes to come
-    /// back.
-    async fn put_into_trash(&self, id: &str, parent: &str, name: &str) -> Result<(), DevError> {
+    /// Writes a node's record as `POST /nodes/{id}/trash` leaves it: without a parent, and with what restores it.
+    async fn put_into_trash(&self, id: &str, parent: &str, name: &str) -> Result<()> {
         let mut item = self.keyed(&self.node_key(id));
         let said = [("at", TRASHED_AT), ("by", "demo"), ("parent", parent)];
         let said = said.map(|(name, value)| (name.to_owned(), text(value)));
@@ -243,7 +238,7 @@ impl Demo<'_> {
         Ok(())
     }
 
-    async fn put_audit(&self, number: u64, auditor: &str) -> Result<(), DevError> {
+    async fn put_audit(&self, number: u64, auditor: &str) -> Result<()> {
         let key = Version::new(number).ok().and_then(|version| {
             let sk = self.schema.sort_key(&SortKey::Revision { version, topic: "Audit".to_owned() }).ok()?;
             Some(ItemKey::new("Equipment_1", sk))
@@ -262,34 +257,22 @@ impl Demo<'_> {
     }
 
     /// Prints the totals of some folders.
-    async fn show_totals(&self, title: &str) -> Result<(), DevError> {
+    async fn show_totals(&self, title: &str) -> Result<()> {
+        self.mapping.settled().await?;
         print(&format!("\n   {title}:"))?;
         for id in ["D", "III", "IV", "V"] {
-            let query = Query {
-                pk: id.to_owned(),
-                range: self.schema.totals_range(),
-                after: None,
-                limit: 100,
-                descending: false,
-                reading: ReadOptions::default(),
-            };
-            let all = Amounts::in_lanes(&self.table.query(&query).await?.value.items);
+            let lanes = self.table.query(&query(id, self.schema.totals_range())).await?.value;
+            let all = Amounts::in_lanes(&lanes.items);
             let size = all.sums.get(SIZE).copied().unwrap_or_default();
             print(&format!("     {id:3}  {:>2} nodes below, size {size}", all.count.to_string()))?;
         }
         Ok(())
     }
 
-    /// Prints the items that a Query finds, but totals.
-    async fn show(&self, title: &str, pk: &str, part: Part) -> Result<(), DevError> {
-        let mut query = Query {
-            pk: pk.to_owned(),
-            range: self.range(part),
-            after: None,
-            limit: 100,
-            descending: false,
-            reading: ReadOptions::default(),
-        };
+    /// Prints the items that a Query finds, but totals, once the handler is done.
+    async fn show(&self, title: &str, pk: &str, part: Part) -> Result<()> {
+        self.mapping.settled().await?;
+        let mut query = query(pk, self.range(part));
         let mut lines = vec![["PK", "SK", ""].map(str::to_owned)];
         loop {
             let page = self.table.query(&query).await?.value;
@@ -350,6 +333,6 @@ fn plain(value: Option<&AttributeValue>) -> &str {
     }
 }
 
-fn print(line: &str) -> Result<(), DevError> {
-    writeln!(std::io::stdout().lock(), "{line}").map_err(DevError::Print)
+fn print(line: &str) -> Result<()> {
+    writeln!(std::io::stdout().lock(), "{line}").map_err(|error| anyhow!("can't print: {error}"))
 }

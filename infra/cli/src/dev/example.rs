@@ -1,5 +1,6 @@
 //! `sapwood dev --example`: the trees of the documents that the product comes from, as base records of any client.
 
+use anyhow::Result;
 use clap::ValueEnum;
 use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Tenant, Version};
 use sapwood_core::model::{AttributeValue, Item, number, text, with_key};
@@ -7,7 +8,6 @@ use sapwood_dynamodb::DynamoTable;
 use sapwood_store::{Condition, Table};
 
 use super::demo::{FOLDERS, PRODUCT, SHOP};
-use super::error::DevError;
 
 /// The parameters of the template that the examples show.
 pub(super) const PARAMETERS: [(&str, &str); 4] =
@@ -26,12 +26,11 @@ pub(super) enum Example {
     Audits,
 }
 
-/// What the folders hold that have no folders below them, in kilobytes.
+/// The sizes of the folders without folders below them, in kilobytes.
 const SIZES: [(&str, usize); 9] =
     [("I", 120), ("II", 80), ("a", 40), ("b", 25), ("c", 60), ("i", 300), ("ii", 150), ("iii", 90), ("e", 35)];
 
-/// The shops of the seed `composite-sort-key-locations`: the country, state, city and zip code of each, its address and
-/// its square feet.
+/// The shops of the seed `composite-sort-key-locations`: country, state, city and zip code, address, square feet.
 const SHOPS: [([&str; 4], &str, usize); 4] = [
     (["USA", "NE", "OMAHA", "68118"], "100 St Andrews Lane", 921),
     (["USA", "NY", "NEWYORKCITY", "10001"], "675 6th Ave", 1211),
@@ -61,7 +60,7 @@ const NAME: &str = "name";
 
 impl Example {
     /// Writes the records that aren't there.
-    pub(super) async fn fill(self, table: &DynamoTable, tenant: Option<&Tenant>) -> Result<(), DevError> {
+    pub(super) async fn fill(self, table: &DynamoTable, tenant: Option<&Tenant>) -> Result<()> {
         let filling = Filling { table, tenant, schema: table.schema() };
         match self {
             Self::Folders => {
@@ -92,7 +91,7 @@ impl Filling<'_> {
     async fn nodes<'n>(
         &self,
         nodes: impl IntoIterator<Item = (&'n str, Option<&'n str>, &'n str, Option<&'n str>)>,
-    ) -> Result<(), DevError> {
+    ) -> Result<()> {
         for (id, parent, name, product) in nodes {
             let product = product.map(|product| (PRODUCT.to_owned(), text(product)));
             self.node(id, parent, name, product).await?;
@@ -100,9 +99,8 @@ impl Filling<'_> {
         Ok(())
     }
 
-    /// A node for each part of an address that isn't there yet: its id is the address so far, as the seed's sort keys
-    /// are.
-    async fn locations(&self) -> Result<(), DevError> {
+    /// Makes a node for each part of an address. Its id is the address so far, like the seed's sort keys.
+    async fn locations(&self) -> Result<()> {
         for (parts, street, feet) in SHOPS {
             let mut parent: Option<String> = None;
             for (depth, part) in parts.into_iter().enumerate() {
@@ -118,7 +116,7 @@ impl Filling<'_> {
         Ok(())
     }
 
-    async fn audits(&self) -> Result<(), DevError> {
+    async fn audits(&self) -> Result<()> {
         for (id, topic, version, auditor, result) in AUDITS {
             let key = SortKey::Revision { version: Version::new(version)?, topic: topic.to_owned() };
             let own = [("auditor".to_owned(), text(auditor)), ("result".to_owned(), text(result))];
@@ -133,7 +131,7 @@ impl Filling<'_> {
         parent: Option<&str>,
         name: &str,
         own: impl IntoIterator<Item = (String, AttributeValue)>,
-    ) -> Result<(), DevError> {
+    ) -> Result<()> {
         let parent = parent.map(|parent| (self.schema.names().parent.clone(), text(parent)));
         let name = (NAME.to_owned(), text(name));
         self.put(id, &SortKey::Node, own.into_iter().chain(parent).chain([name])).await
@@ -144,7 +142,7 @@ impl Filling<'_> {
         id: &str,
         key: &SortKey,
         own: impl IntoIterator<Item = (String, AttributeValue)>,
-    ) -> Result<(), DevError> {
+    ) -> Result<()> {
         let node = NodeRef { tenant: self.tenant.cloned(), id: Id::new(id)? };
         let mut item: Item = with_key(&self.schema.item_key(&node, key)?, self.schema);
         item.extend(own);

@@ -21,7 +21,7 @@ pub(super) struct HandlerFunction {
     watched: Option<Watched>,
 }
 
-/// What the explorer sees of the handler, and can do to it.
+/// The explorer's view of the handler, and its means to disturb it.
 pub(super) struct Watched {
     pub(super) feed: Feed,
     pub(super) trials: Arc<Trials>,
@@ -105,7 +105,7 @@ fn milliseconds(time: Duration) -> u64 {
     u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
-/// What a batch came to.
+/// The event for pages when a batch is handled.
 fn handled(report: &Report, took: Duration, again: bool) -> Value {
     let (usage, tally) = (report.counts.usage, report.counts.tally);
     json!({

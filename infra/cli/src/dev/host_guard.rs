@@ -49,8 +49,7 @@ struct Proxy {
     guard: Arc<Guard>,
 }
 
-/// Starts the engine where no scan finds it soon: on one address of millions, and, where a system has no other loopback
-/// address than the usual, on that one. The port is any free one.
+/// Starts the engine on any port of one address of millions, where no scan finds it soon, or else of the usual one.
 pub(super) fn start_hidden(data: &Data) -> Result<Engine, EngineError> {
     match Engine::start((one_of_millions(), 0).into(), data) {
         Err(EngineError::Listen { .. }) => Engine::start((Ipv4Addr::LOCALHOST, 0).into(), data),

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
 
+use anyhow::{Result, anyhow};
 use sapwood_api::caller::Claims;
 use sapwood_api::wait::Waits;
 use sapwood_api::{reads, writes};
@@ -16,7 +17,6 @@ use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::error::DevError;
 use super::settled;
 use crate::explorer::{Explorer, Feed, Rights};
 
@@ -24,8 +24,7 @@ use crate::explorer::{Explorer, Feed, Rights};
 const READER: &str = "ApiReader";
 const WRITER: &str = "ApiWriter";
 
-/// The key that signs cursors, which a deployment keeps in a secret. Here it protects nothing: whoever reaches the port
-/// can read everything. It never changes, so that cursors stay valid after a restart.
+/// The key that signs cursors. Here it protects nothing, and never changes, so that cursors stay valid after a restart.
 const CURSOR_KEY: &str = "sapwood dev: no secret";
 
 /// The running API.
@@ -49,8 +48,7 @@ pub(super) struct Port {
 }
 
 impl Http {
-    /// Serves the API of a table, what tells how far the mapping is, and the explorer, if there is one. Every caller
-    /// has these claims, since there is no authorizer.
+    /// Serves the API of a table, `/dev/settled`, and the explorer, if there is one. Every caller has these claims.
     pub(super) async fn start(
         port: Port,
         template: &Template,
@@ -59,7 +57,7 @@ impl Http {
         claims: Claims,
         mapping: Option<Status>,
         explorer: Option<Explorer>,
-    ) -> Result<Self, DevError> {
+    ) -> Result<Self> {
         let Port { address, hosts, in_container } = port;
         let given = BTreeMap::from([("CURSOR_KEY".to_owned(), CURSOR_KEY.to_owned())]);
         let of_reader = template.environment_of(READER, table_name, &given)?;
@@ -83,7 +81,7 @@ impl Http {
         let trash = shared.trash;
         let of_writes = writes::ApiState::new(tables(table), shared);
         let router = reads::router(of_reads).merge(writes::router(of_writes));
-        let failed = |source| DevError::Http { address, source };
+        let failed = |source| anyhow!("the HTTP API can't be served on {address}: {source}");
         let listener = TcpListener::bind(address).await.map_err(failed)?;
         let bound = listener.local_addr().map_err(failed)?;
         let url = format!("http://{bound}");

@@ -2,7 +2,6 @@
 
 mod audit;
 mod demo;
-mod error;
 mod example;
 mod function;
 mod host_guard;
@@ -13,11 +12,12 @@ mod settled;
 
 use std::collections::BTreeMap;
 use std::future::pending;
-use std::net::SocketAddr;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::path::PathBuf;
 use std::pin::pin;
 use std::sync::Arc;
 
+use anyhow::{Result, anyhow, bail};
 use clap::{ArgGroup, Args};
 use sapwood_core::keys::{Schema, Tenant};
 use sapwood_dynamodb::DynamoTable;
@@ -31,11 +31,10 @@ use sapwood_local::template::Template;
 use crate::TEMPLATE;
 use crate::arguments::parameter;
 use crate::connect::LOCAL_CALL_TIME_MAX;
-use crate::explorer::{self, Explorer, Feed, Place, Rights, Trials};
+use crate::exit::{Exit, of_table};
+use crate::explorer::{self, Explorer, Feed, Rights, TableAddress, Trials};
 use crate::stop_signal;
 use audit::Audit;
-use error::DevError;
-pub(crate) use error::StackError;
 use example::Example;
 use function::{HandlerFunction, Watched};
 use host_guard::{Front, Served};
@@ -123,14 +122,18 @@ pub(crate) struct Arguments {
 }
 
 /// The address of DynamoDB where none is given: DynamoDB Local's port.
-const USUAL_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 8000);
+const USUAL_ADDRESS: SocketAddr = at(Ipv4Addr::LOCALHOST, 8000);
 /// The addresses of a container, which its ports are mapped to.
-const DYNAMODB_OF_CONTAINER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 8000);
-const HTTP_OF_CONTAINER: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::UNSPECIFIED), 3000);
+const DYNAMODB_OF_CONTAINER: SocketAddr = at(Ipv4Addr::UNSPECIFIED, 8000);
+const HTTP_OF_CONTAINER: SocketAddr = at(Ipv4Addr::UNSPECIFIED, 3000);
 /// The address of the API where the explorer is wanted, and no address is named.
-const USUAL_HTTP: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 3000);
+const USUAL_HTTP: SocketAddr = at(Ipv4Addr::LOCALHOST, 3000);
 /// The address of DynamoDB in a demo: any free port.
-const ANY_ADDRESS: SocketAddr = SocketAddr::new(std::net::IpAddr::V4(std::net::Ipv4Addr::LOCALHOST), 0);
+const ANY_ADDRESS: SocketAddr = at(Ipv4Addr::LOCALHOST, 0);
+
+const fn at(address: Ipv4Addr, port: u16) -> SocketAddr {
+    SocketAddr::new(IpAddr::V4(address), port)
+}
 
 /// The region that the greeting names. The engine asks for none.
 const REGION: &str = "us-east-1";
@@ -148,12 +151,77 @@ impl Arguments {
         let tenant = || Tenant::new(named.map_or(USUAL_TENANT, |(_, tenant)| tenant)).ok();
         schema.has_tenants().then(tenant).flatten()
     }
+
+    /// The address of the API, if it is served.
+    fn http(&self) -> Result<Option<SocketAddr>> {
+        let wants_page = self.open || self.example.is_some();
+        let usual = if self.container { Some(HTTP_OF_CONTAINER) } else { wants_page.then_some(USUAL_HTTP) };
+        let http = self.http.or(usual);
+        let is_open = self.allow_remote || self.container;
+        if let Some(address) = http.filter(|address| !address.ip().is_loopback() && !is_open) {
+            bail!(
+                "{address} isn't a loopback address, and the API has no authorizer: add --allow-remote if other machines may read and write the table"
+            );
+        }
+        Ok(http)
+    }
+
+    /// The template, with the parameters and the settings of the mapping that are given, and those that a demo shows.
+    fn template(&self) -> Result<Template> {
+        let mut parameters: BTreeMap<String, String> = self.parameters.iter().cloned().collect();
+        let shown: &[(&str, &str)] = match (self.demo, self.example) {
+            (true, _) => &demo::PARAMETERS,
+            (false, Some(_)) => &example::PARAMETERS,
+            (false, None) => &[],
+        };
+        for (name, value) in shown {
+            parameters.entry((*name).to_owned()).or_insert((*value).to_owned());
+        }
+        let mut template = Template::parse_with(TEMPLATE, &parameters)?;
+        for (name, value) in &self.mapping {
+            template.set_mapping(name, value)?;
+        }
+        Ok(template)
+    }
+
+    /// Starts the engine, unless an endpoint is named. Returns the URL for this process; others use the port before it.
+    fn engine(&self, data: &Data) -> Result<(Option<(Engine, Served)>, String)> {
+        if let Some(url) = &self.endpoint {
+            return Ok((None, url.clone()));
+        }
+        let usual = match (self.demo, self.container) {
+            (true, _) => ANY_ADDRESS,
+            (false, true) => DYNAMODB_OF_CONTAINER,
+            (false, false) => USUAL_ADDRESS,
+        };
+        // The port comes first, so that the data isn't touched if the address is in use.
+        let front = Front::bind(self.dynamodb.unwrap_or(usual), self.container)?;
+        let engine = host_guard::start_hidden(data)?;
+        let own_url = engine.url();
+        let served = front.serve(&engine, self.allow_hosts.clone());
+        Ok((Some((engine, served)), own_url))
+    }
+
+    /// Where the table is, for the code that the explorer shows.
+    fn place(&self, url: &str) -> TableAddress {
+        TableAddress {
+            table: self.table.clone(),
+            endpoint: Some(output::reached(url)),
+            region: Some(REGION.to_owned()),
+            profile: None,
+        }
+    }
 }
 
 /// Runs until Ctrl-C, or until the demo ends.
-pub(crate) async fn run(arguments: Arguments) -> Result<(), DevError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
+    let ended = dev(arguments).await.map_err(of_table("the demo can't continue", ""));
+    ended.map_err(|error| Exit::Wrong.because(error))
+}
+
+async fn dev(arguments: Arguments) -> Result<()> {
     let output = Arc::new(Output::new(&arguments));
-    let mut stopped = pin!(stop_signal::catch(arguments.end_with_input).map_err(DevError::Signal)?);
+    let mut stopped = pin!(stop_signal::catch(arguments.end_with_input)?);
     let stack = tokio::select! {
         started = Stack::start(&arguments, &output) => started?,
         () = &mut stopped => return Ok(()),
@@ -203,53 +271,18 @@ impl Stack {
         Some(format!("{}{}", output::reached(&http.url), explorer::PATH))
     }
 
-    async fn start(arguments: &Arguments, output: &Arc<Output>) -> Result<Self, DevError> {
-        let wants_page = arguments.open || arguments.example.is_some();
-        let usual = if arguments.container { Some(HTTP_OF_CONTAINER) } else { wants_page.then_some(USUAL_HTTP) };
-        let http = arguments.http.or(usual);
-        let is_open = arguments.allow_remote || arguments.container;
-        if let Some(address) = http.filter(|address| !address.ip().is_loopback() && !is_open) {
-            return Err(DevError::Remote { address });
-        }
-        let mut parameters: BTreeMap<String, String> = arguments.parameters.iter().cloned().collect();
-        let shown: &[(&str, &str)] = match (arguments.demo, arguments.example) {
-            (true, _) => &demo::PARAMETERS,
-            (false, Some(_)) => &example::PARAMETERS,
-            (false, None) => &[],
-        };
-        for (name, value) in shown {
-            parameters.entry((*name).to_owned()).or_insert((*value).to_owned());
-        }
-        let mut template = Template::parse_with(TEMPLATE, &parameters)?;
-        for (name, value) in &arguments.mapping {
-            template.set_mapping(name, value)?;
-        }
+    async fn start(arguments: &Arguments, output: &Arc<Output>) -> Result<Self> {
+        let http = arguments.http()?;
+        let template = arguments.template()?;
         let variables = template.environment(&arguments.table)?;
         let config = Config::read(|name| variables.get(name).cloned())?;
         let data = arguments.data.clone().map_or(Data::Memory, Data::Directory);
-        // What runs in this process uses the engine itself, and others the port before it.
-        let (engine, own_url) = match &arguments.endpoint {
-            Some(url) => (None, url.clone()),
-            None => {
-                let usual = match (arguments.demo, arguments.container) {
-                    (true, _) => ANY_ADDRESS,
-                    (false, true) => DYNAMODB_OF_CONTAINER,
-                    (false, false) => USUAL_ADDRESS,
-                };
-                // The port comes first, so that the data isn't touched if the address is in use.
-                let front = Front::bind(arguments.dynamodb.unwrap_or(usual), arguments.container)?;
-                let engine = host_guard::start_hidden(&data)?;
-                let own_url = engine.url();
-                let served = front.serve(&engine, arguments.allow_hosts.clone());
-                (Some((engine, served)), own_url)
-            }
-        };
+        let (engine, own_url) = arguments.engine(&data)?;
         let url = engine.as_ref().map_or(own_url.clone(), |(_, served)| served.url.clone());
         let endpoint = Endpoint::new(&own_url);
         let stream = endpoint.ensure_table(&config.table_name, template.table()).await?;
         let schema = config.settings.schema.clone();
-        let local = |url: &str, name: &str| DynamoTable::local(url, name, schema.clone()).waiting(LOCAL_CALL_TIME_MAX);
-        let table = local(&own_url, &config.table_name);
+        let table = table_at(&own_url, &config.table_name, &schema);
         let fanout = Fanout { settings: config.settings.clone(), ..Fanout::default() };
         let handler = Handler::new(fanout.clone(), table.clone()).announcing();
         if !arguments.no_handler {
@@ -258,27 +291,20 @@ impl Stack {
         }
         let mut settings = Settings::new(&endpoint, &stream, &template);
         settings.observer = Some(output.observer());
-        // The embedded engine has created its directory already.
-        if let (None, Data::Directory(path)) = (&engine, &data) {
-            create_private(path).map_err(|source| DevError::Directory { path: path.clone(), source })?;
-        }
-        settings.position_file = data.position_file();
-        settings.failures_file = data.failures_file();
+        keep(&mut settings, &data, engine.is_some())?;
         // Other machines don't get to a page that kills handlers. A container's port is published on one machine.
         let has_page = http.is_some_and(|address| address.ip().is_loopback() || arguments.container);
-        let (feed, trials) = (Feed::new(), Arc::new(Trials::default()));
-        let is_watched = has_page && !arguments.no_handler;
-        let watched = match is_watched {
+        let watched = match has_page && !arguments.no_handler {
             true => {
+                let (feed, trials, way) = (Feed::new(), Arc::new(Trials::default()), Way::open(&own_url)?);
                 settings.watcher = Some(feed.watcher(schema.clone()));
-                let way = Way::open(&own_url)?;
-                let table = local(&way.url, &arguments.table);
-                let mortal = Handler::new(fanout, table);
-                let (feed, trials, schema) = (feed.clone(), Arc::clone(&trials), schema.clone());
-                Some(Watched { feed, trials, mortal, way, schema })
+                let mortal = Handler::new(fanout, table_at(&way.url, &arguments.table, &schema));
+                Some(Watched { feed, trials, mortal, way, schema: schema.clone() })
             }
             false => None,
         };
+        let (live, trials) =
+            watched.as_ref().map(|watched| (watched.feed.clone(), Arc::clone(&watched.trials))).unzip();
         let function = HandlerFunction::new(handler, Arc::clone(output), watched);
         let mapping = if arguments.no_handler { None } else { Some(Mapping::start(settings, function)?) };
         let auditor = match arguments.audit || arguments.demo {
@@ -287,25 +313,20 @@ impl Stack {
         };
         let runs = auditor.clone().filter(|_| arguments.audit);
         let audit = runs.map(|auditor| Audit::start(auditor, Arc::clone(output)));
+        let explorer = has_page.then(|| Explorer {
+            table: table.clone(),
+            settings: config.settings,
+            tenant: None,
+            place: arguments.place(&url),
+            rights: Rights { writes: true, trash: false },
+            live,
+            trials,
+        });
         let http = match http {
             Some(address) => {
-                let claims = arguments.claims.iter().cloned().collect();
                 let (hosts, in_container) = (arguments.allow_hosts.clone(), arguments.container);
-                let explorer = has_page.then(|| Explorer {
-                    table: table.clone(),
-                    settings: config.settings,
-                    tenant: None,
-                    place: Place {
-                        table: arguments.table.clone(),
-                        endpoint: Some(output::reached(&url)),
-                        region: Some(REGION.to_owned()),
-                        profile: None,
-                    },
-                    rights: Rights { writes: true, trash: false },
-                    live: is_watched.then(|| feed.clone()),
-                    trials: is_watched.then(|| Arc::clone(&trials)),
-                });
                 let port = Port { address, hosts, in_container };
+                let claims = arguments.claims.iter().cloned().collect();
                 let status = mapping.as_ref().map(Mapping::status);
                 Some(Http::start(port, &template, &table, &arguments.table, claims, status, explorer).await?)
             }
@@ -314,7 +335,7 @@ impl Stack {
         Ok(Self { engine, mapping, http, auditor, audit, table, schema, url, has_page })
     }
 
-    async fn stop(self) -> Result<(), DevError> {
+    async fn stop(self) -> Result<()> {
         if let Some(http) = self.http {
             http.stop().await;
         }
@@ -330,4 +351,17 @@ impl Stack {
         }
         Ok(())
     }
+}
+
+/// Has the mapping keep its position and discarded records in the data directory, which an embedded engine has created.
+fn keep(settings: &mut Settings, data: &Data, has_engine: bool) -> Result<()> {
+    if let (false, Data::Directory(path)) = (has_engine, data) {
+        create_private(path).map_err(|error| anyhow!("the directory {} can't be created: {error}", path.display()))?;
+    }
+    (settings.position_file, settings.failures_file) = (data.position_file(), data.failures_file());
+    Ok(())
+}
+
+fn table_at(url: &str, name: &str, schema: &Schema) -> DynamoTable {
+    DynamoTable::local(url, name, schema.clone()).waiting(LOCAL_CALL_TIME_MAX)
 }

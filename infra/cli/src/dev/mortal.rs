@@ -1,5 +1,4 @@
-//! A way to the table on which a caller dies between two of its writes: the write is carried out, and no answer comes,
-//! as where the process is gone by then.
+//! A way to the table on which a caller dies between two of its writes: the last is carried out, and no answer comes.
 
 use std::convert::Infallible;
 use std::net::{Ipv4Addr, SocketAddr};

@@ -21,7 +21,7 @@ use crate::printable::{shown, shown_json};
 pub(super) enum Output {
     /// Text for people.
     Text,
-    /// One JSON object a line.
+    /// JSON, an object a line.
     Json,
     /// No output but errors.
     Quiet,
@@ -56,21 +56,17 @@ impl Output {
                 print_json(&listening);
             }
             Self::Text => {
-                let kept = match (&arguments.data, &arguments.endpoint) {
+                let mut kept = match (&arguments.data, &arguments.endpoint) {
                     (_, Some(_)) => "kept there".to_owned(),
                     (Some(path), None) => format!("kept in {}", path.display()),
                     (None, None) => "in memory: lost when this ends".to_owned(),
                 };
-                let kept = match arguments.no_handler {
-                    true => format!("{kept}\n  stream    left to your own handler: no rows without it"),
-                    false => kept,
-                };
-                let kept = match arguments.container {
-                    true => {
-                        format!("{kept}\n  open      to every machine that reaches these ports, without credentials")
-                    }
-                    false => kept,
-                };
+                if arguments.no_handler {
+                    kept += "\n  stream    left to your own handler: no rows without it";
+                }
+                if arguments.container {
+                    kept += "\n  open      to every machine that reaches these ports, without credentials";
+                }
                 let tenant = arguments.tenant(&stack.schema);
                 let (url, http) = (reached(url), http.map(|url| reached(url)));
                 let http = http.map(|url| api_and_page(&url, stack.page().as_deref())).unwrap_or_default();

@@ -26,7 +26,7 @@ impl Verdict {
     }
 }
 
-/// What a check has found, and what to do.
+/// The result of a check, with what to do.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Finding {
     pub(super) check: &'static str,
@@ -50,4 +50,24 @@ impl Finding {
         let page = format!("docs/{}", self.page);
         json!({"check": self.check, "verdict": self.verdict.as_str(), "words": self.words, "page": page})
     }
+}
+
+pub(super) fn unknown(check: &'static str, reason: &str, page: &'static str) -> Finding {
+    Finding::new(check, Verdict::Unknown, format!("can't be read: {reason}"), page)
+}
+
+pub(super) fn not_here(check: &'static str, service: &str) -> Finding {
+    Finding::new(check, Verdict::NotHere, format!("doesn't apply: this endpoint is no {service}"), "operating.md")
+}
+
+pub(super) fn right(check: &'static str, words: impl Into<String>) -> Finding {
+    Finding::new(check, Verdict::Ok, words, "doctor.md")
+}
+
+pub(super) fn warn(check: &'static str, words: impl Into<String>, page: &'static str) -> Finding {
+    Finding::new(check, Verdict::Warn, words, page)
+}
+
+pub(super) fn fail(check: &'static str, words: impl Into<String>, page: &'static str) -> Finding {
+    Finding::new(check, Verdict::Fail, words, page)
 }

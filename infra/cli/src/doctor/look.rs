@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use anyhow::{Error, Result, anyhow};
 use aws_sdk_dynamodb::types::{KeyType, PointInTimeRecoveryStatus, TimeToLiveStatus};
 use sapwood_core::audit::{AuditorState, Kept};
 use sapwood_core::keys::{Names, Schema};
@@ -9,7 +10,6 @@ use sapwood_core::model::{Announcement, NewerFormat};
 use sapwood_dynamodb::place_of;
 use sapwood_store::{Client, ReadOptions};
 
-use super::DoctorError;
 use super::seen::{Read, Seen, SeenEpoch, SeenTable};
 use super::services::Around;
 use crate::clock::seconds;
@@ -26,7 +26,7 @@ pub(super) struct Services {
 }
 
 /// Makes the clients. `endpoint` is that of Lambda and CloudWatch, if one is named.
-pub(super) async fn services(connection: &Connection, endpoint: Option<&str>) -> Result<Services, DoctorError> {
+pub(super) async fn services(connection: &Connection, endpoint: Option<&str>) -> Result<Services> {
     let dynamodb = connection.config_of(connection.endpoint()).await?;
     let others = connection.config_of_services(&dynamodb, endpoint)?;
     Ok(Services {
@@ -36,7 +36,7 @@ pub(super) async fn services(connection: &Connection, endpoint: Option<&str>) ->
     })
 }
 
-pub(super) async fn look(connection: &Connection, services: &Services) -> Result<Seen, DoctorError> {
+pub(super) async fn look(connection: &Connection, services: &Services) -> Result<Seen> {
     let name = &connection.table;
     let table = table(services, name).await?;
     let names = table.as_ref().and_then(|table| match &table.keys[..] {
@@ -82,11 +82,11 @@ pub(super) async fn look(connection: &Connection, services: &Services) -> Result
     Ok(seen)
 }
 
-async fn table(services: &Services, name: &str) -> Result<Option<SeenTable>, DoctorError> {
+async fn table(services: &Services, name: &str) -> Result<Option<SeenTable>> {
     let described = match services.dynamodb.describe_table().table_name(name).send().await {
         Ok(output) => output.table.unwrap_or_else(|| aws_sdk_dynamodb::types::TableDescription::builder().build()),
         Err(error) if is(&error, &["ResourceNotFoundException"]) => return Ok(None),
-        Err(error) => return Err(DoctorError::Table(services.place.clone(), said(&error))),
+        Err(error) => return Err(undescribed(&services.place, &said(&error))),
     };
     let attributes = described.attribute_definitions();
     let kind = |name: &str| {
@@ -104,6 +104,10 @@ async fn table(services: &Services, name: &str) -> Result<Option<SeenTable>, Doc
         is_protected: described.deletion_protection_enabled().unwrap_or_default(),
         replicas: described.replicas().iter().filter_map(|replica| replica.region_name.clone()).collect(),
     }))
+}
+
+fn undescribed(place: &str, reason: &str) -> Error {
+    anyhow!("the table can't be described{place}: {reason}. The policy docs/policies/doctor.json has what is needed")
 }
 
 /// True for the error of an endpoint that doesn't know an operation.
@@ -140,10 +144,10 @@ async fn recovery(client: &aws_sdk_dynamodb::Client, name: &str) -> Read<bool> {
 type Left =
     (Read<Option<Announcement>>, Read<Option<Result<Kept, NewerFormat>>>, Read<Option<Result<SeenEpoch, NewerFormat>>>);
 
-/// What the handler and the auditor have left in the table.
-async fn left(connection: &Connection, partition_key: String, sort_key: String) -> Result<Left, DoctorError> {
+/// Reads what the handler, the auditor and the totals keep in the table.
+async fn left(connection: &Connection, partition_key: String, sort_key: String) -> Result<Left> {
     let names = Names { partition_key, sort_key, ..Names::default() };
-    let schema = Schema::new(names, false).map_err(|error| DoctorError::Table(String::new(), error.to_string()))?;
+    let schema = Schema::new(names, false).map_err(|error| undescribed("", &error.to_string()))?;
     let table = connection.table(schema.clone()).await?;
     let announcement = match left_by_handler(&table).await {
         Ok(announcement) => Read::Known(announcement),

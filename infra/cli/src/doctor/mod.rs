@@ -1,20 +1,20 @@
 //! `sapwood doctor`: one look at a deployment.
 
 mod checks;
-mod error;
 mod finding;
 mod look;
+mod mapping;
 mod seen;
 mod services;
 
 use std::collections::BTreeMap;
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_core::model::Settings;
 use sapwood_local::template::Template;
 use serde_json::json;
 
-use self::error::DoctorError;
 use self::finding::Verdict;
 use self::look::{look, services};
 use self::seen::{Read, Seen};
@@ -44,8 +44,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Returns true if nothing fails.
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, DoctorError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let services = services(&arguments.connection, arguments.services_endpoint.as_deref()).await?;
     let seen = look(&arguments.connection, &services).await?;
     let settings = settings(&arguments.connection, &seen)?;
@@ -71,11 +70,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, DoctorError> {
     Ok(Exit::Wrong.unless(findings.iter().all(|finding| finding.verdict != Verdict::Fail)))
 }
 
-/// The settings of the parameters, if there are any, and otherwise those that the handler has left, or those of its
-/// function.
-fn settings(connection: &Connection, seen: &Seen) -> Result<Settings, DoctorError> {
+/// The settings of the parameters, if any are given, or those that the handler or its function has.
+fn settings(connection: &Connection, seen: &Seen) -> Result<Settings> {
     if connection.has_parameters() {
-        return Ok(connection.settings()?);
+        return connection.settings();
     }
     if let Read::Known(Some(announcement)) = &seen.announcement {
         return Ok(announcement.settings()?);
@@ -89,5 +87,5 @@ fn settings(connection: &Connection, seen: &Seen) -> Result<Settings, DoctorErro
             return Ok(settings);
         }
     }
-    Ok(connection.settings()?)
+    connection.settings()
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use sapwood_core::audit::{Kept, present_epoch};
 use sapwood_core::model::{Announcement, Epoch, Item, NewerFormat};
 
-/// What came of reading something.
+/// The result of reading something.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Read<T> {
     /// It was read.
@@ -79,7 +79,7 @@ pub(super) struct SeenEpoch {
 }
 
 impl SeenEpoch {
-    /// What its two items say; `None` if there is neither.
+    /// Reads its two items; `None` if there is neither.
     pub(super) fn of(item: Option<&Item>, copy: Option<&Item>) -> Option<Result<Self, NewerFormat>> {
         item.or(copy)?;
         let is_unfinished = item.is_some_and(|item| item.contains_key(Epoch::UNFINISHED));
@@ -97,9 +97,9 @@ pub(super) struct Seen {
     pub(super) ttl: Read<Option<String>>,
     /// True if point-in-time recovery is on.
     pub(super) recovery: Read<bool>,
-    /// What the handler has left about itself.
+    /// The settings that the handler has left.
     pub(super) announcement: Read<Option<Announcement>>,
-    /// What the auditor has left.
+    /// The state that the auditor has left.
     pub(super) audit: Read<Option<Result<Kept, NewerFormat>>>,
     /// The epoch of all totals.
     pub(super) epoch: Read<Option<Result<SeenEpoch, NewerFormat>>>,

@@ -5,7 +5,6 @@ use std::collections::BTreeSet;
 use aws_types::SdkConfig;
 
 use super::seen::{Read, SeenAlarm, SeenFunction, SeenMapping};
-use crate::connect::ConnectError;
 
 #[cfg(feature = "aws")]
 pub(super) use with_aws::Around;
@@ -16,8 +15,8 @@ pub(super) enum Around {}
 
 #[cfg(not(feature = "aws"))]
 impl Around {
-    pub(super) fn of(_: &SdkConfig) -> Result<Self, ConnectError> {
-        Err(ConnectError::NoAws)
+    pub(super) fn of(_: &SdkConfig) -> anyhow::Result<Self> {
+        Err(crate::connect::no_aws())
     }
 
     pub(super) async fn mappings(&self, _: &str) -> Read<Vec<SeenMapping>> {
@@ -35,10 +34,11 @@ impl Around {
 
 #[cfg(feature = "aws")]
 mod with_aws {
+    use anyhow::Result;
     use aws_sdk_cloudwatch::types::{MetricAlarm, StateValue};
     use aws_sdk_lambda::types::EventSourceMappingConfiguration;
 
-    use super::{BTreeSet, ConnectError, Read, SdkConfig, SeenAlarm, SeenFunction, SeenMapping};
+    use super::{BTreeSet, Read, SdkConfig, SeenAlarm, SeenFunction, SeenMapping};
     use crate::sdk::said;
 
     /// The services around a table.
@@ -48,7 +48,7 @@ mod with_aws {
     }
 
     impl Around {
-        pub(in super::super) fn of(config: &SdkConfig) -> Result<Self, ConnectError> {
+        pub(in super::super) fn of(config: &SdkConfig) -> Result<Self> {
             Ok(Self {
                 lambda: aws_sdk_lambda::Client::new(config),
                 cloudwatch: aws_sdk_cloudwatch::Client::new(config),

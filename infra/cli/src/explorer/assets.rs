@@ -29,8 +29,7 @@ const ASSETS: [Asset; 10] = [
     Asset { name: "code.js", media_type: SCRIPT, bytes: include_bytes!("page/code.js") },
 ];
 
-/// Nothing but the page's own files, no text that becomes HTML or script, and no page around it. The icon is in the
-/// page itself, because browsers ask for an icon again, now and then, with each new address of a page.
+/// Only the page's own files, no text as HTML or script, and no page around it. The icon is in the page itself.
 const POLICY: &str = "default-src 'self'; img-src 'self' data:; base-uri 'none'; form-action 'none'; frame-ancestors 'none'; object-src 'none'; \
                       require-trusted-types-for 'script'; trusted-types 'none'";
 

@@ -17,10 +17,9 @@ use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use super::node::{Whole, label, whole};
+use super::node::{NODES_MAX, Whole, label, totals, whole};
 use super::question::Question;
-use super::state::{State, states};
-use super::totals::{NODES_MAX, totals};
+use super::state::{NodeState, states};
 use super::trials::{Order, damage};
 use super::verify::{compared, mended};
 use super::{Answer, Explorer, assets, failed};
@@ -34,7 +33,7 @@ const STATES_MAX: usize = 200;
 /// Most bytes of a body.
 const BODY_BYTES_MAX: usize = 300_000;
 
-type Page = Shared<Arc<Explorer>>;
+type Context = Shared<Arc<Explorer>>;
 
 /// Makes the router of all calls.
 pub(super) fn router(explorer: Arc<Explorer>) -> Router {
@@ -74,11 +73,10 @@ async fn body<T: serde::de::DeserializeOwned>(request: Request) -> Result<T, Pro
 struct Entry {
     id: String,
     label: String,
-    state: State,
+    state: NodeState,
     /// Whether the node has children: `None` if that isn't known.
     has_children: Option<bool>,
-    /// What is below it. `None` if the table keeps no totals, and for those that the page asks for when they are in
-    /// view.
+    /// Its totals. `None` without totals, and for nodes that the page asks for when they are in view.
     below: Option<TotalsBody>,
 }
 
@@ -97,8 +95,8 @@ struct Wanted {
     after: Option<String>,
 }
 
-/// What the page begins with: in one answer, so that it takes few requests until something is seen.
-async fn start(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+/// Answers all that the page begins with at once, so that it takes few requests.
+async fn start(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     #[derive(Deserialize)]
     struct Named {
         node: Option<String>,
@@ -115,15 +113,14 @@ async fn start(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
     let node = match node.as_deref().or(roots.items.first().map(|first| first.id.as_str())) {
         Some(id) => {
             let (node, table) = (explorer.node(id)?, explorer.table());
-            let found = whole(&explorer.client(&table), &explorer.settings, &node).await;
-            Some(found.map_err(|error| failed(&error))?)
+            Some(whole(&explorer.client(&table), &explorer.settings, &node).await.map_err(failed)?)
         }
         None => None,
     };
     Ok(Answer(Start { about: explorer.about(), roots, node }).into_response())
 }
 
-async fn level(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+async fn level(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     let Wanted { id, after } = parameters(&uri)?;
     let parent = id.as_deref().map(|id| explorer.node(id)).transpose()?;
     Ok(Answer(page_of_level(&explorer, parent.as_ref(), after).await?).into_response())
@@ -170,10 +167,10 @@ async fn page_of_level(explorer: &Explorer, parent: Option<&NodeRef>, after: Opt
         });
         Ok(Level { items: items.collect(), next: page.next })
     };
-    listed.await.map_err(|error: TableError| failed(&error))
+    listed.await.map_err(|error: TableError| failed(error))
 }
 
-/// Which of these nodes have children. Those of one parent are seen in the parent's rows of depth 2, in one Query.
+/// Says which of these nodes have children. The parent's rows of depth 2 show it in one Query.
 async fn have_children<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     parent: Option<&NodeRef>,
@@ -201,19 +198,19 @@ async fn have_children<T: Table, P: RetryPolicy>(
     Ok(nodes.iter().map(|node| (is_all || parents.contains(&node.id)).then(|| parents.contains(&node.id))).collect())
 }
 
-async fn states_of(Shared(explorer): Page, request: Request) -> Result<Response, Problem> {
+async fn states_of(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
     let nodes = nodes_of(&explorer, request, STATES_MAX).await?;
     let table = explorer.table();
-    let found = states(&explorer.client(&table), &nodes).await.map_err(|error| failed(&error))?;
+    let found = states(&explorer.client(&table), &nodes).await.map_err(failed)?;
     Ok(Answer(json!({"states": found})).into_response())
 }
 
 /// The totals of nodes that are in view.
-async fn totals_of(Shared(explorer): Page, request: Request) -> Result<Response, Problem> {
+async fn totals_of(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
     let nodes = nodes_of(&explorer, request, NODES_MAX).await?;
     let table = explorer.table();
     let found = totals(&explorer.client(&table), &explorer.settings, &nodes).await;
-    Ok(Answer(json!({"totals": found.map_err(|error| failed(&error))?})).into_response())
+    Ok(Answer(json!({"totals": found.map_err(failed)?})).into_response())
 }
 
 async fn nodes_of(explorer: &Explorer, request: Request, most: usize) -> Result<Vec<NodeRef>, Problem> {
@@ -233,14 +230,13 @@ struct Of {
     id: String,
 }
 
-async fn node(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+async fn node(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     let Of { id } = parameters(&uri)?;
     let (node, table) = (explorer.node(&id)?, explorer.table());
-    let found = whole(&explorer.client(&table), &explorer.settings, &node).await;
-    Ok(Answer(found.map_err(|error| failed(&error))?).into_response())
+    Ok(Answer(whole(&explorer.client(&table), &explorer.settings, &node).await.map_err(failed)?).into_response())
 }
 
-async fn ask(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+async fn ask(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     let question: Question = parameters(&uri)?;
     // Lists of all trees belong to no node, but perhaps to a tenant.
     let id = question.id.as_deref().filter(|id| !id.is_empty());
@@ -260,30 +256,30 @@ struct Top {
     id: Option<String>,
 }
 
-async fn verify(Shared(explorer): Page, uri: Uri) -> Result<Response, Problem> {
+async fn verify(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     let Top { id } = parameters(&uri)?;
     let top = id.map(|id| explorer.node(&id)).transpose()?;
     let table = explorer.table();
     let found = compared(&explorer.client(&table), &explorer.settings, top).await;
-    Ok(Answer(found.map_err(|error| failed(&error))?).into_response())
+    Ok(Answer(found.map_err(failed)?).into_response())
 }
 
-async fn mend(Shared(explorer): Page, request: Request) -> Result<Response, Problem> {
+async fn mend(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
     explorer.trials.as_ref().ok_or_else(no_trials)?;
     let Top { id } = body(request).await?;
     let top = id.map(|id| explorer.node(&id)).transpose()?;
     let table = explorer.table();
     let count = mended(&explorer.client(&table), &explorer.settings, top).await;
-    Ok(Answer(json!({"mended": count.map_err(|error| failed(&error))?})).into_response())
+    Ok(Answer(json!({"mended": count.map_err(failed)?})).into_response())
 }
 
-async fn live(Shared(explorer): Page) -> Result<Response, Problem> {
+async fn live(Shared(explorer): Context) -> Result<Response, Problem> {
     let missing = || Problem::new(Kind::NotFound, "only `sapwood dev` shows what the stream handler does");
     let feed = explorer.live.as_ref().ok_or_else(missing)?;
     Ok(assets::events(feed.body()))
 }
 
-async fn trial(Shared(explorer): Page, request: Request) -> Result<Response, Problem> {
+async fn trial(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
     let trials = explorer.trials.as_ref().ok_or_else(no_trials)?;
     let order: Order = body(request).await?;
     trials.order(&order);
@@ -292,7 +288,7 @@ async fn trial(Shared(explorer): Page, request: Request) -> Result<Response, Pro
             let (node, table) = (explorer.node(id)?, explorer.table());
             let damaged = damage(&explorer.client(&table), &explorer.settings, &node, *deletes).await;
             let none = || Problem::new(Kind::NotFound, "the node has no row yet");
-            Some(damaged.map_err(|error| failed(&error))?.ok_or_else(none)?)
+            Some(damaged.map_err(failed)?.ok_or_else(none)?)
         }
         _ => None,
     };

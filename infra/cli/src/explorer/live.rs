@@ -45,7 +45,7 @@ impl Feed {
         let Some(sender) = sender.filter(|sender| sender.receiver_count() > 0) else { return };
         let mut event = make();
         event["at"] = json!(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX));
-        // Nobody listens any more.
+        // No page watches any more.
         let _ = sender.send(event.to_string().into());
     }
 

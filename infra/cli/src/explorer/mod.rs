@@ -8,7 +8,6 @@ mod live;
 mod node;
 mod question;
 mod state;
-mod totals;
 mod trials;
 mod verify;
 
@@ -26,10 +25,10 @@ use sapwood_core::keys::{Id, NodeRef, Tenant};
 use sapwood_core::model::{Settings, Totals};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_http::serve::{Gate, Guard, Pages};
-use sapwood_store::{Client, Deadline, TableError};
+use sapwood_store::{Client, Deadline};
 use serde_json::{Value, json};
 
-use crate::connect::Patient;
+use crate::connect::{Patient, TableClient};
 
 pub(crate) use self::live::Feed;
 pub(crate) use self::trials::{Trial, Trials};
@@ -43,38 +42,34 @@ const TOKEN: &str = "x-sapwood-explorer";
 /// Longest time that a call of the page may take.
 const CALL_TIME_MAX: Duration = Duration::from_secs(25);
 
-/// What the page shows, and what it may do.
+/// The table of a page, and the page's rights.
 pub(crate) struct Explorer {
-    /// The table.
     pub(crate) table: DynamoTable,
     /// How the table is kept.
     pub(crate) settings: Settings,
-    /// Whose nodes are shown, in a table with tenants.
+    /// The tenant whose nodes are shown, in a table with tenants.
     pub(crate) tenant: Option<Tenant>,
     /// Where the table is, for the code that the page shows.
-    pub(crate) place: Place,
-    /// What the page may write.
+    pub(crate) place: TableAddress,
+    /// The page's rights to write.
     pub(crate) rights: Rights,
-    /// What the event source mapping of this process does, if there is one.
+    /// The events of this process's event source mapping, if there is one.
     pub(crate) live: Option<Feed>,
-    /// What can be done to the stream handler of this process, if there is one.
+    /// The trials of this process's stream handler, if there is one.
     pub(crate) trials: Option<Arc<Trials>>,
 }
 
 /// Where a table is, as a user's own clients reach it.
 #[derive(Clone, Debug, Default)]
-pub(crate) struct Place {
-    /// The table's name.
+pub(crate) struct TableAddress {
     pub(crate) table: String,
     /// The endpoint, if it isn't the region's own.
     pub(crate) endpoint: Option<String>,
-    /// The region.
     pub(crate) region: Option<String>,
-    /// The profile.
     pub(crate) profile: Option<String>,
 }
 
-/// What the page may write.
+/// The page's rights to write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rights {
     /// True if it may write at all.
@@ -114,11 +109,11 @@ impl Explorer {
         self.table.until(Deadline::after(CALL_TIME_MAX))
     }
 
-    fn client<'a>(&'a self, table: &'a DynamoTable) -> Client<'a, DynamoTable, Patient> {
+    fn client<'a>(&'a self, table: &'a DynamoTable) -> TableClient<'a> {
         Client::new(table, &Patient, &self.settings.schema)
     }
 
-    /// What the page knows of the table and of itself.
+    /// Describes the table and this release.
     fn about(&self) -> Value {
         let Self { settings, place, rights, .. } = self;
         let names = settings.schema.names();
@@ -140,8 +135,7 @@ impl Explorer {
     }
 }
 
-/// Returns the gate of a port that only this page may use: reads and writes need the token of the page's address, and
-/// writes the right to them.
+/// Returns the gate of the page's port: requests need the token of the page's address, and writes the right to write.
 pub(crate) fn gate(token: String, writes: bool) -> Gate {
     Arc::new(move |request: &Request| {
         let path = request.uri().path();
@@ -186,7 +180,7 @@ pub(crate) fn open_browser(url: &str) {
 }
 
 /// A call that can't be answered.
-fn failed(error: &TableError) -> Problem {
+fn failed(error: impl std::fmt::Display) -> Problem {
     Problem::new(Kind::Unavailable, format!("the table can't be read or written: {error}"))
 }
 

@@ -9,12 +9,12 @@ use sapwood_core::model::{
     AttributeValue, BaseNode, Item, Placement, Stored, held_name, item_bytes, key_of, rows, text, text_of,
 };
 use sapwood_engine::audit::Audit;
+use sapwood_engine::query::totals_of_nodes;
 use sapwood_json::Attributes;
 use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::Serialize;
 
-use super::state::{State, state};
-use super::totals::totals;
+use super::state::{NodeState, state};
 use sapwood_core::model::Settings;
 
 /// Most bytes of an attribute that is shown whole. Of a longer one its size is shown.
@@ -38,7 +38,7 @@ const LABELS: [&str; 2] = ["name", "title"];
 pub(super) struct Whole {
     id: String,
     label: String,
-    state: State,
+    state: NodeState,
     /// The parent of the base record.
     parent: Option<String>,
     segment: Option<String>,
@@ -49,9 +49,9 @@ pub(super) struct Whole {
     /// From the root down.
     ancestors: Vec<Ancestor>,
     items: Vec<Shown>,
-    /// What is below it, if the table keeps totals.
+    /// Its totals, if the table keeps them.
     below: Option<TotalsBody>,
-    /// What the comparison finds about the base record, which only its owner can mend.
+    /// The comparison's findings about the base record, which only its owner can mend.
     findings: Vec<&'static str>,
     requests: u64,
     read_units: f64,
@@ -69,7 +69,7 @@ struct Shown {
     pk: String,
     sk: String,
     kind: &'static str,
-    /// What the comparison with the base record says of it, as `sapwood verify` names it; `None` if it is right.
+    /// The difference that `sapwood verify` finds in it; `None` if it is right.
     wrong: Option<&'static str>,
     /// True if it is a row of an earlier place, which the handler is about to delete.
     is_stale: bool,
@@ -110,20 +110,18 @@ pub(super) async fn whole<T: Table, P: RetryPolicy>(
     let differences = Audit::new(client, settings).look(subjects).await?;
     let (findings, faults): (Vec<_>, Vec<_>) = differences.into_iter().partition(|one| one.kind.is_finding());
     let wrong = by_item(&faults);
-    let mut listed: BTreeSet<ItemKey> = BTreeSet::new();
-    let mut items = Vec::new();
-    // What isn't there is shown where the comparison misses it.
-    let own = own.into_iter().filter(|key| found.contains_key(key) || wrong.contains_key(key)).collect::<Vec<_>>();
+    // A missing item is shown where the comparison misses it.
+    let own = own.into_iter().filter(|key| found.contains_key(key) || wrong.contains_key(key));
     let claim = claim.filter(|key| found.contains_key(key));
-    let others = stale.into_iter().chain(copies.keys().chain(counted.keys()).chain(wrong.keys()).cloned());
-    for key in own.into_iter().chain(wanted).chain(claim).chain(others) {
-        if !listed.insert(key.clone()) {
-            continue;
-        }
+    let others = copies.keys().chain(counted.keys()).chain(wrong.keys()).cloned();
+    let listed = own.chain(wanted).chain(claim).chain(stale.iter().cloned()).chain(others);
+    let mut seen = BTreeSet::new();
+    let listed: Vec<ItemKey> = listed.filter(|key| seen.insert(key.clone())).collect();
+    let show = |key: ItemKey| {
         let item = found.get(&key).or_else(|| copies.get(&key)).or_else(|| counted.get(&key));
-        let is_stale = stored.lineage().is_some_and(|lineage| lineage.stale_rows.contains(&key));
-        items.push(shown(key.clone(), item, wrong.get(&key).copied(), is_stale, schema));
-    }
+        let (wrong, is_stale) = (wrong.get(&key).copied(), stale.contains(&key));
+        shown(key, item, wrong, is_stale, schema)
+    };
     let record = found.get(&schema.node_key(node));
     let own = Attributes::of_node(record.unwrap_or(&Item::new()), schema).0;
     let brief = brief(&own);
@@ -137,7 +135,7 @@ pub(super) async fn whole<T: Table, P: RetryPolicy>(
         is_cut: brief != own,
         attributes: Attributes(brief),
         ancestors: ancestors(&placement, node, &found, schema),
-        items,
+        items: listed.into_iter().map(show).collect(),
         below,
         findings: findings.iter().map(|finding| finding.kind.as_str()).collect(),
         requests: usage.requests,
@@ -145,7 +143,7 @@ pub(super) async fn whole<T: Table, P: RetryPolicy>(
     })
 }
 
-/// What people call a node.
+/// Returns a node's name for people.
 pub(super) fn label(item: &Item, id: &Id, schema: &Schema) -> String {
     let named = LABELS.iter().find_map(|name| text_of(item, name)).filter(|text| !text.trim().is_empty());
     let name = named.or_else(|| text_of(item, &schema.names().segment)).unwrap_or(id.as_str());
@@ -168,19 +166,13 @@ async fn copies<T: Table, P: RetryPolicy>(
 ) -> Result<BTreeMap<ItemKey, Item>, TableError> {
     // The prefix of all topics is empty, so it isn't too long.
     let Ok(range) = schema.latest_range("") else { return Ok(BTreeMap::new()) };
-    let query = Query {
-        pk: schema.partition(node),
-        range,
-        after: None,
-        limit: COPIES_MAX,
-        descending: false,
-        reading: ReadOptions::default(),
-    };
+    let (pk, reading) = (schema.partition(node), ReadOptions::default());
+    let query = Query { pk, range, after: None, limit: COPIES_MAX, descending: false, reading };
     let page = client.query(&query).await?;
     Ok(page.items.into_iter().filter_map(|item| Some((key_of(&item, schema)?, item))).collect())
 }
 
-/// What a node was counted as, and the lanes of its totals.
+/// Reads a node's count, and the lanes of its totals.
 async fn counted<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,
@@ -247,8 +239,7 @@ pub(super) fn kind(key: &SortKey) -> &'static str {
     }
 }
 
-/// An item as the page shows it: a long attribute by its beginning and its size. A base record has up to 400 KB, and a
-/// hundred rows that carry as much.
+/// Returns an item as the page shows it: long attributes by their beginning and size. A record has up to 400 KB.
 pub(super) fn brief(item: &Item) -> Item {
     let short = item.iter().take(ATTRIBUTES_MAX).map(|(name, value)| {
         let bytes = item_bytes(&Item::from([(name.clone(), value.clone())]));
@@ -264,6 +255,20 @@ pub(super) fn brief(item: &Item) -> Item {
         (name, value)
     });
     short.collect()
+}
+
+/// Most nodes whose totals one call reads: their lanes are as many keys as one BatchGetItem takes.
+pub(super) const NODES_MAX: usize = 25;
+
+/// Returns the totals of these nodes, in their order, in two requests. Empty if the table keeps no totals.
+pub(super) async fn totals<T: Table, P: RetryPolicy>(
+    client: &Client<'_, T, P>,
+    settings: &Settings,
+    nodes: &[NodeRef],
+) -> Result<Vec<TotalsBody>, TableError> {
+    let Some(kept) = &settings.totals else { return Ok(Vec::new()) };
+    let found = totals_of_nodes(client, kept, nodes, false).await?;
+    Ok(nodes.iter().filter_map(|node| found.get(node).cloned()).map(TotalsBody::from).collect())
 }
 
 #[cfg(test)]

@@ -16,7 +16,7 @@ const ITEMS_MAX: usize = 100;
 /// A question, as the page asks it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Question {
-    /// Which question.
+    /// The question's name.
     kind: String,
     /// The node.
     pub(super) id: Option<String>,
@@ -38,7 +38,7 @@ pub(super) struct Question {
 }
 
 /// The request that answers a question.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
 pub(super) struct Asked {
     /// `Query` or `GetItem`.
     call: &'static str,
@@ -49,7 +49,7 @@ pub(super) struct Asked {
     to: Option<String>,
     /// True if `from` is what all sort keys begin with.
     begins: bool,
-    /// What a Query reads.
+    /// The range of a Query.
     #[serde(skip)]
     range: Option<SortRange>,
     /// Attributes that no item of the answer may have.
@@ -63,7 +63,7 @@ pub(super) struct Asked {
 #[derive(Serialize)]
 pub(super) struct Answered {
     asked: Asked,
-    items: Vec<Found>,
+    items: Vec<AnsweredItem>,
     /// True if there are more.
     more: bool,
     requests: u64,
@@ -71,7 +71,7 @@ pub(super) struct Answered {
 }
 
 #[derive(Serialize)]
-struct Found {
+struct AnsweredItem {
     pk: String,
     sk: String,
     kind: &'static str,
@@ -139,18 +139,7 @@ impl Question {
     fn one(&self, node: &NodeRef, key: &SortKey, schema: &Schema) -> Result<Asked, Problem> {
         let wrong = |error: sapwood_core::keys::KeyError| Problem::new(Kind::BadParameter, error.to_string());
         let ItemKey { pk, sk } = schema.item_key(node, key).map_err(wrong)?;
-        Ok(Asked {
-            call: "GetItem",
-            pk,
-            from: sk,
-            to: None,
-            begins: false,
-            range: None,
-            without: None,
-            descending: false,
-            strong: self.strong,
-            limit: 1,
-        })
+        Ok(Asked { call: "GetItem", pk, from: sk, strong: self.strong, limit: 1, ..Asked::default() })
     }
 }
 
@@ -164,13 +153,13 @@ impl Asked {
         let (mut items, more) = match &self.range {
             None => {
                 let key = ItemKey { pk: self.pk.clone(), sk: self.from.clone() };
-                let found = client.get(&key, &reading).await.map_err(|error| failed(&error))?;
+                let found = client.get(&key, &reading).await.map_err(failed)?;
                 (found.into_iter().collect::<Vec<Item>>(), false)
             }
             Some(range) => {
                 let (pk, descending, limit) = (self.pk.clone(), self.descending, self.limit);
                 let query = Query { pk, range: range.clone(), after: None, limit, descending, reading };
-                let page = client.query(&query).await.map_err(|error| failed(&error))?;
+                let page = client.query(&query).await.map_err(failed)?;
                 (page.items, page.next.is_some())
             }
         };
@@ -179,7 +168,7 @@ impl Asked {
         let found = items.iter().filter_map(|item| {
             let key = key_of(item, schema)?;
             let kind = schema.parse_sort_key(&key.sk).map_or("other", |sort_key| kind(&sort_key));
-            Some(Found { pk: key.pk, sk: key.sk, kind, item: Attributes(brief(item)) })
+            Some(AnsweredItem { pk: key.pk, sk: key.sk, kind, item: Attributes(brief(item)) })
         });
         let usage = client.usage();
         let items = found.collect();

@@ -10,7 +10,7 @@ use serde::Serialize;
 /// Where a node is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum State {
+pub(super) enum NodeState {
     /// Its rows are where its record wants them, as far as its lineage says.
     Right,
     /// It has no record.
@@ -33,12 +33,11 @@ pub(super) enum State {
     InTrash,
 }
 
-/// Returns the states of these nodes. It takes a read of a record and a lineage for each, and of the lineages of their
-/// parents.
+/// Returns the states of these nodes. It reads their records and lineages, and their parents' lineages.
 pub(super) async fn states<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     nodes: &[NodeRef],
-) -> Result<Vec<State>, TableError> {
+) -> Result<Vec<NodeState>, TableError> {
     let schema = client.schema();
     let keys = nodes.iter().flat_map(|node| [schema.node_key(node), schema.lineage_key(node)]).collect();
     let mut found = client.get_many(keys, &ReadOptions::default()).await.all()?;
@@ -55,32 +54,31 @@ fn parent_of(node: &NodeRef, found: &BTreeMap<ItemKey, Item>, schema: &Schema) -
     BaseNode::parent_in(found.get(&schema.node_key(node))?, node, schema)
 }
 
-/// Returns the state of a node, by its record, its lineage and that of its parent, as far as they are among these
-/// items.
-pub(super) fn state(node: &NodeRef, found: &BTreeMap<ItemKey, Item>, schema: &Schema) -> State {
-    let Some(record) = found.get(&schema.node_key(node)) else { return State::Gone };
-    let Ok(base) = BaseNode::read(record.clone(), node, schema) else { return State::Unreadable };
+/// Returns the state of a node, by its record, its lineage and its parent's, as far as they are among these items.
+pub(super) fn state(node: &NodeRef, found: &BTreeMap<ItemKey, Item>, schema: &Schema) -> NodeState {
+    let Some(record) = found.get(&schema.node_key(node)) else { return NodeState::Gone };
+    let Ok(base) = BaseNode::read(record.clone(), node, schema) else { return NodeState::Unreadable };
     if has_mark(Some(record)) {
-        return State::Deleting;
+        return NodeState::Deleting;
     }
     let stored = Stored::read(found.get(&schema.lineage_key(node)), schema);
-    let Some(lineage) = stored.lineage() else { return State::Arriving };
+    let Some(lineage) = stored.lineage() else { return NodeState::Arriving };
     let Lineage { placement, .. } = lineage;
     let expected = expected_ancestors(node, base.parent.as_ref(), found, schema);
     if expected.contains(&node.id) {
-        return State::Cycle;
+        return NodeState::Cycle;
     }
     let is_placed = placement.ancestors == expected;
     if !lineage.is_settled() || !is_placed {
-        State::OnItsWay
+        NodeState::OnItsWay
     } else if placement.orphan {
-        State::Orphan
+        NodeState::Orphan
     } else if record.contains_key(COPYING) {
-        State::Copying
+        NodeState::Copying
     } else if placement.trash != InTrash::default() {
-        State::InTrash
+        NodeState::InTrash
     } else {
-        State::Right
+        NodeState::Right
     }
 }
 
@@ -134,28 +132,28 @@ mod tests {
         let of = |items: Vec<(ItemKey, Item)>| {
             state(&node("d"), &items.into_iter().chain(parent.clone()).collect(), &schema)
         };
-        assert_eq!(of(vec![]), State::Gone);
-        assert_eq!(of(vec![record("d", Some("V"))]), State::Arriving);
-        assert_eq!(of(vec![record("d", Some("V")), lineage("d", below(&["V", "D"]))]), State::Right);
+        assert_eq!(of(vec![]), NodeState::Gone);
+        assert_eq!(of(vec![record("d", Some("V"))]), NodeState::Arriving);
+        assert_eq!(of(vec![record("d", Some("V")), lineage("d", below(&["V", "D"]))]), NodeState::Right);
         // The parent has moved, and hasn't handed it down.
-        assert_eq!(of(vec![record("d", Some("V")), lineage("d", below(&["V", "C"]))]), State::OnItsWay);
+        assert_eq!(of(vec![record("d", Some("V")), lineage("d", below(&["V", "C"]))]), NodeState::OnItsWay);
         // The node has moved.
-        assert_eq!(of(vec![record("d", None), lineage("d", below(&["V", "D"]))]), State::OnItsWay);
+        assert_eq!(of(vec![record("d", None), lineage("d", below(&["V", "D"]))]), NodeState::OnItsWay);
         let pending = lineage("d", |lineage| {
             below(&["V", "D"])(lineage);
             lineage.rows_pending = true;
         });
-        assert_eq!(of(vec![record("d", Some("V")), pending]), State::OnItsWay);
+        assert_eq!(of(vec![record("d", Some("V")), pending]), NodeState::OnItsWay);
         let orphan = lineage("d", |lineage| {
             below(&["X"])(lineage);
             lineage.placement.orphan = true;
         });
-        assert_eq!(of(vec![record("d", Some("X")), orphan]), State::Orphan);
+        assert_eq!(of(vec![record("d", Some("X")), orphan]), NodeState::Orphan);
         let both = vec![record("d", Some("V")), lineage("d", below(&["V"])), lineage("V", below(&["d"]))];
-        assert_eq!(of_all(both), State::Cycle);
+        assert_eq!(of_all(both), NodeState::Cycle);
     }
 
-    fn of_all(items: Vec<(ItemKey, Item)>) -> State {
+    fn of_all(items: Vec<(ItemKey, Item)>) -> NodeState {
         state(&node("d"), &items.into_iter().collect(), &Schema::default())
     }
 }

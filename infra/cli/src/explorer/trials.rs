@@ -11,8 +11,7 @@ use serde::Deserialize;
 
 use crate::clock::now;
 
-/// After which writes the next invocations die. The first of a move is that of the lineage, so one dies right after
-/// it, and others within the rows.
+/// After which writes the next invocations die: the first of a move is the lineage's, the others are rows'.
 const WRITES_UNTIL_DEATH: [u32; 3] = [1, 2, 3];
 
 /// How long the stream is held back.
@@ -21,7 +20,7 @@ const HELD_BACK: Duration = Duration::from_secs(10);
 /// The attribute that a damaged row has.
 const DAMAGED: &str = "name";
 
-/// What the handler is in for. It is the same for all invocations.
+/// The trials that wait for the handler, whichever invocation comes.
 #[derive(Debug, Default)]
 pub(crate) struct Trials(Mutex<Waiting>);
 
@@ -37,7 +36,7 @@ struct Waiting {
     held_until: Option<Instant>,
 }
 
-/// What happens to one invocation.
+/// The trials of one invocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(crate) struct Trial {
     /// It dies after this many writes. The last is carried out, and the handler never hears of it.
@@ -48,7 +47,7 @@ pub(crate) struct Trial {
     pub(crate) late_by: Duration,
 }
 
-/// What the page asks for.
+/// A trial that the page asks for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "trial", rename_all = "kebab-case")]
 pub(super) enum Order {
@@ -79,7 +78,7 @@ impl Trials {
         }
     }
 
-    /// What happens to an invocation that begins now.
+    /// Takes the trials of an invocation that begins now.
     pub(crate) fn next(&self) -> Trial {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The time counts from the first record that has to wait, however long it took to come.
@@ -99,8 +98,7 @@ impl Trials {
     }
 }
 
-/// Deletes a row of a node, or changes it, as somebody may who knows nothing of records. Returns the row's key; `None`
-/// if the node has no row.
+/// Deletes or changes a row of a node, as a client may that ignores records. Returns its key, if the node has a row.
 pub(super) async fn damage<T: Table, P: RetryPolicy>(
     client: &sapwood_store::Client<'_, T, P>,
     settings: &Settings,

@@ -1,27 +1,29 @@
 //! The comparison of `sapwood verify`, for the page: of the whole table, or of a node and what is below it.
 
 use std::collections::BTreeSet;
-use std::time::{Duration, Instant};
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
-use sapwood_core::audit::{Difference, Mended, Subject, due};
+use anyhow::Result;
+use sapwood_core::audit::{Difference, Mended, Position, Subject, due};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
-use sapwood_engine::audit::Audit;
+use sapwood_engine::audit::{Audit, Page};
 use sapwood_engine::subtree::Subtree;
-use sapwood_store::{Client, RetryPolicy, Scannable, Table, TableError};
+use sapwood_import::backlog::Part;
+use sapwood_store::{Client, RetryPolicy, Scannable};
 use serde::Serialize;
 
-use crate::clock::{nanoseconds, now};
+use crate::clock::{RateLimit, nanoseconds, now};
+use crate::compare::{PAGE_ITEMS_MAX, Reading};
 
-/// Items of a page.
-const PAGE_ITEMS_MAX: usize = 500;
 /// The longest time that a comparison goes on. Then it says that it hasn't seen all.
 const TIME_MAX: Duration = Duration::from_secs(15);
 /// Most differences that are named.
 const NAMED_MAX: usize = 200;
 
-/// What a comparison has found.
+/// The result of a comparison.
 #[derive(Serialize)]
 pub(super) struct Compared {
     /// The number of items that were compared.
@@ -53,8 +55,8 @@ pub(super) async fn compared<T: Scannable, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,
     top: Option<NodeRef>,
-) -> Result<Compared, TableError> {
-    let Found { items, settled: found, moving, is_whole } = differences(client, settings, top).await?;
+) -> Result<Compared> {
+    let TwoLooks { items, settled: found, moving, is_whole } = differences(client, settings, top).await?;
     let named = |one: &Difference| Named {
         pk: one.key.pk.clone(),
         sk: one.key.sk.clone(),
@@ -81,7 +83,7 @@ pub(super) async fn mended<T: Scannable, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,
     top: Option<NodeRef>,
-) -> Result<usize, TableError> {
+) -> Result<usize> {
     let found = differences(client, settings, top).await?.settled;
     let audit = Audit::new(client, settings);
     let (mut name, mut count) = (nanoseconds(), 0);
@@ -101,11 +103,11 @@ pub(super) async fn mended<T: Scannable, P: RetryPolicy>(
     Ok(count)
 }
 
-/// What two looks find.
-struct Found {
+/// The results of two looks.
+struct TwoLooks {
     /// The number of items that were compared.
     items: u64,
-    /// What both looks have found alike.
+    /// The differences that both looks have found alike.
     settled: Vec<Difference>,
     /// How much of what the first look found has changed since.
     moving: usize,
@@ -113,73 +115,40 @@ struct Found {
     is_whole: bool,
 }
 
+/// The page shows what lags at this moment: the second look comes at once, and what it finds otherwise is moving.
 async fn differences<T: Scannable, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,
     top: Option<NodeRef>,
-) -> Result<Found, TableError> {
-    let (audit, until) = (Audit::new(client, settings), now() + TIME_MAX);
-    let (items, suspects, is_whole) = match top {
-        Some(top) => below(client, &audit, top, until).await?,
-        None => whole(&audit, until).await?,
+) -> Result<TwoLooks> {
+    let reading = Reading { client, settings, pace: RateLimit::new(None), until: Some(now() + TIME_MAX) };
+    let taken = Mutex::new((0, Vec::new(), Part::At(None)));
+    let locked = || taken.lock().unwrap_or_else(PoisonError::into_inner);
+    let take = |page: Page| {
+        let mut taken = locked();
+        taken.0 += page.items;
+        taken.1.extend(page.suspects);
+        taken.2 = page.next.map_or(Part::Done, |next| Part::At(Some(next)));
     };
+    let is_whole = match top {
+        Some(top) => reading.below(Subtree::new(client, top), |_| true, take).await?,
+        None => {
+            let (reading, take) = (&reading, &take);
+            let page = |_, from: Option<Position>| async move {
+                take(reading.audit().page(0, 1, from.as_ref(), PAGE_ITEMS_MAX).await?);
+                Ok(())
+            };
+            reading.parts(1, |_| Ok(locked().2.clone()), page).await?
+        }
+    };
+    let (items, suspects, _) = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
     let subjects: BTreeSet<Subject> = suspects.iter().map(Difference::subject).collect();
-    let again = if subjects.is_empty() { Vec::new() } else { audit.look(subjects).await? };
-    // What has changed since is being handled.
+    let again = if subjects.is_empty() { Vec::new() } else { reading.audit().look(subjects).await? };
     let is_the_same = |one: &Difference| {
         suspects.iter().any(|first| (&first.key, first.kind) == (&one.key, one.kind) && first.evidence == one.evidence)
     };
     let settled: Vec<Difference> = again.into_iter().filter(is_the_same).collect();
     let faults = |found: &[Difference]| found.iter().filter(|one| !one.kind.is_finding()).count();
     let moving = faults(&suspects).saturating_sub(faults(&settled));
-    Ok(Found { items, settled, moving, is_whole })
-}
-
-async fn whole<T: Scannable, P: RetryPolicy>(
-    audit: &Audit<'_, T, P>,
-    until: Instant,
-) -> Result<(u64, Vec<Difference>, bool), TableError> {
-    let (mut items, mut found, mut from) = (0, Vec::new(), None);
-    loop {
-        let page = audit.page(0, 1, from.as_ref(), PAGE_ITEMS_MAX).await?;
-        items += page.items;
-        found.extend(page.suspects);
-        from = page.next;
-        match from {
-            None => return Ok((items, found, true)),
-            Some(_) if now() > until => return Ok((items, found, false)),
-            Some(_) => {}
-        }
-    }
-}
-
-async fn below<T: Table, P: RetryPolicy>(
-    client: &Client<'_, T, P>,
-    audit: &Audit<'_, T, P>,
-    top: NodeRef,
-    until: Instant,
-) -> Result<(u64, Vec<Difference>, bool), TableError> {
-    let (mut items, mut found) = (0, Vec::new());
-    let mut walk = Subtree::new(client, top);
-    loop {
-        let nodes = walk.next().await?;
-        if nodes.is_empty() {
-            return Ok((items, found, true));
-        }
-        for one in nodes {
-            let mut from = None;
-            loop {
-                if now() > until {
-                    return Ok((items, found, false));
-                }
-                let page = audit.partition(&one.node, from.as_ref(), PAGE_ITEMS_MAX).await?;
-                items += page.items;
-                found.extend(page.suspects);
-                from = page.next;
-                if from.is_none() {
-                    break;
-                }
-            }
-        }
-    }
+    Ok(TwoLooks { items, settled, moving, is_whole })
 }

@@ -1,12 +1,13 @@
 //! `sapwood copy`.
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_api::writes::Source;
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_engine::write::{Command, OnConflict};
 
-use super::write::{Placing, Writing};
-use super::{NodeError, Target};
+use super::Target;
+use super::write::{SpotArguments, Writing};
 use crate::exit::Exit;
 
 /// Copy a node, with all that is below it.
@@ -38,14 +39,13 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "ID")]
     ids: Option<String>,
     #[command(flatten)]
-    placing: Placing,
+    placing: SpotArguments,
     #[command(flatten)]
     writing: Writing,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
-    let client = opened.client();
     let to = arguments.to.map(Id::new).transpose()?;
     let source = Source::system();
     let is_made_id = arguments.ids.is_none();
@@ -60,8 +60,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
         spot: arguments.placing.spot()?,
         operation: source.operation(),
     };
-    let (writing, json) = (&arguments.writing, arguments.target.json);
-    let outcome = writing.write(&client, &opened, &command).await?;
-    let is_done = writing.follow(&client, &opened, &outcome, json, "copied").await?;
-    Ok(Exit::Unfinished.unless(is_done))
+    let outcome = arguments.writing.write(&opened, &command).await?;
+    arguments.writing.follow(&opened, &outcome, arguments.target.json, "copied").await
 }

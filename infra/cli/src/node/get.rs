@@ -1,13 +1,14 @@
 //! `sapwood get`.
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_api::contract::NodeBody;
 use sapwood_api::headers::etag_text;
 use sapwood_core::model::ETag;
 use sapwood_engine::query::Reader;
 
-use super::{NodeError, Target, line};
-use crate::printable::shown;
+use super::Target;
+use crate::printable::{line, shown};
 use crate::say::say;
 
 /// Read a node's own record. With it comes the tag that `--if-match` takes.
@@ -22,7 +23,7 @@ pub(crate) struct Arguments {
     target: Target,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let opened = arguments.target.open().await?;
     let base = Reader::new(&opened.client(), &opened.settings).node(&opened.node, true).await?;
     let etag = etag_text(&ETag::of(&base.item, &opened.settings.schema));

@@ -1,12 +1,13 @@
 //! `sapwood granted`.
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_api::contract::GrantedBody;
 use sapwood_engine::query::{Granting, Reader};
 
-use super::{NodeError, Target, line};
+use super::Target;
 use crate::exit::Exit;
-use crate::printable::shown;
+use crate::printable::{line, shown};
 use crate::say::say;
 
 /// Ask whether a node, or one above it, names a principal. It says which node does, in which attribute.
@@ -31,7 +32,7 @@ pub(crate) struct Arguments {
     in_trash: bool,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let opened = arguments.target.open().await?;
     let Arguments { attribute, principals, in_trash, .. } = arguments;
     let granting = Granting::new(attribute, principals, in_trash, &opened.settings.schema)?;

@@ -2,15 +2,16 @@
 
 use std::num::NonZeroUsize;
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_api::contract::RevisionBody;
 use sapwood_core::model::Latest;
 use sapwood_engine::query::{Bounds, Fields, ListOptions, Order, Reader};
 use serde_json::json;
 
+use super::Target;
 use super::get::together;
-use super::{NodeError, Target, line};
-use crate::printable::{shown, word};
+use crate::printable::{line, shown, word};
 use crate::say::say;
 
 /// Read the revisions of a node, the newest first. Those of all topics come by version, or those of one topic.
@@ -38,7 +39,7 @@ pub(crate) struct Arguments {
     after: Option<String>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let opened = arguments.target.open().await?;
     let client = opened.client();
     let reader = Reader::new(&client, &opened.settings);
@@ -68,7 +69,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
 }
 
 /// A revision as a line.
-fn words(body: RevisionBody) -> Result<String, NodeError> {
+fn words(body: RevisionBody) -> Result<String> {
     let written = together(body.updated_at, body.updated_by).unwrap_or_default();
     Ok(format!("{}  {}  {}  {}", shown(&body.topic), body.version, shown(&written), line(&body.attributes)?))
 }

@@ -1,12 +1,13 @@
 //! `sapwood inherited`.
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_api::contract::InheritedBody;
 use sapwood_engine::query::{Mode, Reader};
 use sapwood_json::Attributes;
 
-use super::{NodeError, Target, line};
-use crate::printable::shown;
+use super::Target;
+use crate::printable::{line, shown};
 use crate::say::say;
 
 /// Read the values that a node has from the nodes above it. Its own are among them, and each says of which node it is.
@@ -28,7 +29,7 @@ pub(crate) struct Arguments {
     all: bool,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let opened = arguments.target.open().await?;
     let mode = if arguments.all { Mode::All } else { Mode::Nearest };
     let client = opened.client();

@@ -1,12 +1,13 @@
 //! `sapwood latest`.
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_api::contract::LatestBody;
 use sapwood_core::model::Latest;
-use sapwood_engine::query::{Bounds, Fields, ListOptions, Reader, Revision};
+use sapwood_engine::query::{Reader, Revision};
 
-use super::{NodeError, Target, line};
-use crate::printable::shown;
+use super::{Target, whole_pages};
+use crate::printable::{line, shown};
 use crate::say::say;
 
 /// Read the newest revision of each topic of a node. These are the `v0_` copies, which the stream handler keeps.
@@ -23,12 +24,11 @@ pub(crate) struct Arguments {
     topic: Option<String>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let opened = arguments.target.open().await?;
     let client = opened.client();
     let reader = Reader::new(&client, &opened.settings);
-    let bounds = Bounds::items(Bounds::ITEMS_MAX);
-    let mut options = ListOptions { strong: true, fields: Fields::all(), bounds, ..ListOptions::default() };
+    let mut options = whole_pages();
     if let Some(topic) = arguments.topic {
         let topic = Latest { node: opened.node.clone(), topic };
         return print(reader.latest(&topic, &options).await?, arguments.target.json);
@@ -43,7 +43,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
     }
 }
 
-fn print(found: Revision, json: bool) -> Result<(), NodeError> {
+fn print(found: Revision, json: bool) -> Result<()> {
     let body = LatestBody::from(found);
     let words = format!("{}  {}  {}", shown(&body.topic), body.version, line(&body.attributes)?);
     say!("{}", if json { line(&body)? } else { words });

@@ -1,12 +1,13 @@
 //! `sapwood links`.
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_api::contract::LinkBody;
 use sapwood_core::keys::Id;
-use sapwood_engine::query::{Bounds, Fields, Linking, ListOptions, Reader};
+use sapwood_engine::query::{Linking, Reader};
 
-use super::{NodeError, Target, line};
-use crate::printable::shown;
+use super::{Target, whole_pages};
+use crate::printable::{line, shown};
 use crate::say::say;
 
 /// List the nodes that name an id in an attribute. These are the link rows, which the stream handler keeps.
@@ -31,14 +32,13 @@ pub(crate) struct Arguments {
     below: Option<String>,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let opened = arguments.target.open().await?;
     let client = opened.client();
     let reader = Reader::new(&client, &opened.settings);
     let around = arguments.below.map(Id::new).transpose()?;
     let linking = Linking { ancestor_prefix: arguments.ancestors, around, ..Linking::default() };
-    let bounds = Bounds::items(Bounds::ITEMS_MAX);
-    let mut options = ListOptions { strong: true, fields: Fields::all(), bounds, ..ListOptions::default() };
+    let mut options = whole_pages();
     loop {
         let page = reader.links(&opened.node, &arguments.attribute, &linking, &options).await?;
         for found in page.items {

@@ -2,7 +2,6 @@
 //! `trash`: one node or a few, read and written by the API's own code.
 
 mod copy;
-mod error;
 mod get;
 mod granted;
 mod history;
@@ -17,7 +16,6 @@ mod trash;
 mod write;
 
 pub(crate) use copy::{Arguments as CopyArguments, run as copy};
-pub(crate) use error::NodeError;
 pub(crate) use get::{Arguments as GetArguments, run as get};
 pub(crate) use granted::{Arguments as GrantedArguments, run as granted};
 pub(crate) use history::{Arguments as HistoryArguments, run as history};
@@ -30,16 +28,16 @@ pub(crate) use rm::{Arguments as RmArguments, run as rm};
 pub(crate) use totals::{Arguments as TotalsArguments, run as totals};
 pub(crate) use trash::{Arguments as TrashArguments, run as trash};
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_dynamodb::DynamoTable;
+use sapwood_engine::query::{Bounds, Fields, ListOptions};
 use sapwood_store::Client;
-use serde::Serialize;
 
 use crate::arguments::node;
-use crate::connect::{Connection, Patient};
-use crate::printable::shown_json;
+use crate::connect::{Connection, Patient, TableClient};
 
 /// The node that a command is about.
 #[derive(Args)]
@@ -64,27 +62,28 @@ struct Opened {
 }
 
 impl Target {
-    async fn open(&self) -> Result<Opened, NodeError> {
+    async fn open(&self) -> Result<Opened> {
         self.found_in(self.connection.open().await?)
     }
 
-    async fn open_to_write(&self) -> Result<Opened, NodeError> {
+    async fn open_to_write(&self) -> Result<Opened> {
         self.found_in(self.connection.open_to_write(&Patient).await?)
     }
 
-    fn found_in(&self, (table, settings): (DynamoTable, Settings)) -> Result<Opened, NodeError> {
+    fn found_in(&self, (table, settings): (DynamoTable, Settings)) -> Result<Opened> {
         let node = node(&self.id, self.tenant.as_ref(), &settings.schema)?;
         Ok(Opened { table, settings, node })
     }
 }
 
 impl Opened {
-    fn client(&self) -> Client<'_, DynamoTable, Patient> {
+    fn client(&self) -> TableClient<'_> {
         Client::new(&self.table, &Patient, &self.settings.schema)
     }
 }
 
-/// A body of the API as a line of JSON, as a terminal may show it.
-fn line(body: &impl Serialize) -> Result<String, NodeError> {
-    serde_json::to_string(body).map(shown_json).map_err(|error| NodeError::Json(error.to_string()))
+/// The options of a list that is read to its end, a full page at a time.
+fn whole_pages() -> ListOptions {
+    let bounds = Bounds::items(Bounds::ITEMS_MAX);
+    ListOptions { strong: true, fields: Fields::all(), bounds, ..ListOptions::default() }
 }

@@ -1,11 +1,12 @@
 //! `sapwood move`.
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_core::keys::Id;
 use sapwood_engine::write::{Command, Patch};
 
-use super::write::{Placing, Writing};
-use super::{NodeError, Target};
+use super::Target;
+use super::write::{SpotArguments, Writing};
 use crate::exit::Exit;
 
 /// Give a node another parent, with all that is below it.
@@ -28,18 +29,15 @@ pub(crate) struct Arguments {
     #[arg(long, conflicts_with = "to")]
     root: bool,
     #[command(flatten)]
-    placing: Placing,
+    placing: SpotArguments,
     #[command(flatten)]
     writing: Writing,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
-    let client = opened.client();
     let parent = arguments.to.map(Id::new).transpose()?;
     let patch = Patch { parent: Some(parent), spot: arguments.placing.spot()?, ..Patch::default() };
     let command = Command::Patch { node: opened.node.clone(), patch };
-    let outcome = arguments.writing.write(&client, &opened, &command).await?;
-    let is_done = arguments.writing.finish(&client, &opened, &command, &outcome, arguments.target.json).await?;
-    Ok(Exit::Unfinished.unless(is_done))
+    arguments.writing.carry_out(&opened, &command, arguments.target.json).await
 }

@@ -3,23 +3,20 @@
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
-use std::path::PathBuf;
 
+use anyhow::{Result, anyhow};
 use clap::Args;
 use sapwood_api::contract::check_topic;
 use sapwood_core::keys::Id;
 use sapwood_core::model::{Item, Latest, text};
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::write::{
     Command, Content, NewRevision, OnConflict, Outcome, Patch, Refusal, ValueChange, WriteError,
 };
 use sapwood_json::{Attributes, FromJson, MergePatch, read};
-use sapwood_store::Client;
 
-use super::write::{Placing, Writing};
-use super::{NodeError, Opened, Target};
+use super::write::{SpotArguments, Writing};
+use super::{Opened, Target};
 use crate::arguments::parameter;
-use crate::connect::Patient;
 use crate::exit::Exit;
 
 /// Create or change a node, or append a revision. What isn't named stays as it is, as in the HTTP API's PATCH. With
@@ -76,7 +73,7 @@ pub(crate) struct Arguments {
     #[arg(long, value_name = "JSON", requires = "revision")]
     revision_attributes: Option<String>,
     #[command(flatten)]
-    placing: Placing,
+    placing: SpotArguments,
     #[command(flatten)]
     writing: Writing,
 }
@@ -84,40 +81,33 @@ pub(crate) struct Arguments {
 /// How often a node is looked for once more that others create and delete meanwhile.
 const ATTEMPTS_MAX: u32 = 5;
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
-    let client = opened.client();
     let (command, outcome) = match arguments.command(&opened)? {
         Command::Patch { patch, .. } if arguments.writing.if_match.is_none() => {
-            arguments.change(&client, &opened, patch).await?
+            arguments.change(&opened, patch).await?
         }
         command => {
-            let outcome = arguments.writing.write(&client, &opened, &command).await?;
+            let outcome = arguments.writing.write(&opened, &command).await?;
             (command, outcome)
         }
     };
-    let is_done = arguments.writing.finish(&client, &opened, &command, &outcome, arguments.target.json).await?;
-    Ok(Exit::Unfinished.unless(is_done))
+    arguments.writing.finish(&opened, &command, &outcome, arguments.target.json).await
 }
 
 impl Arguments {
     /// Changes a node, or creates it.
-    async fn change(
-        &self,
-        client: &Client<'_, DynamoTable, Patient>,
-        opened: &Opened,
-        patch: Patch,
-    ) -> Result<(Command, Outcome), NodeError> {
+    async fn change(&self, opened: &Opened, patch: Patch) -> Result<(Command, Outcome)> {
         let create = Command::Create { node: opened.node.clone(), is_made_id: false, content: content_of(&patch) };
         let patch = Command::Patch { node: opened.node.clone(), patch };
         let mut attempts = 0;
         loop {
             attempts += 1;
-            match self.writing.write(client, opened, &patch).await {
+            match self.writing.write(opened, &patch).await {
                 Err(WriteError::Refused(Refusal::NotFound)) => {}
                 outcome => return Ok((patch, outcome?)),
             }
-            match self.writing.write(client, opened, &create).await {
+            match self.writing.write(opened, &create).await {
                 Err(WriteError::Refused(Refusal::Exists)) if attempts < ATTEMPTS_MAX => {}
                 outcome => return Ok((create, outcome?)),
             }
@@ -125,7 +115,7 @@ impl Arguments {
     }
 
     /// The command of the API that these arguments are.
-    fn command(&self, opened: &Opened) -> Result<Command, NodeError> {
+    fn command(&self, opened: &Opened) -> Result<Command> {
         let node = opened.node.clone();
         if let Some(topic) = &self.topic {
             let topic = Latest { node, topic: topic.clone() };
@@ -139,8 +129,9 @@ impl Arguments {
         let segment = self.segment.clone().map(|segment| Some(segment).filter(|segment| !segment.is_empty()));
         let (spot, revision) = (self.placing.spot()?, self.with_revision(opened)?);
         if self.replace {
-            let reason = "name the parent with --parent, or make the node a root with --root".to_owned();
-            let parent = parent.ok_or(NodeError::Attributes { option: "--replace", reason })?;
+            let parent = parent.ok_or_else(|| {
+                Exit::Usage.because("--replace: name the parent with --parent, or make the node a root with --root")
+            })?;
             let content = Content {
                 parent,
                 takes_parent: false,
@@ -164,7 +155,7 @@ impl Arguments {
     }
 
     /// The revision that is appended with the node.
-    fn with_revision(&self, opened: &Opened) -> Result<Option<NewRevision>, NodeError> {
+    fn with_revision(&self, opened: &Opened) -> Result<Option<NewRevision>> {
         let Some(topic) = self.revision.clone() else { return Ok(None) };
         check_topic(&topic, &opened.settings.schema)?;
         let attributes: Option<Attributes> = json("--revision-attributes", self.revision_attributes.as_deref())?;
@@ -172,14 +163,14 @@ impl Arguments {
     }
 
     /// All attributes.
-    fn attributes(&self) -> Result<Item, NodeError> {
+    fn attributes(&self) -> Result<Item> {
         let Attributes(mut attributes) = self.json_attributes()?.unwrap_or_default();
         attributes.extend(self.set.iter().map(|(name, value)| (name.clone(), text(value.as_str()))));
         Ok(attributes)
     }
 
     /// The changes of attributes.
-    fn changes(&self) -> Result<BTreeMap<String, ValueChange>, NodeError> {
+    fn changes(&self) -> Result<BTreeMap<String, ValueChange>> {
         let MergePatch(mut changes) = self.json_attributes()?.unwrap_or_default();
         let set = |(name, value): &(String, String)| (name.clone(), ValueChange::Set(text(value.as_str())));
         changes.extend(self.set.iter().map(set));
@@ -187,32 +178,32 @@ impl Arguments {
         Ok(changes)
     }
 
-    fn json_attributes<T: FromJson>(&self) -> Result<Option<T>, NodeError> {
+    fn json_attributes<T: FromJson>(&self) -> Result<Option<T>> {
         json("--json-attributes", self.json_attributes.as_deref())
     }
 }
 
 /// Reads the JSON that an option has, or that its file has.
-fn json<T: FromJson>(option: &'static str, given: Option<&str>) -> Result<Option<T>, NodeError> {
+fn json<T: FromJson>(option: &'static str, given: Option<&str>) -> Result<Option<T>> {
     let Some(given) = given else { return Ok(None) };
     let json = match given.strip_prefix('@') {
         None => given.as_bytes().to_vec(),
         Some("-") => {
             let mut json = Vec::new();
-            let path = PathBuf::from("the standard input");
-            io::stdin().lock().read_to_end(&mut json).map_err(|source| NodeError::File { path, source })?;
+            let read = io::stdin().lock().read_to_end(&mut json);
+            read.map_err(|error| anyhow!("the standard input can't be read: {error}"))?;
             json
         }
-        Some(path) => fs::read(path).map_err(|source| NodeError::File { path: path.into(), source })?,
+        Some(path) => fs::read(path).map_err(|error| anyhow!("{path} can't be read: {error}"))?,
     };
     let wrong = |error: sapwood_json::JsonError| {
         let at = if error.path().is_empty() { String::new() } else { format!("`{}`: ", error.path()) };
-        NodeError::Attributes { option, reason: format!("{at}{error}") }
+        Exit::Usage.because(format!("{option}: {at}{error}"))
     };
     read(&json).map(Some).map_err(wrong)
 }
 
-/// What a node is to be that isn't there, if this is what is to change of it.
+/// Turns a patch into the content of a new node.
 fn content_of(patch: &Patch) -> Content {
     let attributes = patch.attributes.iter().filter_map(|(name, change)| Some((name.clone(), change.of(None)?)));
     Content {

@@ -1,22 +1,19 @@
 //! `sapwood rm`.
 
+use anyhow::Result;
 use clap::{Args, ValueEnum};
 use sapwood_api::contract;
 use sapwood_api::writes::Source;
 use sapwood_core::model::Latest;
-use sapwood_dynamodb::DynamoTable;
-use sapwood_engine::query::{Bounds, Fields, ListOptions, Order, ReadError, Reader};
+use sapwood_engine::query::{Fields, ListOptions, Order, ReadError, Reader};
 use sapwood_engine::write::{Children, Command, Outcome, Refusal, WriteError};
-use sapwood_store::Client;
 use serde_json::json;
 
-use super::write::{Looked, Writing};
-use super::{NodeError, Opened, Target};
-use crate::ask::agrees;
-use crate::connect::Patient;
+use super::write::Writing;
+use super::{Opened, Target, whole_pages};
 use crate::exit::Exit;
 use crate::printable::shown;
-use crate::say::{count, say};
+use crate::say::{YES, agrees, count, say};
 
 /// Delete a node, or put it into the trash. What becomes of its children, --children says; its revisions stay unless
 /// --revisions is given. With it, revisions without a node are deleted, too.
@@ -91,16 +88,14 @@ impl ChildrenName {
     }
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
-    let client = opened.client();
+    let (writing, json) = (&arguments.writing, arguments.target.json);
     if arguments.trash {
         let command = Command::Trash { node: opened.node.clone() };
-        let outcome = arguments.writing.write(&client, &opened, &command).await?;
-        let is_done = arguments.writing.finish(&client, &opened, &command, &outcome, arguments.target.json).await?;
-        return Ok(Exit::Unfinished.unless(is_done));
+        return writing.carry_out(&opened, &command, json).await;
     }
-    if !arguments.yes && !agrees(&arguments.children.question(opened.node.id.as_str()))? {
+    if !arguments.yes && !agrees(&arguments.children.question(opened.node.id.as_str()), YES)? {
         return Ok(Exit::Wrong);
     }
     let command = Command::Delete {
@@ -109,38 +104,30 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
         revisions: arguments.revisions,
         operation: Source::system().operation(),
     };
-    let (writing, json) = (&arguments.writing, arguments.target.json);
-    let outcome = match writing.write(&client, &opened, &command).await {
+    let outcome = match writing.write(&opened, &command).await {
         Err(WriteError::Refused(Refusal::NotFound)) if arguments.revisions && writing.if_match.is_none() => {
-            return Ok(Exit::Unfinished.unless(delete_revisions(writing, &client, &opened, json).await?));
+            return delete_revisions(writing, &opened, json).await;
         }
         outcome => outcome?,
     };
-    let is_done = match &outcome {
-        Outcome::Deleting { .. } => writing.follow(&client, &opened, &outcome, json, "deleted").await?,
-        _ => writing.finish(&client, &opened, &command, &outcome, json).await?,
-    };
-    Ok(Exit::Unfinished.unless(is_done))
+    match &outcome {
+        Outcome::Deleting { .. } => writing.follow(&opened, &outcome, json, "deleted").await,
+        _ => writing.finish(&opened, &command, &outcome, json).await,
+    }
 }
 
-/// Deletes the revisions of an id without a node. Returns true if their copies have gone as well, or if no wait is
-/// wanted.
-async fn delete_revisions(
-    writing: &Writing,
-    client: &Client<'_, DynamoTable, Patient>,
-    opened: &Opened,
-    json: bool,
-) -> Result<bool, NodeError> {
-    let (reader, node) = (Reader::new(client, &opened.settings), &opened.node);
-    let (bounds, fields) = (Bounds::items(Bounds::ITEMS_MAX), Fields::only([])?);
-    let mut options = ListOptions { strong: true, fields, bounds, ..ListOptions::default() };
+/// Deletes the revisions of an id without a node, and waits until their copies have gone as well, if that is wanted.
+async fn delete_revisions(writing: &Writing, opened: &Opened, json: bool) -> Result<Exit> {
+    let client = opened.client();
+    let (reader, node) = (Reader::new(&client, &opened.settings), &opened.node);
+    let mut options = ListOptions { fields: Fields::only([])?, ..whole_pages() };
     let mut deleted = 0;
     loop {
         let page = reader.revisions(node, Order::Ascending, &options).await?;
         for revision in page.items {
             let topic = Latest { node: node.clone(), topic: revision.topic };
             let command = Command::DeleteRevision { topic, version: revision.version };
-            match writing.write(client, opened, &command).await {
+            match writing.write(opened, &command).await {
                 Ok(_) => deleted += 1,
                 // Another client was faster.
                 Err(WriteError::Refused(Refusal::NotFound)) => {}
@@ -160,8 +147,8 @@ async fn delete_revisions(
         }
     }
     let copies = async || match reader.latest_of_all(node, "", &options).await {
-        Err(ReadError::Absent { .. }) => Ok(Looked::Done),
-        page => Ok(if page?.items.is_empty() { Looked::Done } else { Looked::NotYet }),
+        Err(ReadError::Absent { .. }) => Ok(true),
+        page => Ok(page?.items.is_empty()),
     };
     writing.until(copies).await
 }

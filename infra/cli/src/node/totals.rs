@@ -1,11 +1,12 @@
 //! `sapwood totals`.
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_api::contract::TotalsBody;
 use sapwood_engine::query::Reader;
 
-use super::{NodeError, Target, line};
-use crate::printable::shown;
+use super::Target;
+use crate::printable::{line, shown};
 use crate::say::say;
 
 /// Read how many nodes are below a node, and their sums. The table has them where Totals is set.
@@ -22,7 +23,7 @@ pub(crate) struct Arguments {
     target: Target,
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let opened = arguments.target.open().await?;
     let client = opened.client();
     let found = Reader::new(&client, &opened.settings).totals(&opened.node, true).await?;

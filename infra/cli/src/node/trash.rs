@@ -1,22 +1,22 @@
 //! `sapwood trash`.
 
+use anyhow::Result;
 use clap::{Arg, ArgAction, Args, Subcommand};
 use sapwood_api::contract::TrashBody;
 use sapwood_api::writes::Source;
 use sapwood_core::keys::{Id, NodeRef, Tenant, TrashTime};
 use sapwood_core::model::{BaseNode, DeletionMode, ETag, Settings};
 use sapwood_dynamodb::DynamoTable;
-use sapwood_engine::query::{Bounds, Fields, InTrash, ListOptions, Order, Reader};
+use sapwood_engine::query::{InTrash, ListOptions, Order, Reader};
 use sapwood_engine::write::{Children, Command, OnConflict, Refusal, Tags, WriteError};
 use sapwood_store::{Client, ReadOptions};
 
-use super::write::{Placing, Writing};
-use super::{NodeError, Opened, Target, line};
-use crate::ask::agrees;
-use crate::connect::{Connection, Patient};
-use crate::exit::Exit;
-use crate::printable::shown;
-use crate::say::say;
+use super::write::{SpotArguments, Writing};
+use super::{Opened, Target, whole_pages};
+use crate::connect::{Connection, Patient, TableClient};
+use crate::exit::{Exit, of_table};
+use crate::printable::{line, shown};
+use crate::say::{YES, agrees, say};
 
 /// List what is in the trash, restore it, or delete it for good.
 #[derive(Args)]
@@ -86,7 +86,7 @@ struct RestoreArguments {
     #[arg(long, conflicts_with = "to")]
     root: bool,
     #[command(flatten)]
-    placing: Placing,
+    placing: SpotArguments,
     #[command(flatten)]
     writing: Writing,
 }
@@ -127,11 +127,11 @@ fn seconds(text: &str) -> Result<u64, &'static str> {
     number.checked_mul(seconds).ok_or("that is too long ago")
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, NodeError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     match arguments.what {
         What::List(whose) => list(whose).await,
         What::Restore(arguments) => restore(arguments).await,
-        What::Empty(arguments) => empty(arguments).await,
+        What::Empty(arguments) => empty(arguments).await.map_err(of_table("the table can't be read", "")),
     }
 }
 
@@ -146,21 +146,15 @@ struct Trash<'a> {
 }
 
 impl<'a> Trash<'a> {
-    fn open(
-        whose: &Whose,
-        client: &'a Client<'a, DynamoTable, Patient>,
-        settings: &'a Settings,
-        order: Order,
-    ) -> Result<Self, NodeError> {
+    fn open(whose: &Whose, client: &'a TableClient<'a>, settings: &'a Settings, order: Order) -> Result<Self> {
         let tenant = whose.tenant.clone().map(Tenant::new).transpose()?;
         let until = whose.older_than.and_then(|seconds| TrashTime::parse(&Source::system().ago(seconds)));
-        let bounds = Bounds::items(Bounds::ITEMS_MAX);
-        let options = ListOptions { strong: true, fields: Fields::all(), bounds, ..ListOptions::default() };
+        let options = whole_pages();
         Ok(Self { reader: Reader::new(client, settings), tenant, order, until, options, is_over: false })
     }
 
     /// The next page; `None` after the last.
-    async fn next(&mut self) -> Result<Option<Vec<InTrash>>, NodeError> {
+    async fn next(&mut self) -> Result<Option<Vec<InTrash>>> {
         if self.is_over {
             return Ok(None);
         }
@@ -173,7 +167,7 @@ impl<'a> Trash<'a> {
     }
 }
 
-async fn list(whose: Whose) -> Result<Exit, NodeError> {
+async fn list(whose: Whose) -> Result<Exit> {
     let (table, settings) = whose.connection.open().await?;
     let client = Client::new(&table, &Patient, &settings.schema);
     let mut trash = Trash::open(&whose, &client, &settings, Order::Descending)?;
@@ -192,22 +186,19 @@ fn words(body: &TrashBody) -> String {
     format!("{}  {}  by {}  {parent}", said(&body.trashed.at), shown(&body.id), said(&body.trashed.by))
 }
 
-async fn restore(arguments: RestoreArguments) -> Result<Exit, NodeError> {
+async fn restore(arguments: RestoreArguments) -> Result<Exit> {
     let opened = arguments.target.open_to_write().await?;
-    let client = opened.client();
     let to = arguments.to.map(Id::new).transpose()?;
     let parent = if arguments.root { Some(None) } else { to.map(Some) };
     let (spot, on_conflict) = (arguments.placing.spot()?, OnConflict::default());
     let command = Command::Restore { node: opened.node.clone(), parent, segment: None, spot, on_conflict };
-    let outcome = arguments.writing.write(&client, &opened, &command).await?;
-    let is_done = arguments.writing.finish(&client, &opened, &command, &outcome, arguments.target.json).await?;
-    Ok(Exit::Unfinished.unless(is_done))
+    arguments.writing.carry_out(&opened, &command, arguments.target.json).await
 }
 
-async fn empty(arguments: EmptyArguments) -> Result<Exit, NodeError> {
+async fn empty(arguments: EmptyArguments) -> Result<Exit> {
     let (table, settings) = arguments.whose.connection.open_to_write(&Patient).await?;
     let question = "Delete what is in the trash for good, with all that is below it?";
-    if !arguments.yes && !agrees(question)? {
+    if !arguments.yes && !agrees(question, YES)? {
         return Ok(Exit::Wrong);
     }
     let client = Client::new(&table, &Patient, &settings.schema);
@@ -218,7 +209,7 @@ async fn empty(arguments: EmptyArguments) -> Result<Exit, NodeError> {
             let node = NodeRef { tenant: trash.tenant.clone(), id: entry.id };
             let Some(tag) = tag_in_trash(&client, &node, trash.until.as_ref(), &settings).await? else { continue };
             let opened = Opened { table: table.clone(), settings: settings.clone(), node };
-            match purge(&arguments, &client, &opened, tag).await? {
+            match purge(&arguments, &opened, tag).await? {
                 Exit::Done => {}
                 Exit::Unfinished => is_done = false,
                 _ => is_refused = true,
@@ -228,14 +219,13 @@ async fn empty(arguments: EmptyArguments) -> Result<Exit, NodeError> {
     Ok(if is_refused { Exit::Wrong } else { Exit::Unfinished.unless(is_done) })
 }
 
-/// The tag of a node's record, if the node is in the trash and was put there until this time. Rows follow their
-/// records: it may have been restored since, or restored and put there again.
+/// Returns the tag of a record that is in the trash since then or longer. Rows may lag behind a restore.
 async fn tag_in_trash(
-    client: &Client<'_, DynamoTable, Patient>,
+    client: &TableClient<'_>,
     node: &NodeRef,
     until: Option<&TrashTime>,
     settings: &Settings,
-) -> Result<Option<ETag>, NodeError> {
+) -> Result<Option<ETag>> {
     let schema = &settings.schema;
     let Some(item) = client.get(&schema.node_key(node), &ReadOptions::default()).await? else { return Ok(None) };
     let tag = ETag::of(&item, schema);
@@ -247,12 +237,7 @@ async fn tag_in_trash(
 }
 
 /// Deletes a node that is in the trash, unless its record has changed since.
-async fn purge(
-    arguments: &EmptyArguments,
-    client: &Client<'_, DynamoTable, Patient>,
-    opened: &Opened,
-    tag: ETag,
-) -> Result<Exit, NodeError> {
+async fn purge(arguments: &EmptyArguments, opened: &Opened, tag: ETag) -> Result<Exit> {
     let command = Command::Delete {
         node: opened.node.clone(),
         children: Children::With(DeletionMode::Delete),
@@ -261,7 +246,7 @@ async fn purge(
     };
     let mut writing = arguments.writing.clone();
     writing.if_match = Some(Tags::These(vec![tag]));
-    let outcome = match writing.write(client, opened, &command).await {
+    let outcome = match writing.write(opened, &command).await {
         Err(WriteError::Refused(Refusal::PreconditionFailed(_) | Refusal::NotFound | Refusal::BeingDeleted { .. })) => {
             eprintln!("sapwood: {} has changed meanwhile, and is left where it is", shown(opened.node.id.as_str()));
             return Ok(Exit::Done);
@@ -273,6 +258,5 @@ async fn purge(
         }
         outcome => outcome?,
     };
-    let is_done = writing.finish(client, opened, &command, &outcome, arguments.whose.json).await?;
-    Ok(Exit::Unfinished.unless(is_done))
+    writing.finish(opened, &command, &outcome, arguments.whose.json).await
 }

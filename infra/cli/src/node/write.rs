@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use anyhow::Result;
 use clap::Args;
 use sapwood_api::contract::{BatchBody, OperationBody};
 use sapwood_api::headers::{etag_text, if_match};
@@ -9,15 +10,13 @@ use sapwood_api::wait::{Pauses, missing};
 use sapwood_api::writes::{Source, body};
 use sapwood_core::keys::{Id, KeyError};
 use sapwood_core::model::{BaseNode, ETag};
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::query::{Derived, Progress, Reader};
 use sapwood_engine::write::{Command, Outcome, Preconditions, Request, Spot, Tags, WriteError, Writer};
-use sapwood_store::Client;
 use serde_json::json;
 
-use super::{NodeError, Opened, line};
-use crate::connect::Patient;
-use crate::printable::shown;
+use super::Opened;
+use crate::exit::Exit;
+use crate::printable::{line, shown};
 use crate::say::say;
 
 /// How long `--wait` waits where it names no time.
@@ -49,7 +48,7 @@ pub(super) struct Writing {
 
 /// Where a node is put among its siblings, if these are ordered by hand.
 #[derive(Args)]
-pub(super) struct Placing {
+pub(super) struct SpotArguments {
     /// Put the node before all its siblings.
     #[arg(long, conflicts_with_all = ["last", "before", "after"])]
     first: bool,
@@ -64,7 +63,7 @@ pub(super) struct Placing {
     after: Option<String>,
 }
 
-impl Placing {
+impl SpotArguments {
     /// The place, if one is named.
     pub(super) fn spot(&self) -> Result<Option<Spot>, KeyError> {
         Ok(match (&self.before, &self.after) {
@@ -86,83 +85,70 @@ fn tags(text: &str) -> Result<Tags, &'static str> {
 
 impl Writing {
     /// Carries out a command.
-    pub(super) async fn write(
-        &self,
-        client: &Client<'_, DynamoTable, Patient>,
-        opened: &Opened,
-        command: &Command,
-    ) -> Result<Outcome, WriteError> {
+    pub(super) async fn write(&self, opened: &Opened, command: &Command) -> Result<Outcome, WriteError> {
         let preconditions = Preconditions { if_match: self.if_match.clone(), if_none_match: None };
         let stamp = Source::system().stamp(self.by.clone());
         let request = Request { preconditions, ..Request::new(stamp) };
-        Writer::new(client, &opened.settings).write(command, &request).await
+        Writer::new(&opened.client(), &opened.settings).write(command, &request).await
     }
 
-    /// Prints what a command has done, and waits for what is derived from it, if that is wanted. Returns true if it is
-    /// there, or if no wait is wanted.
+    /// Carries out a command, and does as [`Writing::finish`] does.
+    pub(super) async fn carry_out(&self, opened: &Opened, command: &Command, json: bool) -> Result<Exit> {
+        let outcome = self.write(opened, command).await?;
+        self.finish(opened, command, &outcome, json).await
+    }
+
+    /// Prints what a command has done, and waits for what is derived from it, if that is wanted.
     pub(super) async fn finish(
         &self,
-        client: &Client<'_, DynamoTable, Patient>,
         opened: &Opened,
         command: &Command,
         outcome: &Outcome,
         json: bool,
-    ) -> Result<bool, NodeError> {
+    ) -> Result<Exit> {
         print(outcome, opened, json)?;
-        let Some(mut pauses) = self.pauses() else { return Ok(true) };
+        let Some(mut pauses) = self.pauses() else { return Ok(Exit::Done) };
         let derived = Derived::of(command, outcome, true).into_iter().chain(Derived::of_revision(outcome));
         let derived: Vec<Derived> = derived.collect();
-        let (reader, tenant) = (Reader::new(client, &opened.settings), opened.node.tenant.as_ref());
-        let is_done = missing(&derived, &reader, tenant, &mut pauses).await.is_none();
-        Ok(is_done || self.is_over())
+        let client = opened.client();
+        let (reader, tenant) = (Reader::new(&client, &opened.settings), opened.node.tenant.as_ref());
+        let missing = missing(&derived, &reader, tenant, &mut pauses).await;
+        Ok(missing.map_or(Exit::Done, |_| self.give_up()))
     }
 
-    /// Prints the operation that the stream handler carries out, and waits until it is done, if that is wanted. Returns
-    /// true if it is done, or if no wait is wanted. `done` says what has become of the node then.
-    pub(super) async fn follow(
-        &self,
-        client: &Client<'_, DynamoTable, Patient>,
-        opened: &Opened,
-        outcome: &Outcome,
-        json: bool,
-        done: &str,
-    ) -> Result<bool, NodeError> {
+    /// Prints the stream handler's operation, and waits for its end, if that is wanted. `done` says how it ends then.
+    pub(super) async fn follow(&self, opened: &Opened, outcome: &Outcome, json: bool, done: &str) -> Result<Exit> {
         let (Outcome::Deleting { operation, .. } | Outcome::Copying { operation, .. }) = outcome else {
-            return Ok(true);
+            return Ok(Exit::Done);
         };
-        // One object tells how it ended.
+        // With --json and --wait a single object tells the end.
         if !json || self.wait.is_none() {
             print(outcome, opened, json)?;
         }
-        let (reader, tenant) = (Reader::new(client, &opened.settings), opened.node.tenant.as_ref());
+        let client = opened.client();
+        let (reader, tenant) = (Reader::new(&client, &opened.settings), opened.node.tenant.as_ref());
         let look = async || {
             let progress = reader.operation(tenant, operation).await?.progress;
-            Ok(if progress == Progress::Running { Looked::NotYet } else { Looked::Done })
+            Ok(progress != Progress::Running)
         };
-        let is_done = self.until(look).await?;
+        let exit = self.until(look).await?;
         if self.wait.is_some() && json {
             say!("{}", line(&OperationBody::of(operation.clone(), reader.operation(tenant, operation).await?))?);
-        } else if self.wait.is_some() && is_done {
+        } else if self.wait.is_some() && exit == Exit::Done {
             say!("{} is {done}", shown(opened.node.id.as_str()));
         }
-        Ok(is_done)
+        Ok(exit)
     }
 
-    /// Looks until something is done, or the time is up. Returns true if it is done, or if no wait is wanted.
-    pub(super) async fn until(
-        &self,
-        mut look: impl AsyncFnMut() -> Result<Looked, NodeError>,
-    ) -> Result<bool, NodeError> {
-        let Some(mut pauses) = self.pauses() else { return Ok(true) };
-        loop {
-            let looked = look().await?;
-            if looked == Looked::Done {
-                return Ok(true);
-            }
-            if !pauses.pause(looked == Looked::NotYet).await {
-                return Ok(self.is_over());
+    /// Looks until something is done, or the time is up.
+    pub(super) async fn until(&self, mut is_done: impl AsyncFnMut() -> Result<bool>) -> Result<Exit> {
+        let Some(mut pauses) = self.pauses() else { return Ok(Exit::Done) };
+        while !is_done().await? {
+            if !pauses.pause(true).await {
+                return Ok(self.give_up());
             }
         }
+        Ok(Exit::Done)
     }
 
     /// The pauses of the wait, if one is wanted.
@@ -170,28 +156,15 @@ impl Writing {
         self.wait.map(|seconds| Pauses::lasting(Duration::from_secs(seconds)))
     }
 
-    /// Says that the time is up. Returns false: not everything is done.
-    fn is_over(&self) -> bool {
+    /// Says that the time is up.
+    fn give_up(&self) -> Exit {
         let seconds = self.wait.unwrap_or_default();
         eprintln!("sapwood: it is written, and after {seconds} s not everything that follows is done");
-        false
+        Exit::Unfinished
     }
 }
 
-/// What a look at what follows from a write has found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looked {
-    /// All of it is done.
-    Done,
-    #[allow(dead_code)]
-    /// What was seen is done, and the look ended before it had seen all: the next one needn't wait.
-    Cut,
-    /// Something isn't done yet.
-    NotYet,
-}
-
-/// Prints what a write has done.
-pub(super) fn print(outcome: &Outcome, opened: &Opened, json: bool) -> Result<(), NodeError> {
+pub(super) fn print(outcome: &Outcome, opened: &Opened, json: bool) -> Result<()> {
     let (id, settings) = (&opened.node.id, &opened.settings);
     let tag = |item| etag_text(&ETag::of(item, &settings.schema));
     let mut body = body(outcome, settings);
@@ -239,13 +212,11 @@ mod tests {
     async fn a_wait_ends_in_time_even_if_what_it_looks_at_has_no_end() {
         let writing = Writing { if_match: None, by: String::new(), wait: Some(1) };
         let (began, mut looks) = (now(), 0);
-        let is_done = writing.until(async || {
+        let exit = writing.until(async || {
             looks += 1;
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            Ok(if began.elapsed() > Duration::from_secs(20) { Looked::Done } else { Looked::Cut })
+            Ok(began.elapsed() > Duration::from_secs(20))
         });
-        assert!(is_done.await.is_ok_and(|is_done| !is_done));
-        // It has gone on at once after each look that was cut.
-        assert!(looks > 20, "{looks} looks");
+        assert!(exit.await.is_ok_and(|exit| exit == Exit::Unfinished));
+        assert!(looks > 1, "{looks} looks");
     }
 }

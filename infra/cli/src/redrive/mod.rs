@@ -1,11 +1,13 @@
 //! `sapwood redrive`: the items of records that the event source gave up or lost, handled again.
 
-mod error;
+#[cfg(feature = "aws")]
+mod bucket;
 mod sources;
 mod table_stream;
 
 use std::collections::BTreeMap;
 
+use anyhow::Result;
 use clap::Args;
 use futures::{StreamExt, TryStreamExt, stream};
 use indicatif::ProgressBar;
@@ -18,15 +20,13 @@ use sapwood_import::failed_records::LostKeys;
 use sapwood_store::{Client, ErrorKind};
 use serde_json::json;
 
-use self::error::RedriveError;
 use self::sources::{Reader, Source};
 use self::table_stream::TableStream;
 use crate::arguments::endpoint;
-use crate::clock::nanoseconds;
-use crate::connect::{Connection, Patient};
-use crate::exit::Exit;
+use crate::clock::{RateLimit, nanoseconds};
+use crate::connect::{Connection, Patient, TableClient};
+use crate::exit::{Exit, NOT_READ_OR_WRITTEN, of_table};
 use crate::printable::{shown, shown_json};
-use crate::rate_limit::RateLimit;
 use crate::say::{bar, count};
 
 /// Items that are taken at a time.
@@ -71,13 +71,14 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-/// Returns true if every item was redriven.
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, RedriveError> {
-    let sources: Vec<Source> = arguments
-        .sources
-        .iter()
-        .map(|text| Source::parse(text, &arguments.connection.table))
-        .collect::<Result<_, _>>()?;
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
+    let after = ". Run the same command again: what is done already is only done once more";
+    redrive(arguments).await.map_err(of_table(NOT_READ_OR_WRITTEN, after))
+}
+
+async fn redrive(arguments: Arguments) -> Result<Exit> {
+    let parse = |text: &String| Source::parse(text, &arguments.connection.table);
+    let sources = arguments.sources.iter().map(parse).collect::<Result<Vec<_>>>()?;
     let (table, settings) = arguments.connection.open().await?;
     let mut reader = Reader { schema: &settings.schema, keys: LostKeys::new()?, unreadable: 0 };
     for source in &sources {
@@ -102,17 +103,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, RedriveError> {
         return Ok(Exit::Wrong);
     }
     let client = Client::new(&table, &Patient, &settings.schema);
-    let redriving = Redriving {
-        audit: Audit::new(&client, &settings),
-        is_dry: arguments.dry_run,
-        json: arguments.json,
-        bar: bar(
-            Some(reader.keys.count()?),
-            arguments.json,
-            "{bar:30} {human_pos} of {human_len} items, {rate}, {eta} left",
-        ),
-        first_name: nanoseconds(),
-    };
+    let template = "{bar:30} {human_pos} of {human_len} items, {rate}, {eta} left";
+    let bar = bar(Some(reader.keys.count()?), arguments.json, template);
+    let (audit, first_name) = (Audit::new(&client, &settings), nanoseconds());
+    let redriving = Redriving { audit, is_dry: arguments.dry_run, json: arguments.json, bar, first_name };
     let is_whole = redriving.all(&client, &reader.keys, &RateLimit::new(arguments.rate)).await?;
     Ok(Exit::Wrong.unless(is_whole))
 }
@@ -126,16 +120,11 @@ struct Redriving<'a> {
     first_name: u128,
 }
 
-/// What became of an item, or why the table refuses it.
+/// An item's outcome, or the reason of a refusal.
 type Outcome = (ItemKey, Result<Redriven, String>);
 
 impl Redriving<'_> {
-    async fn all(
-        &self,
-        client: &Client<'_, DynamoTable, Patient>,
-        keys: &LostKeys,
-        pace: &RateLimit,
-    ) -> Result<bool, RedriveError> {
+    async fn all(&self, client: &TableClient<'_>, keys: &LostKeys, pace: &RateLimit) -> Result<bool> {
         let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
         let (mut after, mut position) = (None, 0);
         loop {
@@ -168,7 +157,7 @@ impl Redriving<'_> {
         Ok(couldnt.iter().all(|name| !counts.contains_key(name)))
     }
 
-    async fn node(&self, first_name: u128, keys: Vec<ItemKey>) -> Result<Vec<Outcome>, RedriveError> {
+    async fn node(&self, first_name: u128, keys: Vec<ItemKey>) -> Result<Vec<Outcome>> {
         let mut outcomes = Vec::with_capacity(keys.len());
         for (key, name) in keys.into_iter().zip(first_name..) {
             let redriven = if self.is_dry {

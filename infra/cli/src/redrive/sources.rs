@@ -3,31 +3,18 @@
 use std::fs::File;
 use std::path::{Path, PathBuf};
 
-#[cfg(feature = "aws")]
-use aws_sdk_s3::Client;
+use anyhow::{Error, Result, anyhow, bail};
 use futures::TryStreamExt;
-#[cfg(feature = "aws")]
-use futures::{StreamExt, stream};
 use indicatif::ProgressBar;
 use sapwood_core::keys::Schema;
 use sapwood_import::failed_records::{LostError, LostKeys, read};
 
-use super::error::RedriveError;
-#[cfg(feature = "aws")]
-use super::error::Refusal;
 use super::table_stream::{StreamArn, TableStream, shown};
-use crate::connect::Connection;
 use crate::printable;
-#[cfg(feature = "aws")]
-use crate::sdk::causes;
-use crate::stream::StreamRefusal;
-
-/// Objects that are read at a time. Each is held in memory as a whole, which is 12 MB at most.
-const OBJECTS_IN_FLIGHT_MAX: usize = 8;
 
 const SCHEME: &str = "s3://";
 
-/// What the name of a stream begins with. A file of that name is written `./arn:…`.
+/// The beginning of a stream's name. A file of that name is written `./arn:…`.
 const ARN: &str = "arn:";
 
 /// A place of lost records.
@@ -43,14 +30,14 @@ pub(super) enum Source {
 
 impl Source {
     /// Reads the name of a source of this table.
-    pub(super) fn parse(text: &str, table: &str) -> Result<Self, RedriveError> {
+    pub(super) fn parse(text: &str, table: &str) -> Result<Self> {
         if text.starts_with(ARN) {
             return StreamArn::parse(text, table).map(Self::Stream);
         }
         let Some(rest) = text.strip_prefix(SCHEME) else { return Ok(Self::Path(text.into())) };
         let (bucket, prefix) = rest.split_once('/').unwrap_or((rest, ""));
         if bucket.is_empty() {
-            return Err(RedriveError::Place(text.to_owned()));
+            bail!("{text} isn't a place in S3; write it as s3://BUCKET or s3://BUCKET/PREFIX");
         }
         Ok(Self::Bucket { bucket: bucket.to_owned(), prefix: prefix.to_owned() })
     }
@@ -65,7 +52,7 @@ pub(super) struct Reader<'a> {
 }
 
 impl Reader<'_> {
-    pub(super) fn path(&mut self, path: &Path) -> Result<(), RedriveError> {
+    pub(super) fn path(&mut self, path: &Path) -> Result<()> {
         let mut left = vec![path.to_owned()];
         while let Some(path) = left.pop() {
             // A link inside a directory isn't followed.
@@ -94,8 +81,8 @@ impl Reader<'_> {
     }
 
     /// Reads a stream, and says how far back it goes.
-    pub(super) async fn stream(&mut self, stream: &TableStream<'_>, bar: &ProgressBar) -> Result<(), RedriveError> {
-        let failed = |refusal: StreamRefusal| RedriveError::Stream { arn: stream.arn().to_owned(), refusal };
+    pub(super) async fn stream(&mut self, stream: &TableStream<'_>, bar: &ProgressBar) -> Result<()> {
+        let failed = |refusal: Error| anyhow!("{} can't be read: {refusal}. Nothing is written", stream.arn());
         let (shards, mut is_trimmed) = stream.shards().await.map_err(failed)?;
         let mut pages = stream.pages(shards);
         let (mut records, mut oldest) = (0, None);
@@ -119,7 +106,7 @@ impl Reader<'_> {
         Ok(())
     }
 
-    fn read(&mut self, what: &str, input: impl std::io::Read) -> Result<(), RedriveError> {
+    pub(super) fn read(&mut self, what: &str, input: impl std::io::Read) -> Result<()> {
         match read(input, self.schema, &mut self.keys) {
             Ok(()) => {}
             Err(LostError::Work(error)) => return Err(error.into()),
@@ -139,51 +126,11 @@ impl Reader<'_> {
     /// Refuses to read from S3.
     pub(super) async fn bucket(
         &mut self,
-        _: &Connection,
+        _: &crate::connect::Connection,
         _: Option<&str>,
         _: bool,
         _: (&str, &str),
-    ) -> Result<(), RedriveError> {
-        Err(crate::connect::ConnectError::NoAws.into())
-    }
-}
-
-#[cfg(feature = "aws")]
-impl Reader<'_> {
-    /// Reads the objects of a bucket whose names begin with a prefix: with the profile's credentials, or with those that
-    /// an emulator at an endpoint takes. `path_style` names buckets by the path, as emulators and endpoints of one's own
-    /// know them.
-    pub(super) async fn bucket(
-        &mut self,
-        connection: &Connection,
-        endpoint: Option<&str>,
-        path_style: bool,
-        (bucket, prefix): (&str, &str),
-    ) -> Result<(), RedriveError> {
-        let config = connection.config_of(endpoint).await?;
-        let config = aws_sdk_s3::config::Builder::from(&config).force_path_style(path_style || endpoint.is_some());
-        self.objects(&Client::from_conf(config.build()), bucket, prefix).await
-    }
-
-    async fn objects(&mut self, client: &Client, bucket: &str, prefix: &str) -> Result<(), RedriveError> {
-        let failed = |what: String, refusal: Refusal| RedriveError::Bucket { what, refusal };
-        let mut pages = client.list_objects_v2().bucket(bucket).prefix(prefix).into_paginator().send();
-        while let Some(page) = pages.next().await {
-            let page = page.map_err(|error| failed(format!("s3://{bucket}"), Refusal::of(&error)))?;
-            let names = page.contents().iter().filter_map(|object| object.key().map(str::to_owned));
-            let mut objects = stream::iter(names.map(|name| async move {
-                let what = format!("s3://{bucket}/{name}");
-                let object = client.get_object().bucket(bucket).key(&name).send().await;
-                let object = object.map_err(|error| failed(what.clone(), Refusal::of(&error)))?;
-                let bytes = object.body.collect().await;
-                let bytes = bytes.map_err(|error| failed(what.clone(), Refusal::Unanswered(causes(&error))))?;
-                Ok::<_, RedriveError>((what, bytes.into_bytes()))
-            }))
-            .buffered(OBJECTS_IN_FLIGHT_MAX);
-            while let Some((what, bytes)) = objects.try_next().await? {
-                self.read(&what, &bytes[..])?;
-            }
-        }
-        Ok(())
+    ) -> Result<()> {
+        Err(crate::connect::no_aws())
     }
 }

@@ -11,6 +11,7 @@
 use std::collections::BTreeSet;
 use std::time::Duration;
 
+use anyhow::{Result, anyhow, bail};
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::operation::get_records::GetRecordsOutput;
 use aws_sdk_dynamodbstreams::primitives::{DateTime, DateTimeFormat};
@@ -20,16 +21,14 @@ use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::padded;
 use sapwood_import::failed_records::key_of;
 
-use super::error::RedriveError;
 use crate::clock;
 use crate::connect::Connection;
-use crate::stream::{Failed, From, StreamRefusal, client, iterator, patiently};
+use crate::stream::{Failed, From, client, iterator, patiently};
 
 /// Shards that are read at a time. One page of each is held in memory, which has at most 1,000 records or 1 MB.
 const SHARDS_IN_FLIGHT_MAX: usize = 8;
-/// Empty pages in a row after which an open shard is left. It never ends, and an empty page doesn't mean that nothing
-/// follows: "it might take multiple calls to get to a portion of the shard that contains stream records", says AWS, and
-/// not how many.
+/// Empty pages in a row after which an open shard, which never ends, is left. AWS says "it might take multiple calls to
+/// get to a portion of the shard that contains stream records", and not how many.
 const EMPTY_PAGES_MAX: u32 = 20;
 /// The pause after an empty page. Lambda asks a shard four times a second, too.
 const EMPTY_PAGE_PAUSE: Duration = Duration::from_millis(250);
@@ -44,17 +43,22 @@ pub(super) struct StreamArn(String);
 
 impl StreamArn {
     /// Reads the name of a stream of this table: `arn:aws:dynamodb:REGION:ACCOUNT:table/TABLE/stream/TIME`.
-    pub(super) fn parse(text: &str, table: &str) -> Result<Self, RedriveError> {
+    pub(super) fn parse(text: &str, table: &str) -> Result<Self> {
+        let no_arn = || {
+            anyhow!(
+                "{text} isn't the ARN of a table's stream, which is written arn:aws:dynamodb:REGION:ACCOUNT:table/TABLE/stream/TIME. TableStreamArn, an output of the stack, is one"
+            )
+        };
         let parts: Vec<&str> = text.splitn(6, ':').collect();
         let ["arn", _, "dynamodb", _, _, resource] = parts[..] else {
-            return Err(RedriveError::Arn(text.to_owned()));
+            return Err(no_arn());
         };
         match resource.split('/').collect::<Vec<_>>()[..] {
             ["table", found, "stream", time] if !time.is_empty() && found == table => Ok(Self(text.to_owned())),
             ["table", found, "stream", time] if !time.is_empty() => {
-                Err(RedriveError::OtherTable { found: found.to_owned(), wanted: table.to_owned() })
+                bail!("the stream is that of the table {found}, and --table names {table}. Nothing is written")
             }
-            _ => Err(RedriveError::Arn(text.to_owned())),
+            _ => Err(no_arn()),
         }
     }
 }
@@ -76,9 +80,9 @@ pub(super) struct Shard {
     ending: Option<String>,
 }
 
-/// What one request says.
+/// The records of one request.
 #[derive(Debug, Default)]
-pub(super) struct Page {
+pub(super) struct StreamPage {
     /// The keys of the records that the handler takes.
     pub(super) keys: Vec<ItemKey>,
     /// The number of records, others included.
@@ -91,11 +95,7 @@ pub(super) struct Page {
 
 impl<'a> TableStream<'a> {
     /// Makes a client of the stream, without a request.
-    pub(super) async fn open(
-        connection: &Connection,
-        arn: &'a StreamArn,
-        schema: &'a Schema,
-    ) -> Result<Self, RedriveError> {
+    pub(super) async fn open(connection: &Connection, arn: &'a StreamArn, schema: &'a Schema) -> Result<Self> {
         Ok(Self {
             client: client(&connection.config_of(connection.endpoint()).await?),
             arn: &arn.0,
@@ -108,9 +108,8 @@ impl<'a> TableStream<'a> {
         self.arn
     }
 
-    /// Returns all shards, and true if the stream has had older ones. What is in a shard that begins later was written
-    /// later.
-    pub(super) async fn shards(&self) -> Result<(Vec<Shard>, bool), StreamRefusal> {
+    /// Returns all shards, and true if the stream has had older ones. Later shards have later records.
+    pub(super) async fn shards(&self) -> Result<(Vec<Shard>, bool)> {
         let (mut shards, mut parents) = (Vec::new(), BTreeSet::new());
         for shard in crate::stream::shards(&self.client, self.arn).await? {
             let Some(id) = shard.shard_id else { continue };
@@ -125,10 +124,7 @@ impl<'a> TableStream<'a> {
     }
 
     /// Reads shards side by side, each from its oldest record. Only keys are collected, so their order doesn't matter.
-    pub(super) fn pages(
-        &self,
-        shards: Vec<Shard>,
-    ) -> impl Stream<Item = Result<Page, StreamRefusal>> + Unpin + use<'_, 'a> {
+    pub(super) fn pages(&self, shards: Vec<Shard>) -> impl Stream<Item = Result<StreamPage>> + Unpin + use<'_, 'a> {
         let readings = shards.into_iter().map(|shard| Reading {
             stream: self,
             shard,
@@ -159,7 +155,7 @@ struct Reading<'a> {
 }
 
 impl Reading<'_> {
-    async fn next(mut self) -> Result<Option<(Page, Self)>, StreamRefusal> {
+    async fn next(mut self) -> Result<Option<(StreamPage, Self)>> {
         if self.is_over {
             return Ok(None);
         }
@@ -170,24 +166,22 @@ impl Reading<'_> {
             Ok(Some(output)) => self.take(output)?,
             Ok(None) => {
                 self.is_over = true;
-                Page::default()
+                StreamPage::default()
             }
-            // The shard has reached its age since it was listed. DescribeStream lists some that have reached it before,
-            // too.
+            // The shard has reached its age, perhaps before it was listed.
             Err(Failed::Gone) => {
                 self.is_over = true;
-                Page { is_trimmed: true, ..Page::default() }
+                StreamPage { is_trimmed: true, ..StreamPage::default() }
             }
-            // An iterator is good for 15 minutes, which are over if the machine slept. The next one continues after the
-            // last record.
+            // An iterator lasts 15 minutes, and the machine may sleep. The next one continues after the last record.
             Err(Failed::Expired) if self.useless < USELESS_ITERATORS_MAX => {
                 (self.iterator, self.useless) = (None, self.useless + 1);
-                Page::default()
+                StreamPage::default()
             }
             // The next record has reached its age, and the next iterator is at the oldest one that is left.
             Err(Failed::Trimmed) if self.useless < USELESS_ITERATORS_MAX => {
                 (self.iterator, self.last, self.useless) = (None, None, self.useless + 1);
-                Page { is_trimmed: true, ..Page::default() }
+                StreamPage { is_trimmed: true, ..StreamPage::default() }
             }
             Err(failed) => return Err(failed.into()),
         };
@@ -206,9 +200,9 @@ impl Reading<'_> {
         patiently(|| request.clone().send()).await.map(Some)
     }
 
-    fn take(&mut self, output: GetRecordsOutput) -> Result<Page, StreamRefusal> {
+    fn take(&mut self, output: GetRecordsOutput) -> Result<StreamPage> {
         let records = output.records.unwrap_or_default();
-        let mut page = Page { records: records.len() as u64, ..Page::default() };
+        let mut page = StreamPage { records: records.len() as u64, ..StreamPage::default() };
         self.iterator = output.next_shard_iterator;
         self.empty = if records.is_empty() { self.empty + 1 } else { 0 };
         self.useless = 0;

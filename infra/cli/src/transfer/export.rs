@@ -1,27 +1,26 @@
 //! `sapwood export`.
 
 use std::collections::BTreeMap;
-use std::io::{self, BufWriter, Write};
+use std::io::{self, BufWriter};
 use std::path::PathBuf;
 
+use anyhow::{Error, Result, anyhow};
 use clap::Args;
 use sapwood_core::audit::Class;
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey, Tenant};
 use sapwood_core::model::{BaseNode, Item, PUT_BACK, Settings, key_of};
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::subtree::{Found, Subtree};
 use sapwood_import::{Node, Record, Revision};
 use sapwood_json::Attributes;
 use sapwood_store::{Client, Page, Query, ReadOptions, Scan, TableError};
 use serde_json::json;
 
-use super::TransferError;
 use super::formats::{Ended, Format, FormatError, FormatName, Options};
 use crate::arguments::node;
-use crate::connect::{Connection, Patient, Whose};
-use crate::exit::Exit;
+use crate::clock::RateLimit;
+use crate::connect::{Connection, Patient, TableClient, Whose};
+use crate::exit::{Exit, GOES_ON, NOT_READ_OR_WRITTEN, of_table};
 use crate::printable::shown;
-use crate::rate_limit::RateLimit;
 use crate::recognised::{check_keys, check_nodes};
 use crate::replace::Replacement;
 use crate::say::{count, say};
@@ -91,9 +90,9 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// What is exported.
-    fn extent(&self, settings: &Settings) -> Result<Extent, TransferError> {
-        let option = |option: &str, error: &dyn std::fmt::Display| TransferError::Option(format!("{option}: {error}"));
+    /// Checks the options, and returns the extent.
+    fn extent(&self, settings: &Settings) -> Result<Extent> {
+        let option = |option: &str, error: &dyn std::fmt::Display| Exit::Usage.because(format!("{option}: {error}"));
         let tenant = self.tenant.clone().map(Tenant::new).transpose().map_err(|error| option("--tenant", &error))?;
         let top = self.under.as_ref().map(|id| node(id, self.tenant.as_ref(), &settings.schema));
         let top = top.transpose().map_err(|error| option("--under", &error))?;
@@ -113,7 +112,7 @@ impl Arguments {
     }
 }
 
-/// What is exported.
+/// The nodes and revisions that are exported.
 struct Extent {
     /// This node and what is below it. `None`: the whole table.
     top: Option<NodeRef>,
@@ -123,14 +122,17 @@ struct Extent {
     as_root: bool,
 }
 
-/// Returns true if every record is exported.
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, TransferError> {
-    let (table, settings, whose) = arguments.connection.open_quietly().await?;
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
+    export(arguments).await.map_err(of_table(NOT_READ_OR_WRITTEN, GOES_ON))
+}
+
+async fn export(arguments: Arguments) -> Result<Exit> {
+    let (table, settings, whose) = arguments.connection.opened(&Patient).await?;
     let extent = arguments.extent(&settings)?;
     check_keys(&table).await?;
     let client = Client::new(&table, &Patient, &settings.schema);
     let path = arguments.output.clone().unwrap_or_else(|| PathBuf::from("the standard output"));
-    let failed = |source| TransferError::Output { path: path.clone(), source };
+    let failed = |source| unwritten(FormatError::Output(source), &path, None);
     let top = extent.top.as_ref().map(|top| top.id.to_string());
     let options = Options {
         columns: arguments.columns.clone(),
@@ -139,8 +141,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, TransferError> {
     };
     let format = arguments.format.writer(options, top).map_err(|error| unwritten(error, &path, None))?;
     let to = BufWriter::new(match &arguments.output {
-        Some(path) => Output::File(Replacement::of(path).map_err(failed)?),
-        None => Output::Standard(io::stdout()),
+        Some(path) => Replacement::of(path).map_err(failed)?,
+        None => Replacement::Standard(io::stdout()),
     });
     let pace = RateLimit::new(arguments.rate);
     let has_revisions = arguments.format.has_revisions();
@@ -158,41 +160,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, TransferError> {
 
 /// An export that is being written.
 struct Export<'a> {
-    client: &'a Client<'a, DynamoTable, Patient>,
+    client: &'a TableClient<'a>,
     settings: &'a Settings,
     extent: Extent,
     pace: RateLimit,
     has_revisions: bool,
     path: PathBuf,
     format: Box<dyn Format>,
-    to: BufWriter<Output>,
+    to: BufWriter<Replacement>,
     counts: Counts,
 }
 
-/// Where an export goes.
-enum Output {
-    /// A file takes its place once the export is whole.
-    File(Replacement),
-    Standard(io::Stdout),
-}
-
-impl Write for Output {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        match self {
-            Self::File(file) => file.write(bytes),
-            Self::Standard(output) => output.write(bytes),
-        }
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        match self {
-            Self::File(file) => file.flush(),
-            Self::Standard(output) => output.flush(),
-        }
-    }
-}
-
-/// What was exported.
+/// The numbers of exported records.
 #[derive(Debug, Default)]
 struct Counts {
     nodes: u64,
@@ -203,7 +182,7 @@ struct Counts {
 
 impl Export<'_> {
     /// Exports the whole table.
-    async fn whole(&mut self, whose: Whose) -> Result<(), TransferError> {
+    async fn whole(&mut self, whose: Whose) -> Result<()> {
         let (mut after, mut classes) = (None, BTreeMap::new());
         loop {
             let before = self.client.usage().read_units;
@@ -216,21 +195,21 @@ impl Export<'_> {
             page.items.into_iter().try_for_each(|item| self.take(item))?;
             after = page.next;
             if after.is_none() {
-                return Ok(check_nodes(&classes, whose)?);
+                return check_nodes(&classes, whose);
             }
             tokio::time::sleep(self.pace.take(self.client.usage().read_units - before)).await;
         }
     }
 
     /// Exports a node and what is below it.
-    async fn below(&mut self, top: NodeRef) -> Result<(), TransferError> {
+    async fn below(&mut self, top: NodeRef) -> Result<()> {
         let mut below = Subtree::new(self.client, top.clone());
         let mut is_first = true;
         loop {
             let before = self.client.usage().read_units;
             let found = below.next().await?;
             if std::mem::take(&mut is_first) && found.iter().all(|found| found.record.is_none()) {
-                return Err(TransferError::Absent { id: top.id.to_string() });
+                return Err(Exit::Wrong.because(format!("there is no node `{}`", top.id)));
             }
             if found.is_empty() {
                 return Ok(());
@@ -248,7 +227,7 @@ impl Export<'_> {
     }
 
     /// Exports the revisions of these nodes. Most nodes have few, so the first of all are read side by side.
-    async fn histories(&mut self, nodes: &[NodeRef]) -> Result<(), TransferError> {
+    async fn histories(&mut self, nodes: &[NodeRef]) -> Result<()> {
         let pages = self.client.all(nodes.iter().map(|node| self.history(node, None)).collect()).await;
         for (node, page) in nodes.iter().zip(pages) {
             let mut page = page?;
@@ -275,7 +254,7 @@ impl Export<'_> {
     }
 
     /// Writes the record that an item is, if it is one.
-    fn take(&mut self, item: Item) -> Result<(), TransferError> {
+    fn take(&mut self, item: Item) -> Result<()> {
         let mut record = match record(item, self.settings) {
             None => return Ok(()),
             Some(Ok(record)) => record,
@@ -303,11 +282,9 @@ impl Export<'_> {
     }
 
     /// Writes the rest.
-    fn end(mut self) -> Result<(Counts, Ended), TransferError> {
+    fn end(mut self) -> Result<(Counts, Ended)> {
         let ended = self.format.end(&mut self.to).and_then(|ended| {
-            if let Output::File(file) = self.to.into_inner().map_err(io::IntoInnerError::into_error)? {
-                file.keep()?;
-            }
+            self.to.into_inner().map_err(io::IntoInnerError::into_error)?.keep()?;
             Ok(ended)
         });
         Ok((self.counts, ended.map_err(|error| unwritten(error, &self.path, None))?))
@@ -365,13 +342,13 @@ fn record(item: Item, settings: &Settings) -> Option<Result<Record, String>> {
     }
 }
 
-fn unwritten(error: FormatError, path: &std::path::Path, key: Option<ItemKey>) -> TransferError {
+fn unwritten(error: FormatError, path: &std::path::Path, key: Option<ItemKey>) -> Error {
     match error {
-        FormatError::Output(source) => TransferError::Output { path: path.to_owned(), source },
-        FormatError::Json(error) => {
+        FormatError::Output(source) => anyhow!("{} can't be written: {source}", path.display()),
+        FormatError::Json(reason) => {
             let ItemKey { pk, sk } = key.unwrap_or_else(|| ItemKey::new("", ""));
-            TransferError::Item { pk, sk, reason: error.to_string() }
+            anyhow!("the item {pk} | {sk} can't be written as JSON: {reason}")
         }
-        error @ FormatError::TooManyColumns { .. } => TransferError::Option(error.to_string()),
+        error @ FormatError::TooManyColumns { .. } => Exit::Usage.because(error),
     }
 }

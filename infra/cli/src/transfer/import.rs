@@ -1,12 +1,11 @@
 //! `sapwood import`.
 
-use std::io::{BufWriter, Write};
+use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 use std::pin::pin;
 
+use anyhow::{Error, Result, anyhow};
 use clap::{Args, ValueEnum};
-use comfy_table::presets::NOTHING;
-use comfy_table::{CellAlignment, Table};
 use sapwood_core::keys::Tenant;
 use sapwood_core::model::Settings;
 use sapwood_dynamodb::DynamoTable;
@@ -16,15 +15,14 @@ use sapwood_import::{CsvOptions, Format, Options, TreebeardOptions, cost};
 use sapwood_store::{Client, NoRetries};
 use serde_json::json;
 
-use super::TransferError;
-use super::lookup::InTheTable;
+use super::InTheTable;
 use super::write::Writer;
-use crate::connect::{ConnectError, Connection, Patient};
-use crate::exit::Exit;
+use crate::clock::RateLimit;
+use crate::connect::{Connection, NoSettings, Patient, TableClient};
+use crate::exit::{Exit, GOES_ON, NOT_READ_OR_WRITTEN, of_table};
 use crate::printable::shown;
-use crate::rate_limit::RateLimit;
 use crate::replace::Replacement;
-use crate::say::{bar, count, say};
+use crate::say::{bar, count, say, table};
 use crate::stop_signal;
 
 /// Requests under way at a time.
@@ -120,7 +118,7 @@ enum FormatName {
 }
 
 impl Arguments {
-    fn options(&self, settings: &Settings, table: Option<&str>) -> Result<Options, TransferError> {
+    fn options(&self, settings: &Settings, table: Option<&str>) -> Result<Options> {
         let tenant = self.tenant.as_ref().map(|tenant| Tenant::new(tenant.clone())).transpose();
         let delimiter = self.delimiter.map(u8::try_from).transpose();
         let format = self.format.map(|format| match format {
@@ -134,7 +132,7 @@ impl Arguments {
             settings: settings.clone(),
             table: table.map(str::to_owned),
             as_is: self.as_is,
-            tenant: tenant.map_err(|error| TransferError::Option(format!("--tenant: {error}")))?,
+            tenant: tenant.map_err(|error| Exit::Usage.because(format!("--tenant: {error}")))?,
             csv: CsvOptions {
                 id: self.id.clone(),
                 parent: self.parent.clone(),
@@ -142,8 +140,7 @@ impl Arguments {
                 segment: self.segment.clone(),
                 numbers: self.numbers.clone(),
                 levels: self.levels.clone(),
-                delimiter: delimiter
-                    .map_err(|_| TransferError::Option("--delimiter: one ASCII character".to_owned()))?,
+                delimiter: delimiter.map_err(|_| Exit::Usage.because("--delimiter: one ASCII character"))?,
                 cell_lines_max: self.cell_lines,
                 guards_formulas: self.guard_formulas,
             },
@@ -152,9 +149,9 @@ impl Arguments {
     }
 }
 
-/// What is imported, and where its working file is.
+/// The file, and its working file.
 struct Input {
-    /// What came through a pipe.
+    /// The copy of a pipe.
     spooled: Option<Spooled>,
     file: PathBuf,
     work: PathBuf,
@@ -163,7 +160,7 @@ struct Input {
 }
 
 impl Input {
-    fn of(arguments: &Arguments) -> Result<Self, TransferError> {
+    fn of(arguments: &Arguments) -> Result<Self> {
         let spooled = Spooled::of(&arguments.file)?;
         let beside = |path: &Path, ending: &str| {
             let mut name = path.as_os_str().to_owned();
@@ -179,7 +176,7 @@ impl Input {
         Ok(Self { spooled, file, work, refused })
     }
 
-    fn source(&self, options: &Options) -> Result<Source, TransferError> {
+    fn source(&self, options: &Options) -> Result<Source> {
         let source = Source::open(&self.file, options)?;
         Ok(match &self.spooled {
             Some(spooled) => source.named(spooled.name()),
@@ -188,8 +185,11 @@ impl Input {
     }
 }
 
-/// Returns true if everything is written.
-pub(crate) async fn run(arguments: Arguments) -> Result<Exit, TransferError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
+    import(arguments).await.map_err(of_table(NOT_READ_OR_WRITTEN, GOES_ON))
+}
+
+async fn import(arguments: Arguments) -> Result<Exit> {
     let input = Input::of(&arguments)?;
     let Some((table, settings, identity)) = opened(&arguments, &input).await? else { return Ok(Exit::Wrong) };
     let client = Client::new(&table, &Patient, &settings.schema).named("", IN_FLIGHT_MAX);
@@ -202,20 +202,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, TransferError> {
         return Ok(Exit::Done);
     }
     let summary = work.summary()?;
-    let writer = Writer {
-        client: &client,
-        settings: &settings,
-        pace: RateLimit::new(arguments.rate),
-        bar: bar(
-            Some(summary.nodes + summary.revisions),
-            arguments.json,
-            "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}",
-        ),
-        waits: !arguments.no_wait,
-        as_is: arguments.as_is,
-    };
+    let template = "{bar:30} {human_pos} of {human_len} records, {rate}, {eta} left  {msg}";
+    let bar = bar(Some(summary.nodes + summary.revisions), arguments.json, template);
+    let (pace, waits, as_is) = (RateLimit::new(arguments.rate), !arguments.no_wait, arguments.as_is);
+    let writer = Writer { client: &client, settings: &settings, pace, bar, waits, as_is };
     writer.bar.set_position(summary.written + summary.refused);
-    let stopped = stop_signal::catch(false).map_err(TransferError::Signal)?;
+    let stopped = stop_signal::catch(false)?;
     writer.all(&mut work, pin!(stopped)).await?;
     writer.bar.finish_and_clear();
     ended(&arguments, work, &input)
@@ -224,19 +216,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit, TransferError> {
 /// An open table, its settings, and which table it is.
 type Opened = (DynamoTable, Settings, Option<String>);
 
-/// Opens the table. Nobody waits for one that can't be reached to hear of faults that can be found without it: then
-/// there is `None`.
-async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>, TransferError> {
+/// Opens the table. Faults of the file are found without a table that can't be reached: then there is `None`.
+async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>> {
     let connection = &arguments.connection;
     let local = connection.settings()?;
-    // What is wrong with the file as such.
+    // This finds faults of the file as such.
     input.source(&arguments.options(&local, None)?)?;
     let identified = async |(table, settings): (DynamoTable, Settings)| {
         let identity = connection.identity(&table).await?;
         Ok(Some((table, settings, Some(identity))))
     };
     match connection.open_to_write(&NoRetries).await {
-        Err(ConnectError::Table(_)) => {}
+        Err(error) if error.is::<NoSettings>() => {}
         opened => return identified(opened?).await,
     }
     let table = connection.table(local.schema.clone()).await?;
@@ -245,12 +236,12 @@ async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>, 
         Ok(None) => return Ok(None),
         // It is made once the table is reached.
         Ok(Some(work)) => work.forget()?,
-        // What is written already was checked with the table's own settings.
-        Err(TransferError::Work(WorkError::OtherOptions { .. })) => {}
+        // Records that are written were checked with the table's own settings.
+        Err(error) if matches!(error.downcast_ref(), Some(WorkError::OtherOptions { .. })) => {}
         Err(error) => return Err(error),
     }
     match connection.open_to_write(&Patient).await {
-        Err(error @ ConnectError::Table(_)) if arguments.dry_run => {
+        Err(error) if error.is::<NoSettings>() && arguments.dry_run => {
             eprintln!("{error}: the import is planned with those of --parameter and the template's defaults");
             Ok(Some((table, local, None)))
         }
@@ -258,14 +249,8 @@ async fn opened(arguments: &Arguments, input: &Input) -> Result<Option<Opened>, 
     }
 }
 
-/// Reads the file into the working file, and checks it as a whole. `None` if there are faults, which are said. Where
-/// nothing was written nothing is left of it then.
-fn checked(
-    arguments: &Arguments,
-    client: &Client<'_, DynamoTable, Patient>,
-    options: &Options,
-    input: &Input,
-) -> Result<Option<Work>, TransferError> {
+/// Reads the file into the working file and checks it as a whole. `None` if it says faults; then nothing is left of it.
+fn checked(arguments: &Arguments, client: &TableClient<'_>, options: &Options, input: &Input) -> Result<Option<Work>> {
     let mut source = input.source(options)?;
     let mut work = Work::open(&input.work, &source, options)?;
     let checking = (|| {
@@ -281,7 +266,10 @@ fn checked(
                 return Ok(Some(work));
             }
             work.forget()?;
-            return Err(TransferError::NoRecord(arguments.file.clone()));
+            return Err(Exit::Wrong.because(format!(
+                "{} has no record: nothing is written. Check that it was written completely",
+                arguments.file.display()
+            )));
         }
         Ok(faults) => faults,
         Err(error) => {
@@ -299,7 +287,7 @@ fn checked(
 }
 
 /// Says what was written. Where nothing was refused the working file has done its work.
-fn ended(arguments: &Arguments, work: Work, input: &Input) -> Result<Exit, TransferError> {
+fn ended(arguments: &Arguments, work: Work, input: &Input) -> Result<Exit> {
     let summary = work.summary()?;
     if arguments.json {
         say!("{}", json!({"written": summary.written, "refused": summary.refused, "units": summary.units}));
@@ -312,9 +300,9 @@ fn ended(arguments: &Arguments, work: Work, input: &Input) -> Result<Exit, Trans
         return Ok(Exit::Done);
     }
     let refused = &input.refused;
-    let failed = |source| TransferError::Output { path: refused.clone(), source };
+    let failed = |source: io::Error| anyhow!("{} can't be written: {source}", refused.display());
     let mut file = BufWriter::new(Replacement::of(refused).map_err(failed)?);
-    work.refused::<TransferError>(|line, reason| {
+    work.refused::<Error>(|line, reason| {
         eprintln!("refused: {}", shown(reason));
         writeln!(file, "{line}").map_err(failed)
     })?;
@@ -330,18 +318,13 @@ fn print_plan(levels: &[LevelProgress], json: bool) {
         say!("{}", json!({"records": records, "units": units, "dollars": cost::dollars(units)}));
         return;
     }
-    let mut table = Table::new();
-    table.load_style(NOTHING).set_header(["level", "records", "bytes", "write units"]);
-    for level in levels {
+    let row = |level: &LevelProgress| {
         let name = match level.level {
             Level::Nodes(depth) => depth.to_string(),
             Level::Revisions => "revisions".to_owned(),
         };
-        table.add_row([name, level.records.to_string(), level.bytes.to_string(), level.units.to_string()]);
-    }
-    for column in table.column_iter_mut() {
-        column.set_cell_alignment(CellAlignment::Right);
-    }
-    say!("{table}");
+        [name, level.records.to_string(), level.bytes.to_string(), level.units.to_string()]
+    };
+    say!("{}", table(["level", "records", "bytes", "write units"], levels.iter().map(row).collect(), 0));
     say!("{units} write units, ${:.2} at the list price of us-east-1", cost::dollars(units));
 }

@@ -5,25 +5,25 @@
 //! below a node that is being deleted.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt::Display;
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use anyhow::{Result, anyhow};
 use indicatif::ProgressBar;
-use sapwood_core::keys::NodeRef;
+use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::model::{Settings, Stored};
-use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::write::{
     ABOVE_ATTRIBUTES, Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, Writer as RecordWriter, deletes_revisions,
 };
 use sapwood_import::Record;
 use sapwood_import::work::{Outcomes, Waiting, Work};
-use sapwood_store::{Client, ErrorKind, ReadOptions, TableError};
+use sapwood_store::{ErrorKind, ReadOptions, TableError};
 
-use super::TransferError;
-use crate::clock::seconds;
-use crate::connect::Patient;
-use crate::placed::{FOR_PARENTS, placed};
-use crate::rate_limit::RateLimit;
+use crate::clock::{RateLimit, seconds};
+use crate::connect::TableClient;
+use crate::exit::Exit;
+use crate::placed::{FOR_PARENTS, NotPlaced, placed};
 use crate::stop_signal;
 
 /// Records that are written in one go. Their parents are read before, in one request.
@@ -31,7 +31,7 @@ const CHUNK_RECORDS_MAX: usize = 100;
 
 /// The writer of an import.
 pub(super) struct Writer<'a> {
-    pub(super) client: &'a Client<'a, DynamoTable, Patient>,
+    pub(super) client: &'a TableClient<'a>,
     pub(super) settings: &'a Settings,
     pub(super) pace: RateLimit,
     pub(super) bar: ProgressBar,
@@ -41,24 +41,19 @@ pub(super) struct Writer<'a> {
     pub(super) as_is: bool,
 }
 
-/// What became of a record.
+/// The outcome of a record.
 enum Written {
     Yes,
     Refused(String),
     /// It may have been written, and this is why it isn't sent again.
     Unknown(&'static str),
-    /// Nobody has sent it: the import ends.
+    /// It wasn't sent: the import ends.
     NotSent,
 }
 
 impl Writer<'_> {
-    /// Writes all records that wait, the levels one after another. Once it is `stopped` it sends nothing more, and ends
-    /// when what it has sent is answered, or at the next signal.
-    pub(super) async fn all(
-        &self,
-        work: &mut Work,
-        mut stopped: Pin<&mut impl Future<Output = ()>>,
-    ) -> Result<(), TransferError> {
+    /// Writes all records that wait, level by level. `stopped`, it ends with the last answer or at the next signal.
+    pub(super) async fn all(&self, work: &mut Work, mut stopped: Pin<&mut impl Future<Output = ()>>) -> Result<()> {
         let is_over = AtomicBool::new(false);
         for level in work.levels()? {
             let units = level.units as f64 / level.records.max(1) as f64;
@@ -67,12 +62,12 @@ impl Writer<'_> {
                 let chunk = work.next(level.level, after, CHUNK_RECORDS_MAX)?;
                 let Some(last) = chunk.last() else { break };
                 if is_over.load(Ordering::Relaxed) {
-                    return Err(TransferError::Stopped);
+                    return Err(stopped_here());
                 }
                 after = Some(last.number);
                 let absent = tokio::select! {
                     biased;
-                    () = &mut stopped => return Err(TransferError::Stopped),
+                    () = &mut stopped => return Err(stopped_here()),
                     absent = self.wait_for_parents(&chunk) => absent?,
                 };
                 let mut sending = pin!(self.chunk(work, &chunk, &absent, &is_over));
@@ -81,10 +76,10 @@ impl Writer<'_> {
                     done = &mut sending => done?,
                     () = &mut stopped => {
                         is_over.store(true, Ordering::Relaxed);
-                        let again = stop_signal::catch(false).map_err(TransferError::Signal)?;
+                        let again = stop_signal::catch(false)?;
                         tokio::select! {
                             done = sending => done?,
-                            () = again => return Err(TransferError::Stopped),
+                            () = again => return Err(stopped_here()),
                         }
                         continue;
                     }
@@ -99,15 +94,14 @@ impl Writer<'_> {
         Ok(())
     }
 
-    /// Writes these records, and remembers what became of them. Once the import `is_over`, as after an error, no more
-    /// of them are sent.
+    /// Writes these records, and remembers the outcomes. Once the import `is_over`, no more of them are sent.
     async fn chunk(
         &self,
         work: &mut Work,
         chunk: &[Waiting],
         absent: &BTreeSet<NodeRef>,
         is_over: &AtomicBool,
-    ) -> Result<(), TransferError> {
+    ) -> Result<()> {
         let now = seconds();
         work.mark_sent(&chunk.iter().map(|one| one.number).collect::<Vec<_>>(), now)?;
         let write = |one| async move {
@@ -121,7 +115,7 @@ impl Writer<'_> {
         let answers = self.client.all(chunk.iter().map(write).collect()).await;
         let (mut outcomes, mut failed) = (Outcomes::default(), None);
         for (one, answer) in chunk.iter().zip(answers) {
-            // What an earlier process has sent without an answer isn't settled by what this one is told.
+            // A record that an earlier process has sent without an answer isn't settled by this answer.
             let unsent = one.sent.is_none().then_some(one.number);
             let reason = |reason: &str| format!("{}: {reason}", one.place);
             match answer {
@@ -133,7 +127,7 @@ impl Writer<'_> {
                 }
                 Ok(Written::NotSent) => outcomes.unsent.extend(unsent),
                 Err(error) => {
-                    let is_unknown = matches!(&error, TransferError::Table(error) if error.is_unanswered());
+                    let is_unknown = error.downcast_ref().is_some_and(TableError::is_unanswered);
                     outcomes.unsent.extend(unsent.filter(|_| !is_unknown));
                     failed = Some(error);
                 }
@@ -144,13 +138,12 @@ impl Writer<'_> {
         failed.map_or(Ok(()), Err)
     }
 
-    /// Waits until the parents of these nodes are placed, and until what is being deleted is gone. Returns the parents
-    /// that aren't there.
-    async fn wait_for_parents(&self, chunk: &[Waiting]) -> Result<BTreeSet<NodeRef>, TransferError> {
+    /// Waits until the parents are placed, and deletions are over. Returns the parents that aren't there.
+    async fn wait_for_parents(&self, chunk: &[Waiting]) -> Result<BTreeSet<NodeRef>> {
         let schema = &self.settings.schema;
         let nodes = chunk.iter().filter_map(above).collect::<BTreeSet<NodeRef>>();
         let are_parents = chunk.iter().any(|one| matches!(one.record, Record::Node(_)));
-        // What is left, and whether it is going.
+        // The nodes that are waited for, and whether they are going.
         let mut left: BTreeMap<NodeRef, bool> = nodes.into_iter().map(|node| (node, false)).collect();
         let mut absent = BTreeSet::new();
         let attributes = Some(ABOVE_ATTRIBUTES.map(str::to_owned).into());
@@ -175,20 +168,20 @@ impl Writer<'_> {
             Ok(left.len())
         };
         match placed(&self.bar, FOR_PARENTS, look).await {
-            Err(error @ TransferError::NotPlaced(_)) => {
+            Err(error) if error.is::<NotPlaced>() => {
                 let going = chunk.iter().filter_map(|one| Some((one, above(one)?)));
                 let first =
                     going.filter(|(_, node)| left.get(node) == Some(&true)).map(|(one, node)| (one, node.id)).next();
-                Err(first.map_or(error, |(one, id)| TransferError::BeingDeleted { place: one.place.clone(), id }))
+                let unplaced = || anyhow!("{error}. With --no-wait an import doesn't wait, and costs more");
+                Err(first.map_or_else(unplaced, |(one, id)| being_deleted(&one.place, &id)))
             }
             Err(error) => Err(error),
             Ok(()) => Ok(absent),
         }
     }
 
-    /// Writes a record, unless there is another of its key. An equal one was written before this process began, or by
-    /// somebody else.
-    async fn write(&self, waiting: &Waiting, absent: &BTreeSet<NodeRef>, now: u64) -> Result<Written, TransferError> {
+    /// Writes a record, unless there is another of its key. An equal one counts as written.
+    async fn write(&self, waiting: &Waiting, absent: &BTreeSet<NodeRef>, now: u64) -> Result<Written> {
         if above(waiting).is_some_and(|parent| absent.contains(&parent)) {
             return Ok(Written::Refused("its parent isn't in the table".to_owned()));
         }
@@ -205,8 +198,7 @@ impl Writer<'_> {
             Ok(Imported::OutOfTime) => return Err(TableError::unanswered("no answer for a record").into()),
             Ok(Imported::Another) => Written::Refused("the table has another record of this key".to_owned()),
             Ok(Imported::BeingDeleted) => {
-                let (place, id) = (waiting.place.clone(), waiting.record.node().id.clone());
-                return Err(TransferError::BeingDeleted { place, id });
+                return Err(being_deleted(&waiting.place, &waiting.record.node().id));
             }
             Ok(Imported::Unknown(unknown)) => Written::Unknown(match unknown {
                 Unknown::Another => {
@@ -221,6 +213,17 @@ impl Writer<'_> {
             Err(error) => return Err(error.into()),
         })
     }
+}
+
+fn stopped_here() -> anyhow::Error {
+    Exit::Unfinished.because("stopped. The same command goes on from here")
+}
+
+/// A deletion doesn't get on. What the file has below it may go with it, so nothing more is written.
+fn being_deleted(place: impl Display, id: &Id) -> anyhow::Error {
+    anyhow!(
+        "{place}: the node `{id}` is being deleted, and for two minutes the stream handler hasn't ended that. See whether it runs (`sapwood doctor`); the same command goes on from here"
+    )
 }
 
 /// The node that must be there, and stay, for a record to stay: the parent of a node, and the node of a revision.

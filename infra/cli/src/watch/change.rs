@@ -15,7 +15,7 @@ use crate::printable::shown;
 const BRIEF_ATTRIBUTES: usize = 6;
 const BRIEF_CHARACTERS: usize = 80;
 
-/// What is watched.
+/// The node that is watched, and how much of it.
 pub(super) struct Watched<'a> {
     pub(super) node: &'a NodeRef,
     pub(super) schema: &'a Schema,
@@ -25,7 +25,7 @@ pub(super) struct Watched<'a> {
     pub(super) revisions: bool,
 }
 
-/// What became of a node or a copy.
+/// A change of a node or a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub(super) enum Kind {
@@ -46,7 +46,7 @@ pub(super) struct Change {
     after: Option<Seen>,
 }
 
-/// What has changed.
+/// The node or the topic.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 enum Of {
@@ -54,7 +54,7 @@ enum Of {
     Topic { id: String, topic: String },
 }
 
-/// What was seen of it before or after.
+/// Its attributes before or after.
 #[derive(Debug, PartialEq, Serialize)]
 struct Seen {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -119,11 +119,7 @@ fn latest_version(copy: &Item) -> Option<usize> {
 impl Change {
     /// A line for people.
     pub(super) fn line(&self) -> String {
-        let kind = match self.kind {
-            Kind::Came => "came",
-            Kind::Changed => "changed",
-            Kind::Went => "went",
-        };
+        let kind = format!("{:?}", self.kind).to_lowercase();
         let last = self.after.as_ref().or(self.before.as_ref());
         let parent = last.and_then(|seen| seen.parent.as_ref());
         let mut line = match &self.of {
@@ -155,7 +151,7 @@ impl Change {
         line
     }
 
-    /// What a page shows of a node's change: its first attributes, and the beginnings of their values.
+    /// Returns a node's change for a page: its first attributes, and the beginnings of their values.
     pub(super) fn brief(&self) -> Option<Value> {
         let Of::Node { id, depth } = &self.of else { return None };
         let parent = |seen: &Option<Seen>| seen.as_ref()?.parent.clone();

@@ -3,21 +3,21 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use anyhow::{Error, Result, anyhow};
 use aws_sdk_dynamodbstreams::Client;
-use aws_sdk_dynamodbstreams::types::Record;
+use aws_sdk_dynamodbstreams::types::{Record, Shard};
 use futures::{StreamExt, stream};
 use serde::{Deserialize, Serialize};
 
-use super::error::WatchError;
 use crate::clock;
-use crate::stream::{Failed, From, StreamRefusal, iterator, patiently, shards};
+use crate::exit::Exit;
+use crate::stream::{self as requests, Failed, From, iterator, patiently};
 
 /// Shards that are read at a time.
 const SHARDS_IN_FLIGHT_MAX: usize = 8;
 /// The pause after a round that found nothing. Lambda asks a shard four times a second, too.
 const PAUSE: Duration = Duration::from_millis(250);
-/// Rounds after which shards are listed again. A shard takes no new records after some four hours, and DescribeStream
-/// ten calls a second of all who read the stream.
+/// Rounds after which shards are listed again: one lives some four hours, and a stream takes ten listings a second.
 const ROUNDS_OF_A_LIST: u32 = 20;
 /// How long a stream keeps its records, in seconds ([AWS: streams][aws]).
 ///
@@ -46,14 +46,14 @@ pub(super) struct Position {
 
 /// A shard that is read.
 #[derive(Debug)]
-struct Place {
+struct ShardReader {
     from: From,
     iterator: Option<String>,
     /// True for a shard that is read from its beginning, and has come to no record since the watch began.
     is_again: bool,
 }
 
-impl Place {
+impl ShardReader {
     fn new(from: From) -> Self {
         Self { from, iterator: None, is_again: false }
     }
@@ -72,7 +72,7 @@ pub(super) struct Follower<'a> {
     began: i64,
     /// When all shards were last read, in seconds since 1970.
     at: i64,
-    places: BTreeMap<String, Place>,
+    places: BTreeMap<String, ShardReader>,
     over: BTreeSet<String>,
     rounds: u32,
     has_ended: bool,
@@ -80,10 +80,10 @@ pub(super) struct Follower<'a> {
 
 impl<'a> Follower<'a> {
     /// Begins at the end of all shards that there are.
-    pub(super) async fn begin(client: &'a Client, arn: &'a str) -> Result<Self, StreamRefusal> {
+    pub(super) async fn begin(client: &'a Client, arn: &'a str) -> Result<Self> {
         let now = seconds();
         let shards = shards(client, arn).await?.into_iter().filter_map(|shard| shard.shard_id);
-        let places = shards.map(|shard| (shard, Place::new(From::Now))).collect();
+        let places = shards.map(|shard| (shard, ShardReader::new(From::Now))).collect();
         let over = BTreeSet::new();
         let mut follower = Self { client, arn, began: now, at: now, places, over, rounds: 0, has_ended: false };
         let iterators = stream::iter(&follower.places)
@@ -95,21 +95,22 @@ impl<'a> Follower<'a> {
                     follower.places.entry(shard).and_modify(|place| place.iterator = Some(iterator));
                 }
                 Ok(None) | Err(Failed::Gone) => follower.end(&shard),
-                Err(failed) => return Err(failed.into()),
+                Err(failed) => return Err(unread(failed.into())),
             }
         }
         Ok(follower)
     }
 
     /// Goes on from a position of this stream.
-    pub(super) async fn resume(client: &'a Client, arn: &'a str, position: Position) -> Result<Self, WatchError> {
+    pub(super) async fn resume(client: &'a Client, arn: &'a str, position: Position) -> Result<Self> {
         let Position { began, at, after, unread, over, .. } = position;
-        let after = after.into_iter().map(|(shard, number)| (shard, Place::new(From::After(number))));
-        let places: BTreeMap<_, _> = after.chain(unread.into_iter().map(|shard| (shard, Place::again()))).collect();
+        let after = after.into_iter().map(|(shard, number)| (shard, ShardReader::new(From::After(number))));
+        let places: BTreeMap<_, _> =
+            after.chain(unread.into_iter().map(|shard| (shard, ShardReader::again()))).collect();
         // A shard goes when its last record is 24 hours old.
         let there = shards(client, arn).await?;
         if !places.keys().all(|place| there.iter().any(|shard| shard.shard_id() == Some(place))) {
-            return Err(WatchError::TooOld);
+            return Err(too_old());
         }
         Ok(Self { client, arn, began, at, places, over, rounds: 0, has_ended: true })
     }
@@ -129,10 +130,10 @@ impl<'a> Follower<'a> {
     }
 
     /// Reads each shard once, and returns what was written since. The records of an item come in their order.
-    pub(super) async fn round(&mut self) -> Result<Vec<Record>, WatchError> {
+    pub(super) async fn round(&mut self) -> Result<Vec<Record>> {
         let now = seconds();
         if now - self.at >= KEPT_SECONDS {
-            return Err(WatchError::TooOld);
+            return Err(too_old());
         }
         self.rounds += 1;
         if self.has_ended || self.rounds.is_multiple_of(ROUNDS_OF_A_LIST) {
@@ -173,11 +174,11 @@ impl<'a> Follower<'a> {
                     }
                 }
                 // An iterator is good for 15 minutes, which are over if the machine slept.
-                Err(Failed::Expired) if matches!(place.from, From::Now) => *place = Place::again(),
+                Err(Failed::Expired) if matches!(place.from, From::Now) => *place = ShardReader::again(),
                 Err(Failed::Expired) => place.iterator = None,
-                Err(Failed::Trimmed) => return Err(WatchError::TooOld),
+                Err(Failed::Trimmed) => return Err(too_old()),
                 Err(Failed::Gone) => self.end(&shard),
-                Err(failed) => return Err(StreamRefusal::from(failed).into()),
+                Err(failed) => return Err(unread(failed.into())),
             }
         }
         self.at = now;
@@ -194,7 +195,7 @@ impl<'a> Follower<'a> {
     }
 
     /// Takes the shards that have come since. One whose parent is still read waits: its items are the parent's.
-    async fn list(&mut self) -> Result<(), StreamRefusal> {
+    async fn list(&mut self) -> Result<()> {
         let shards = shards(self.client, self.arn).await?;
         // A shard is forgotten with its records, so what was read to its end needn't be kept.
         self.over.retain(|over| shards.iter().any(|shard| shard.shard_id() == Some(over)));
@@ -202,11 +203,27 @@ impl<'a> Follower<'a> {
             let waits = shard.parent_shard_id().is_some_and(|parent| self.places.contains_key(parent));
             let Some(shard) = shard.shard_id else { continue };
             if !waits && !self.over.contains(&shard) {
-                self.places.entry(shard).or_insert(Place::new(From::Oldest));
+                self.places.entry(shard).or_insert(ShardReader::new(From::Oldest));
             }
         }
         Ok(())
     }
+}
+
+async fn shards(client: &Client, arn: &str) -> Result<Vec<Shard>> {
+    requests::shards(client, arn).await.map_err(unread)
+}
+
+fn unread(refusal: Error) -> Error {
+    anyhow!("the stream can't be read: {refusal}")
+}
+
+/// The stream no longer has what comes after the position.
+fn too_old() -> Error {
+    Exit::Wrong.because(
+        "the stream keeps its records for 24 hours, and has no longer all that comes after the last position. Begin without --after, and read \
+         the rows again (docs/watching.md)",
+    )
 }
 
 /// This moment, in seconds since 1970.

@@ -1,11 +1,11 @@
 //! `sapwood watch`: what is below a node, as it changes.
 
 mod change;
-mod error;
 mod follow;
 
 use std::collections::HashMap;
 
+use anyhow::{Context, Result, anyhow};
 use aws_sdk_dynamodb::types::StreamViewType;
 use aws_sdk_dynamodbstreams::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_dynamodbstreams::types::{AttributeValue, Record};
@@ -17,11 +17,11 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::change::{Change, Watched};
-use self::error::WatchError;
 use self::follow::{Follower, Position, seconds, time};
 use crate::arguments::node;
 use crate::connect::Connection;
-use crate::printable::shown_json;
+use crate::exit::Exit;
+use crate::printable::line;
 use crate::say::say;
 use crate::sdk::said;
 use crate::stream::client;
@@ -80,7 +80,7 @@ fn position(text: &str) -> Result<Position, String> {
     serde_json::from_str(text).map_err(|error| format!("it is no position that `watch --json` has printed: {error}"))
 }
 
-pub(crate) async fn run(arguments: Arguments) -> Result<(), WatchError> {
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let Arguments { id, connection, tenant, depth, revisions, after, third_reader, services_endpoint, json } =
         arguments;
     let (_, settings) = connection.open().await?;
@@ -89,7 +89,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), WatchError> {
     let config = connection.config_of(connection.endpoint()).await?;
     let (arn, is_global) = stream(&config, &connection.table).await?;
     if let Some(other) = after.as_ref().filter(|position| position.stream != arn) {
-        return Err(WatchError::OtherStream(other.stream.clone()));
+        return Err(Exit::Wrong.because(format!(
+            "--after is a position in {}, and the table's stream is another one now. Its rows may have changed in between: begin without \
+             --after, and read them (docs/watching.md)",
+            other.stream
+        )));
     }
     // An endpoint of DynamoDB alone has no functions.
     let services = connection.config_of_services(&config, services_endpoint.as_deref())?;
@@ -110,14 +114,14 @@ pub(crate) async fn run(arguments: Arguments) -> Result<(), WatchError> {
             let Some(change) = read(&watched, record) else { continue };
             let at = DateTime::from_secs(at).fmt(DateTimeFormat::DateTime).unwrap_or_default();
             if json {
-                say!("{}", shown_json(serde_json::to_string(&Line { time: &at, change: &change })?));
+                say!("{}", line(&Line { time: &at, change: &change })?);
                 next_position = 0;
             } else {
                 say!("{at}  {}", change.line());
             }
         }
         if json && seconds() >= next_position {
-            say!("{}", shown_json(serde_json::to_string(&follower.position())?));
+            say!("{}", line(&follower.position())?);
             next_position = seconds() + POSITION_EVERY_SECONDS;
         }
     }
@@ -137,8 +141,7 @@ fn read(watched: &Watched<'_>, record: Record) -> Option<Change> {
     watched.change(&key, change.old_image.map(item).as_ref(), change.new_image.map(item).as_ref())
 }
 
-/// What a record of the stream says to who watches the node in whose partition its item is, as the explorer shows it.
-/// `None` for one that says nothing of what is below a node.
+/// Returns the change of what is below a node, for the explorer. `None` for records of other items.
 pub(crate) fn below(
     key: &ItemKey,
     old: Option<&HashMap<String, AttributeValue>>,
@@ -161,30 +164,43 @@ fn item(attributes: HashMap<String, AttributeValue>) -> Item {
 }
 
 /// The name of the table's stream, and true if the table has replicas.
-async fn stream(config: &SdkConfig, table: &str) -> Result<(String, bool), WatchError> {
+async fn stream(config: &SdkConfig, table: &str) -> Result<(String, bool)> {
     let request = aws_sdk_dynamodb::Client::new(config).describe_table().table_name(table);
-    let table = request.send().await.map_err(|error| WatchError::Table(said(&error)))?.table;
-    let table = table.ok_or(WatchError::NoStream)?;
+    let described = request.send().await.map_err(|error| anyhow!("the table can't be described: {}", said(&error)))?;
+    let no_stream = "the table has no stream with new and old images; `sapwood doctor` says what a deployment needs";
+    let table = described.table.context(no_stream)?;
     let has_images = table.stream_specification().is_some_and(|stream| {
         stream.stream_enabled() && stream.stream_view_type() == Some(&StreamViewType::NewAndOldImages)
     });
-    let arn = table.latest_stream_arn().filter(|_| has_images).ok_or(WatchError::NoStream)?;
+    let arn = table.latest_stream_arn().filter(|_| has_images).context(no_stream)?;
     Ok((arn.to_owned(), !table.replicas().is_empty()))
 }
 
 /// Checks that the stream has room for one more reader.
 #[cfg(not(feature = "aws"))]
-async fn check_readers(_: &SdkConfig, _: &str, _: bool) -> Result<(), WatchError> {
-    Err(crate::connect::ConnectError::NoAws.into())
+async fn check_readers(_: &SdkConfig, _: &str, _: bool) -> Result<()> {
+    Err(crate::connect::no_aws())
 }
 
 /// Checks that the stream has room for one more reader.
 #[cfg(feature = "aws")]
-async fn check_readers(config: &SdkConfig, arn: &str, is_global: bool) -> Result<(), WatchError> {
+async fn check_readers(config: &SdkConfig, arn: &str, is_global: bool) -> Result<()> {
     let request = aws_sdk_lambda::Client::new(config).list_event_source_mappings().event_source_arn(arn);
     let mappings: Result<Vec<_>, _> = request.into_paginator().items().send().collect().await;
-    let mappings = mappings.map_err(|error| WatchError::Readers(said(&error)))?;
+    let mappings = mappings.map_err(|error| {
+        anyhow!(
+            "who reads the stream can't be told: {}. docs/policies/watch.json has what is needed (lambda:ListEventSourceMappings); \
+             --third-reader reads all the same",
+            said(&error)
+        )
+    })?;
     let functions = mappings.iter().filter(|mapping| mapping.state() != Some("Disabled")).count();
     let most = if is_global { READERS_MAX_GLOBAL } else { READERS_MAX };
-    if functions < most { Ok(()) } else { Err(WatchError::Crowded { functions, most }) }
+    if functions < most {
+        return Ok(());
+    }
+    Err(Exit::Wrong.because(format!(
+        "{functions} functions read the stream already, and {most} readers are the most that it has room for. One more can throttle the \
+         handler, and rows would follow later; --third-reader reads all the same"
+    )))
 }

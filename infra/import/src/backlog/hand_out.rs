@@ -32,16 +32,12 @@ pub struct Other {
     pub key: ItemKey,
     /// The node that it belongs to.
     pub node: NodeRef,
-    /// What is wrong.
+    /// The kind of the difference.
     pub kind: Kind,
 }
 
 impl Backlog {
-    /// Returns the next nodes of a level, after one that was returned before. Whoever begins anew passes `None`, and
-    /// gets all that aren't known to be done.
-    ///
-    /// # Errors
-    /// [`WorkError::Damaged`], [`WorkError::Sqlite`].
+    /// Returns the next nodes of a level that aren't known to be done, after one that was returned before.
     pub fn next(&self, level: Level, after: Option<Number>, limit: usize) -> Result<Vec<Due>, WorkError> {
         let mut next = self.connection.prepare_cached(
             "SELECT w.seq, r.pk,
@@ -67,35 +63,23 @@ impl Backlog {
         Ok(due)
     }
 
-    /// Remembers that nodes are done.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`]. Then none of them counts as done.
+    /// Remembers that nodes are done; none of them, if it fails.
     pub fn mark_done(&mut self, numbers: &[Number]) -> Result<(), WorkError> {
         Ok(progress::mark_written(&mut self.connection, numbers)?)
     }
 
     /// Remembers that the table refuses a node. Its children don't wait for it.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn refuse(&mut self, number: Number, reason: &str) -> Result<(), WorkError> {
         Ok(progress::refuse(&mut self.connection, number, reason)?)
     }
 
     /// Returns the number of copies and cursors that wait.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn others(&self) -> Result<u64, WorkError> {
         let count = self.connection.query_row("SELECT count(*) FROM other", [], |row| row.get::<_, i64>(0))?;
         Ok(count.unsigned_abs())
     }
 
     /// Returns the next copies and cursors that wait.
-    ///
-    /// # Errors
-    /// [`WorkError::Damaged`], [`WorkError::Sqlite`].
     pub fn next_others(&self, limit: usize) -> Result<Vec<Other>, WorkError> {
         let mut next = self.connection.prepare_cached("SELECT seq, pk, sk, kind FROM other ORDER BY seq LIMIT ?")?;
         let mut rows = next.query([i64::try_from(limit).unwrap_or(i64::MAX)])?;
@@ -111,9 +95,6 @@ impl Backlog {
     }
 
     /// Remembers that copies and cursors are done, or refused.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn mark_others_done(&mut self, numbers: &[i64]) -> Result<(), WorkError> {
         let transaction = self.connection.transaction()?;
         for number in numbers {

@@ -8,7 +8,6 @@
 //! Each call is a transaction, so that a killed process goes on. Memory is bounded by SQLite's cache, whatever the
 //! number of nodes. A node takes its key and that of its parent, and a few numbers.
 
-mod arrange;
 mod hand_out;
 mod take;
 
@@ -18,15 +17,19 @@ use std::time::SystemTime;
 use rusqlite::{Connection, OptionalExtension};
 use sapwood_core::model::Settings;
 
+use crate::cost::Sizes;
+use crate::work::links::{self, Orphans};
 use crate::work::tables::{self, Purpose};
-use crate::work::{LevelProgress, Lock, WorkError, progress};
+use crate::work::{LevelProgress, Lock, Lookup, WorkError, check, progress};
 pub use hand_out::{Due, Other};
-pub use take::Page;
+pub use take::{PageWork, Part};
 
 const SEGMENTS: &str = "segments";
 const DESCRIPTION: &str = "description";
 const ARRANGED: &str = "arranged";
 const BEGUN: &str = "begun";
+/// The level of the nodes that no root leads to. They are below one another, so none of them waits for its parent.
+const CYCLES: &str = "cycles";
 
 /// A working file of a backfill.
 #[derive(Debug)]
@@ -39,12 +42,9 @@ pub struct Backlog {
 }
 
 impl Backlog {
-    /// Opens the working file of a backfill, or makes it. `description` names the table and the options. A file of
-    /// another backfill begins anew if nothing of it was written yet. What was refused before waits again. The table is
-    /// read in so many segments, if the file doesn't say otherwise.
-    ///
-    /// # Errors
-    /// [`WorkError::OtherBacklog`], [`WorkError::InUse`], and [`WorkError::NotOurs`].
+    /// Opens the working file of a backfill, or makes it. `description` names the table and the options: a file of
+    /// another backfill begins anew, unless something of it was written ([`WorkError::OtherBacklog`]). Refused records
+    /// wait again. The number of segments stays that of the file.
     pub fn open(path: &Path, description: &str, segments: u32, settings: &Settings) -> Result<Self, WorkError> {
         let (lock, mut connection) = tables::open(path, Purpose::Backlog)?;
         let query = "SELECT value FROM value WHERE name = ?";
@@ -74,9 +74,6 @@ impl Backlog {
     }
 
     /// Deletes the working file if nothing is done: what is wrong now may be right later, and the other way round.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn forget(self) -> Result<(), WorkError> {
         if self.done()? == 0 {
             self.delete();
@@ -96,17 +93,38 @@ impl Backlog {
     }
 
     /// True once the nodes are ordered, and can be handed out.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn is_arranged(&self) -> Result<bool, WorkError> {
         Ok(tables::integer(&self.connection, ARRANGED)? > 0)
     }
 
+    /// Orders the nodes by depth, and counts the costs of each level. It takes minutes for ten million nodes, and
+    /// begins again if it is cut off. It fails with [`WorkError::Lookup`] if parents can't be looked up.
+    pub fn arrange(&mut self, lookup: &mut dyn Lookup) -> Result<(), WorkError> {
+        if self.is_arranged()? {
+            return Ok(());
+        }
+        let sizes = Sizes::of(&self.settings).map_err(|error| WorkError::Damaged { reason: error.to_string() })?;
+        let transaction = self.connection.transaction()?;
+        transaction.execute_batch("CREATE INDEX by_key ON record (pk, sk)")?;
+        links::parents(&transaction, &self.settings.schema, lookup, Orphans::Nodes)?;
+        links::link(&transaction)?;
+        links::place(&transaction)?;
+        if let Some(level) = links::place_the_others(&transaction)? {
+            tables::set(&transaction, CYCLES, level)?;
+        }
+        check::count(&transaction, &sizes)?;
+        tables::set(&transaction, ARRANGED, 1)?;
+        transaction.commit()?;
+        Ok(())
+    }
+
+    /// Returns the level whose nodes don't wait for their parents, if there is one.
+    fn cycles(&self) -> Result<Option<i64>, WorkError> {
+        let level = tables::integer(&self.connection, CYCLES)?;
+        Ok((level > 0).then_some(level))
+    }
+
     /// Returns the epoch of totals that was begun for this backfill, and the name by which it was.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn begun(&self) -> Result<Option<(u32, String)>, WorkError> {
         let query = "SELECT value FROM value WHERE name = ?";
         let begun: Option<String> = self.connection.query_row(query, [BEGUN], |row| row.get(0)).optional()?;
@@ -115,25 +133,16 @@ impl Backlog {
     }
 
     /// Notes that this epoch was begun for this backfill, by this name.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn begin(&self, epoch: u32, name: &str) -> Result<(), WorkError> {
         Ok(tables::set(&self.connection, BEGUN, format!("{epoch} {name}"))?)
     }
 
     /// Returns what each level has. Empty until the nodes are arranged.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn levels(&self) -> Result<Vec<LevelProgress>, WorkError> {
         Ok(progress::levels(&self.connection)?)
     }
 
     /// Returns how many records were written or refused.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn done(&self) -> Result<u64, WorkError> {
         Ok(done(&self.connection)?)
     }

@@ -12,14 +12,23 @@ use crate::cost::{NodeSizes, other_units};
 use crate::work::load::{node_sizes, path_sizes};
 use crate::work::tables;
 
-/// What is to be done of a page of the table.
+/// How far a part of the table is read.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Part {
+    /// The next page begins here; `None` at the part's beginning.
+    At(Option<Position>),
+    /// All of it is read.
+    Done,
+}
+
+/// The records and items to mend that a page of the table shows.
 #[derive(Debug, Default)]
-pub struct Page {
+pub struct PageWork {
     /// The nodes that are to be placed, with their records.
     pub nodes: Vec<(NodeRef, BaseNode)>,
-    /// Those of them that have a lineage, and will have another one. The handler hands that down to their children.
+    /// The nodes among them whose lineages change. The handler hands that down to their children.
     pub moved: Vec<NodeRef>,
-    /// What else is to be mended, and what is wrong with it.
+    /// The other items to mend, each with the kind of its difference.
     pub others: Vec<(ItemKey, Kind)>,
     /// The epochs of totals that its items are of.
     pub epochs: BTreeSet<u32>,
@@ -27,44 +36,34 @@ pub struct Page {
     pub next: Option<Position>,
 }
 
-/// What the names of the values begin with that are epochs of totals.
+/// The beginning of the names of values that are epochs of totals.
 const EPOCH: &str = "epoch ";
 
 impl Backlog {
     /// Returns the epochs of totals that the pages have shown.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn epochs(&self) -> Result<Vec<u32>, WorkError> {
         let mut query = self.connection.prepare("SELECT value FROM value WHERE name LIKE ? || '%'")?;
         Ok(query.query_map([EPOCH], |row| row.get(0))?.collect::<rusqlite::Result<_>>()?)
     }
 
-    /// Returns how far a part of the table is read: `None` if it hasn't been begun, `Some(None)` once it has been read
-    /// to its end.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
-    pub fn reached(&self, segment: u32) -> Result<Option<Option<Position>>, WorkError> {
+    /// Returns how far a part of the table is read.
+    pub fn part(&self, segment: u32) -> Result<Part, WorkError> {
         let query = "SELECT is_done, after_pk, after_sk, history FROM scanned WHERE segment = ?";
         let schema = &self.settings.schema;
         let read = |row: &rusqlite::Row<'_>| {
             if row.get(0)? {
-                return Ok(None);
+                return Ok(Part::Done);
             }
             let (pk, sk): (String, String) = (row.get(1)?, row.get(2)?);
             let history: Option<String> = row.get(3)?;
             let history = history.and_then(|key| schema.parse_partition(&key).ok());
-            Ok(Some(Position { after: ItemKey { pk, sk }, history }))
+            Ok(Part::At(Some(Position { after: ItemKey { pk, sk }, history })))
         };
-        Ok(self.connection.query_row(query, [segment], read).optional()?)
+        Ok(self.connection.query_row(query, [segment], read).optional()?.unwrap_or(Part::At(None)))
     }
 
-    /// Takes a page of a part of the table, and remembers that it was read.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`]. Then the page has to be taken again.
-    pub fn take(&mut self, segment: u32, page: &Page) -> Result<(), WorkError> {
+    /// Takes a page of a part of the table, and remembers that it was read. If it fails the page has to be taken again.
+    pub fn take(&mut self, segment: u32, page: &PageWork) -> Result<(), WorkError> {
         let (settings, schema) = (&self.settings, &self.settings.schema);
         let transaction = self.connection.transaction()?;
         for (node, base) in &page.nodes {

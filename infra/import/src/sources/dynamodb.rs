@@ -17,11 +17,10 @@ use sapwood_json::Attributes;
 use serde::Deserialize;
 
 use super::input::{self, Lines};
-use super::{Entry, Found, OpenError, jsonl};
+use super::{Content, Entry, OpenError, jsonl};
 use crate::{Fault, Location, Node, Record, Revision};
 
-/// Returns the data files of an export, sorted: those of its directory `data`, or of the directory itself. Its
-/// manifests aren't data.
+/// Returns the data files of an export, sorted, without manifests: those of `data`, or of the directory itself.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
     let data = path.join("data");
     let directory = if data.is_dir() { data.as_path() } else { path };
@@ -31,14 +30,15 @@ pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
         let file = entry.map_err(failed)?.path();
         let name = file.file_name().unwrap_or_default().to_string_lossy();
         if name.ends_with(".ion") || name.ends_with(".ion.gz") {
-            return Err(OpenError::Ion { path: file });
+            return Err(OpenError::ion(&file));
         }
         if !name.starts_with("manifest-") && (name.ends_with(".json") || name.ends_with(".json.gz")) {
             files.push(file);
         }
     }
     files.sort();
-    if files.is_empty() { Err(OpenError::NoFiles { path: path.to_owned() }) } else { Ok(files) }
+    let words = "has no files that end in .json or .json.gz; name the export's directory, or its `data`";
+    if files.is_empty() { Err(OpenError::of(path, words)) } else { Ok(files) }
 }
 
 /// The items of an export.
@@ -99,37 +99,36 @@ struct Line {
 }
 
 /// Reads an item. `read_node` becomes the node that it is, if it is one.
-fn read(line: &str, schema: &Schema, read_node: &mut Option<NodeRef>) -> Result<Found, Fault> {
+fn read(line: &str, schema: &Schema, read_node: &mut Option<NodeRef>) -> Result<Content, Fault> {
     let Line { mut item } = serde_json::from_str(line).map_err(|error| {
         Fault::unreadable(format!(
             "the line is no item of an export ({error}); export the table again as DYNAMODB_JSON"
         ))
     })?;
     item.values_mut().for_each(sort_sets);
-    let Some(key) = key_of(&item, schema) else { return Ok(Found::Foreign) };
+    let Some(key) = key_of(&item, schema) else { return Ok(Content::Foreign) };
     let sort_key = schema.parse_sort_key(&key.sk);
-    let (Some(sort_key), Ok(node)) = (sort_key, schema.parse_partition(&key.pk)) else { return Ok(Found::Foreign) };
+    let (Some(sort_key), Ok(node)) = (sort_key, schema.parse_partition(&key.pk)) else { return Ok(Content::Foreign) };
     match sort_key {
         // A repair has put the record back, only to delete it again.
-        SortKey::Node if item.contains_key(PUT_BACK) => Ok(Found::Derived),
+        SortKey::Node if item.contains_key(PUT_BACK) => Ok(Content::Derived),
         SortKey::Node => {
             *read_node = Some(node.clone());
             let attributes = Attributes::of_node(&item, schema);
             let base = BaseNode::read(item, &node, schema).map_err(|error| Fault::refused(error.to_string()))?;
             let segment = base.written_segment(&node, schema);
             as_json(&Record::Node(Node { node, parent: base.parent, segment, trashed: base.trashed, attributes }))
-                .map(Found::Record)
+                .map(Content::Record)
         }
         SortKey::Revision { version, topic } => {
             let attributes = Attributes::of_revision(&item, schema);
-            as_json(&Record::Revision(Revision { node, topic, version, attributes })).map(Found::Record)
+            as_json(&Record::Revision(Revision { node, topic, version, attributes })).map(Content::Record)
         }
-        _ => Ok(Found::Derived),
+        _ => Ok(Content::Derived),
     }
 }
 
-/// Returns a record as it is after JSON: with its numbers in the one spelling that DynamoDB gives back. An item that
-/// DynamoDB would refuse is refused here.
+/// Returns a record as it is after JSON, with DynamoDB's spelling of numbers. Items that it would refuse are faults.
 fn as_json(record: &Record) -> Result<Record, Fault> {
     let line = jsonl::write(record).map_err(|error| Fault::refused(format!("{error}; correct the item")))?;
     jsonl::read(&line, None)

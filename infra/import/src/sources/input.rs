@@ -9,8 +9,7 @@ use flate2::bufread::MultiGzDecoder;
 use super::OpenError;
 use crate::Fault;
 
-/// The longest record of a source, in bytes. Every item of 400 KB has room, in the JSON that an export writes: nothing
-/// in it has more than 14 times its bytes, which an empty binary value in a list has.
+/// The longest record of a source, in bytes. In an export's JSON an item of 400 KB takes at most 14 times its bytes.
 pub const RECORD_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// How much is read from a file at a time, in bytes.
@@ -27,7 +26,7 @@ pub(super) fn metadata(path: &Path) -> Result<Metadata, OpenError> {
 pub(super) fn open(path: &Path) -> Result<Input, OpenError> {
     let mut input = open_any(path)?;
     match input.fill_buf() {
-        Ok([]) => Err(OpenError::Empty { path: path.to_owned() }),
+        Ok([]) => Err(OpenError::of(path, "is empty; check that it was written completely")),
         _ => Ok(input),
     }
 }
@@ -36,7 +35,7 @@ pub(super) fn open(path: &Path) -> Result<Input, OpenError> {
 pub(super) fn open_any(path: &Path) -> Result<Input, OpenError> {
     let failed = |error| OpenError::io(path, error);
     if metadata(path)?.is_dir() {
-        return Err(OpenError::Directory { path: path.to_owned() });
+        return Err(OpenError::directory(path));
     }
     let mut file = BufReader::with_capacity(BUFFER_BYTES, File::open(path).map_err(failed)?);
     let is_gzip = file.fill_buf().map_err(failed)?.starts_with(&[0x1f, 0x8b]);
@@ -57,8 +56,10 @@ fn without_mark(mut input: Input, path: &Path) -> Result<Input, OpenError> {
         return Err(OpenError::io(path, error));
     }
     match start.as_slice() {
-        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] => Err(OpenError::Utf16 { path: path.to_owned() }),
-        [1..=255, 0, ..] | [0, 1..=255, ..] => Err(OpenError::Utf16 { path: path.to_owned() }),
+        [0xff, 0xfe, ..] | [0xfe, 0xff, ..] | [1..=255, 0, ..] | [0, 1..=255, ..] => {
+            let words = "is UTF-16; convert it to UTF-8, for example with `iconv -f UTF-16 -t UTF-8`";
+            Err(OpenError::of(path, words))
+        }
         [0xef, 0xbb, 0xbf] => Ok(input),
         _ => Ok(Box::new(Cursor::new(start).chain(input))),
     }

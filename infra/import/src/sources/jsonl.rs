@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use super::input::{Input, Lines};
-use super::{Entry, Found};
+use super::{Content, Entry};
 use crate::{Fault, Location, Node, Options, Record, Revision};
 
 /// The records of a file.
@@ -43,7 +43,7 @@ impl Iterator for JsonLines {
         Some(match text {
             Err(fault) => Entry::new(at, Err(fault)),
             Ok(text) => match read(text, tenant) {
-                Ok(record) => Entry::new(at, Ok(Found::Record(record))),
+                Ok(record) => Entry::new(at, Ok(Content::Record(record))),
                 Err(fault) => Entry { faulty_node: node_of(text, tenant), ..Entry::new(at, Err(fault)) },
             },
         })
@@ -69,9 +69,6 @@ fn node_of(line: &str, tenant: Option<&Tenant>) -> Option<NodeRef> {
 }
 
 /// Reads a record from a line. `tenant` is the tenant of a record that names none.
-///
-/// # Errors
-/// [`Fault`] if the line isn't JSON of this shape, or has a value that can't be kept.
 pub fn read(line: &str, tenant: Option<&Tenant>) -> Result<Record, Fault> {
     let raw: &RawValue = serde_json::from_str(line)
         .map_err(|error| Fault::unreadable(format!("the line isn't JSON ({error}); write one object a line")))?;
@@ -152,10 +149,7 @@ pub(super) fn fault(error: &JsonError) -> Fault {
     }
 }
 
-/// Returns a record as a line, without the line's end.
-///
-/// # Errors
-/// An error if a number of an attribute is none. No number of a table is such a one.
+/// Returns a record as a line, without the line's end. It fails only at a number that no table can have.
 pub fn write(record: &Record) -> serde_json::Result<String> {
     match record {
         Record::Node(node) => serde_json::to_string(&NodeLine {

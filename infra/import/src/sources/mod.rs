@@ -4,7 +4,6 @@
 //! read as they are.
 
 mod csv;
-mod detect;
 mod dynamodb;
 mod error;
 mod input;
@@ -13,6 +12,7 @@ mod scanner;
 mod spool;
 mod treebeard;
 
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use sapwood_core::keys::NodeRef;
@@ -23,9 +23,9 @@ pub use error::OpenError;
 pub use input::RECORD_BYTES_MAX;
 pub use spool::Spooled;
 
-/// What a source has at a place.
+/// The content of a source at a place.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Found {
+pub enum Content {
     /// A record.
     Record(Record),
     /// A node that a path names. It is made unless the source has a record of it; it may come many times.
@@ -36,19 +36,19 @@ pub enum Found {
     Foreign,
 }
 
-/// What a source has at a place, or what is wrong there.
+/// The content of a source at a place, or its fault.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     /// The place.
     pub at: Location,
-    /// What is there.
-    pub found: Result<Found, Fault>,
+    /// The content, or the fault.
+    pub found: Result<Content, Fault>,
     /// The node that a fault is about, if its id could be read. Its children have no fault of their own.
     pub faulty_node: Option<NodeRef>,
 }
 
 impl Entry {
-    fn new(at: Location, found: Result<Found, Fault>) -> Self {
+    fn new(at: Location, found: Result<Content, Fault>) -> Self {
         Self { at, found, faulty_node: None }
     }
 }
@@ -58,7 +58,7 @@ type Entries = Box<dyn Iterator<Item = Entry> + Send>;
 /// A source that is being read, from its beginning to its end, in an order that is always the same.
 pub struct Source {
     files: Vec<PathBuf>,
-    /// What people call it, if that isn't its file's name.
+    /// Its name for people, if that isn't its file's.
     name: Option<PathBuf>,
     format: Format,
     merges_equal: bool,
@@ -66,19 +66,16 @@ pub struct Source {
 }
 
 impl Source {
-    /// Opens a file, or a directory of files if it is an export of DynamoDB.
-    ///
-    /// # Errors
-    /// [`OpenError`] if there is no such file, it can't be read, it is empty or of another format.
+    /// Opens a file, or the directory of an export of DynamoDB.
     pub fn open(path: &Path, options: &Options) -> Result<Self, OpenError> {
         let is_directory = input::metadata(path)?.is_dir();
         let format = match options.format {
             Some(format) => format,
             None if is_directory => Format::DynamoDb,
-            None => detect::format(path)?,
+            None => format_of(path)?,
         };
         if is_directory && format != Format::DynamoDb {
-            return Err(OpenError::Directory { path: path.to_owned() });
+            return Err(OpenError::directory(path));
         }
         let files = if is_directory { dynamodb::files(path)? } else { vec![path.to_owned()] };
         let entries: Entries = match format {
@@ -128,4 +125,38 @@ impl Iterator for Source {
     fn next(&mut self) -> Option<Entry> {
         self.entries.next()
     }
+}
+
+/// How much of a file is looked at, in bytes.
+const LOOKED_AT_BYTES: u64 = 4_096;
+
+/// Returns the format of a file by its name and its first bytes.
+fn format_of(path: &Path) -> Result<Format, OpenError> {
+    let name = path.file_name().unwrap_or_default().to_string_lossy().to_ascii_lowercase();
+    let name = name.strip_suffix(".gz").unwrap_or(&name);
+    if name.ends_with(".csv") || csv::is_tsv(path) {
+        return Ok(Format::Csv);
+    }
+    if name.ends_with(".ion") {
+        return Err(OpenError::ion(path));
+    }
+    let mut start = Vec::new();
+    // A file that is cut off is read as far as it goes.
+    _ = input::open(path)?.take(LOOKED_AT_BYTES).read_to_end(&mut start);
+    let start = start.trim_ascii_start();
+    match start.first() {
+        Some(b'[') => Ok(Format::Treebeard),
+        Some(b'{') if is_item(start) => Ok(Format::DynamoDb),
+        Some(b'{') => Ok(Format::JsonLines),
+        _ if name.ends_with(".jsonl") || name.ends_with(".ndjson") => Ok(Format::JsonLines),
+        _ => Err(OpenError(format!(
+            "the format of {} can't be told from its name and its beginning; name the format",
+            path.display()
+        ))),
+    }
+}
+
+/// Returns true for a line such as `{"Item":{…}}`.
+fn is_item(start: &[u8]) -> bool {
+    start[1..].trim_ascii_start().starts_with(br#""Item""#)
 }

@@ -1,5 +1,4 @@
-//! What comes through a pipe can be read once, and an import reads it several times: it goes into a temporary file
-//! first.
+//! An import reads its source several times, and a pipe can be read once: it goes into a temporary file first.
 
 use std::fs::File;
 use std::io::{self, Read};
@@ -20,11 +19,8 @@ pub struct Spooled {
 }
 
 impl Spooled {
-    /// Reads the standard input (`-`), or a file that can be read once, to its end. `None` for a file or a directory,
-    /// which stay where they are, and for what isn't there.
-    ///
-    /// # Errors
-    /// [`OpenError`] if it can't be read, or the system's directory for temporary files can't be written.
+    /// Reads the standard input (`-`), or a file that can be read once, to its end. `None` for other files and
+    /// directories, which stay where they are, and for missing ones.
     pub fn of(path: &Path) -> Result<Option<Self>, OpenError> {
         let is_standard_input = path == Path::new("-");
         if !is_standard_input && path.metadata().map_or(true, |metadata| metadata.is_file() || metadata.is_dir()) {

@@ -18,7 +18,7 @@ use sapwood_json::Attributes;
 use super::input::{Input, utf8};
 use super::jsonl;
 use super::scanner::Scanner;
-use super::{Entry, Found};
+use super::{Content, Entry};
 use crate::{Fault, Location, Node, Options, Record};
 
 /// The most levels that are read. It bounds the memory; the check for trees that are too deep comes later.
@@ -29,19 +29,19 @@ pub(super) struct Treebeard {
     scanner: Scanner,
     tenant: Option<Tenant>,
     segment: Option<String>,
-    state: State,
+    state: ReadState,
     /// The nodes whose children are being read, from the top.
     above: Vec<Open>,
 }
 
-enum State {
-    /// Nothing was read.
+enum ReadState {
+    /// The file's beginning.
     Start,
     /// The next is a node, or the end of a list.
     Node,
     /// The next is what stands after a node in a list.
     AfterNode,
-    /// Nothing more can be read.
+    /// The file's end, or a fault of its structure.
     End,
 }
 
@@ -62,21 +62,20 @@ impl Treebeard {
             scanner: Scanner::new(input),
             tenant: options.tenant.clone(),
             segment: options.treebeard.segment.clone(),
-            state: State::Start,
+            state: ReadState::Start,
             above: Vec::new(),
         }
     }
 
-    /// Reads on to the next node. Returns `None` at the end. An error is one of the structure: nothing after it can be
-    /// read.
+    /// Reads on to the next node. `None` at the end. After an error of the structure nothing can be read.
     fn read(&mut self) -> Result<Option<Entry>, Fault> {
         loop {
             match self.state {
-                State::Start => {
+                ReadState::Start => {
                     self.scanner.expect(b"[")?;
-                    self.state = State::Node;
+                    self.state = ReadState::Node;
                 }
-                State::Node if self.scanner.take_if(b']')? => {
+                ReadState::Node if self.scanner.take_if(b']')? => {
                     if !self.end_of_list()? {
                         return Ok(None);
                     }
@@ -84,7 +83,7 @@ impl Treebeard {
                         return Ok(Some(entry));
                     }
                 }
-                State::Node => {
+                ReadState::Node => {
                     self.scanner.expect(b"{")?;
                     if self.above.len() >= LEVELS_MAX {
                         return Err(Fault::unreadable(format!(
@@ -96,9 +95,9 @@ impl Treebeard {
                         return Ok(Some(entry));
                     }
                 }
-                State::AfterNode => {
+                ReadState::AfterNode => {
                     if self.scanner.expect(b",]")? == b',' {
-                        self.state = State::Node;
+                        self.state = ReadState::Node;
                         if self.scanner.peek()? == Some(b']') {
                             return Err(Fault::unreadable("a list ends with a comma; write the file again"));
                         }
@@ -108,7 +107,7 @@ impl Treebeard {
                         return Ok(Some(entry));
                     }
                 }
-                State::End => return Ok(None),
+                ReadState::End => return Ok(None),
             }
         }
     }
@@ -118,21 +117,20 @@ impl Treebeard {
         if !self.above.is_empty() {
             return Ok(true);
         }
-        self.state = State::End;
+        self.state = ReadState::End;
         match self.scanner.peek()? {
             None => Ok(false),
             Some(_) => Err(Fault::unreadable("something stands after the end of the list; write the file again")),
         }
     }
 
-    /// Reads the members of the lowest open node, up to its children or its end. Returns the node if it can be told
-    /// now.
+    /// Reads the members of the lowest open node, up to its children or end. Returns the node once it can be told.
     fn members(&mut self, mut is_first: bool) -> Result<Option<Entry>, Fault> {
         loop {
             let is_end = if is_first { self.scanner.take_if(b'}')? } else { self.scanner.expect(b",}")? == b'}' };
             if is_end {
                 let Some(open) = self.above.pop() else { return Ok(None) };
-                self.state = State::AfterNode;
+                self.state = ReadState::AfterNode;
                 return Ok((!open.is_told).then(|| self.entry(open)));
             }
             is_first = false;
@@ -140,7 +138,7 @@ impl Treebeard {
             self.scanner.expect(b":")?;
             if name == "children" {
                 self.scanner.expect(b"[")?;
-                self.state = State::Node;
+                self.state = ReadState::Node;
                 return self.told_before_children().map(Some);
             }
             let value = self.scanner.value()?;
@@ -185,7 +183,7 @@ impl Treebeard {
         let at = Location { file: 0, line: open.line };
         let id = open.id.clone();
         match self.node(open) {
-            Ok(node) => Entry::new(at, Ok(Found::Record(Record::Node(node)))),
+            Ok(node) => Entry::new(at, Ok(Content::Record(Record::Node(node)))),
             Err(fault) => {
                 let faulty_node = id.map(|id| NodeRef { tenant: self.tenant.clone(), id });
                 Entry { faulty_node, ..Entry::new(at, Err(fault)) }
@@ -237,7 +235,7 @@ impl Iterator for Treebeard {
 
     fn next(&mut self) -> Option<Entry> {
         self.read().unwrap_or_else(|fault| {
-            self.state = State::End;
+            self.state = ReadState::End;
             Some(Entry::new(Location { file: 0, line: self.scanner.line() }, Err(fault)))
         })
     }

@@ -7,7 +7,7 @@ use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::model::Placement;
 use tempfile::TempDir;
 
-use crate::sources::{Found, OpenError, Source, jsonl};
+use crate::sources::{Content, OpenError, Source, jsonl};
 use crate::work::{Lookup, LookupError, Nowhere, Waiting, Work};
 use crate::{Options, Record};
 
@@ -41,8 +41,8 @@ pub(super) fn gzip(content: &[u8]) -> Vec<u8> {
 pub(super) fn told(source: Source) -> Vec<String> {
     let entries = source.map(|entry| {
         let told = match entry.found {
-            Ok(Found::Record(record)) => jsonl::write(&record).unwrap(),
-            Ok(Found::Implied(node)) => format!("implied {}", jsonl::write(&Record::Node(node)).unwrap()),
+            Ok(Content::Record(record)) => jsonl::write(&record).unwrap(),
+            Ok(Content::Implied(node)) => format!("implied {}", jsonl::write(&Record::Node(node)).unwrap()),
             Ok(other) => format!("{other:?}"),
             Err(fault) => format!("{}: {}", fault.kind, fault.message),
         };

@@ -10,12 +10,8 @@ use crate::fault::quoted;
 use crate::{Fault, FaultKind};
 
 impl Work {
-    /// Runs the next step of the checks. Returns false once all are done: then [`Work::faults`] has every fault, and if
-    /// there is none, records can be written. A step takes minutes for ten million records. One that is cut off begins
-    /// again.
-    ///
-    /// # Errors
-    /// [`WorkError::NotChecked`] if not all records were taken in; [`WorkError::Lookup`] if parents can't be looked up.
+    /// Runs the next step of the checks, which takes minutes for ten million records. Returns false once all are done:
+    /// then [`Work::faults`] has every fault. It fails with [`WorkError::NotChecked`] before all is taken in.
     pub fn check_some(&mut self, lookup: &mut dyn Lookup) -> Result<bool, WorkError> {
         let stage = self.stage()?;
         let (settings, merges_equal, as_is) = (self.settings.clone(), self.merges_equal, self.as_is);
@@ -163,7 +159,7 @@ pub(crate) fn count(connection: &Connection, sizes: &Sizes) -> rusqlite::Result<
     connection.execute_batch("DROP TABLE edge; DROP TABLE place; DROP TABLE orphan")
 }
 
-/// What a level has.
+/// The counts of a level.
 #[derive(Default)]
 struct LevelCounts {
     depth: usize,

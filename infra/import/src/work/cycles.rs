@@ -38,8 +38,7 @@ pub(super) fn find(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch("DROP TABLE unplaced; DROP TABLE reached; DROP TABLE next")
 }
 
-/// Returns a node of the cycle that the way up from a node ends in. One walker goes up two steps while the other goes
-/// up one (Floyd's algorithm), so that nothing needs to be remembered.
+/// Returns a node of the cycle above a node, with two walkers and no memory (Floyd's algorithm).
 fn node_on_cycle(connection: &Connection, start: i64) -> rusqlite::Result<i64> {
     let (mut slow, mut fast) = (start, start);
     loop {

@@ -6,7 +6,7 @@ use thiserror::Error;
 
 use super::LookupError;
 
-/// Why the working file can't be used.
+/// Why the working file can't be used. Every call can fail with [`WorkError::Sqlite`] or [`WorkError::Damaged`].
 #[derive(Debug, Error)]
 #[allow(missing_docs, reason = "`path` is the same in each; the messages say the rest")]
 pub enum WorkError {

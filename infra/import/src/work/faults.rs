@@ -19,7 +19,7 @@ pub struct LocatedFault {
     pub file: PathBuf,
     /// The line, from 1.
     pub line: u64,
-    /// What is wrong.
+    /// The fault.
     pub fault: Fault,
 }
 
@@ -93,9 +93,6 @@ pub(super) fn count(connection: &Connection, kind: FaultKind, more: u64) -> rusq
 
 impl Work {
     /// Returns the faults that were found so far.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn faults(&self) -> Result<Faults, WorkError> {
         let mut faults = Faults::default();
         for kind in FaultKind::ALL {

@@ -33,7 +33,7 @@ impl Work {
             (Some(before), Some(table)) => before == table,
             _ => true,
         };
-        // What was found faulty may be right now: a parent may have come into the table.
+        // A fault may be right now: a parent may have come into the table.
         let is_refused = self.stage()? == Stage::Checked && !self.faults()?.is_empty();
         if is_same && has_same_options && is_same_table && !is_refused {
             if table_before.is_none()
@@ -79,8 +79,8 @@ impl Work {
     }
 }
 
-/// Returns the sizes of the files, the times of their last change, and a hash of their beginnings. A file that was
-/// renamed is the same. What came through a pipe is the same if all of its bytes are: its file is always a new one.
+/// Returns the sizes of the files, their last changes, and a hash of their beginnings, not their names. A pipe, whose
+/// file is new each time, is told by a hash of all its bytes.
 fn of_source(source: &Source) -> Result<String, WorkError> {
     let mut hash = Sha256::new();
     let mut bytes = 0;

@@ -1,17 +1,41 @@
 //! Links nodes with their parents, and places them level by level.
 
+use std::error::Error;
+
 use rusqlite::{Connection, params};
 use sapwood_core::keys::{NodeRef, Schema};
 use sapwood_core::model::Placement;
 
-use super::{Lookup, WorkError, faults};
+use super::{WorkError, faults};
 use crate::fault::quoted;
 use crate::{Fault, FaultKind};
 
 /// The parents that are looked up at a time: what one request of DynamoDB's returns.
 const LOOKED_UP_MAX: usize = 100;
 
-/// What the children of parents that are nowhere are.
+/// Nodes couldn't be looked up.
+#[derive(Debug, thiserror::Error)]
+#[error("parents can't be looked up in the table: {0}")]
+pub struct LookupError(#[source] pub Box<dyn Error + Send + Sync>);
+
+/// Looks up nodes that the source names as parents and doesn't have.
+pub trait Lookup {
+    /// Returns where each of these nodes stands, in their order; `None` for one that isn't in the table. There are at
+    /// most 100 different ones. If it fails, the checks can be run again.
+    fn lookup(&mut self, nodes: &[NodeRef]) -> Result<Vec<Option<Placement>>, LookupError>;
+}
+
+/// An empty table: every parent must be in the source.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Nowhere;
+
+impl Lookup for Nowhere {
+    fn lookup(&mut self, nodes: &[NodeRef]) -> Result<Vec<Option<Placement>>, LookupError> {
+        Ok(vec![None; nodes.len()])
+    }
+}
+
+/// The meaning of children whose parents are nowhere.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Orphans {
     /// Faults of a file.
@@ -62,8 +86,7 @@ pub(crate) fn parents(
     Ok(())
 }
 
-/// Adds a node of the table and its ancestors, as far as the source doesn't have them: it may move some. `added` counts
-/// them.
+/// Adds a node of the table and its ancestors, unless the source has them: it may move some. `added` counts them.
 fn add_existing(
     connection: &Connection,
     node: &NodeRef,
@@ -110,8 +133,7 @@ fn missing(connection: &Connection, key: &str, parent: &NodeRef, orphans: Orphan
     Ok(())
 }
 
-/// Links nodes with their parents by number. Both indexes are read in their order, so that nothing is looked up all
-/// over the file.
+/// Links nodes with their parents by number. Both indexes are read in their order, without jumps.
 pub(crate) fn link(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "INSERT INTO edge (parent, child)
@@ -123,8 +145,7 @@ pub(crate) fn link(connection: &Connection) -> rusqlite::Result<()> {
     )
 }
 
-/// Places all nodes that have a way up to a root, level by level. A node whose parent is missing counts as a root, so
-/// that its descendants aren't reported as well.
+/// Places all nodes below roots, level by level. A node without its parent counts as a root: one fault is enough.
 pub(crate) fn place(connection: &Connection) -> rusqlite::Result<()> {
     connection.execute_batch(
         "INSERT INTO place SELECT 0, seq, 0, 0, 0, 0, 0 FROM record
@@ -145,8 +166,7 @@ pub(crate) fn place(connection: &Connection) -> rusqlite::Result<()> {
     Ok(())
 }
 
-/// Puts the nodes of cycles, and those below them, on a level of their own after all others. Returns its number, if
-/// there are any.
+/// Puts the nodes of cycles, and those below, on a last level of their own. Returns its number, if there are any.
 pub(crate) fn place_the_others(connection: &Connection) -> rusqlite::Result<Option<i64>> {
     let last: i64 = connection.query_row("SELECT coalesce(max(depth), 0) + 1 FROM place", [], |row| row.get(0))?;
     let insert = "INSERT INTO place SELECT ?, seq, 0, 0, 0, 0, 0 FROM record

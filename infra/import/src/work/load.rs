@@ -1,13 +1,13 @@
 //! Takes the records of a source in.
 
-use rusqlite::{Connection, params};
+use rusqlite::{Connection, ToSql, params, params_from_iter};
 use sapwood_core::keys::{Id, KeyError, NodeRef, path_segment_bytes};
 use sapwood_core::model::{BaseNode, Item, Latest, Settings, item_bytes};
 
 use super::stage::{self, Stage};
 use super::{Work, WorkError, faults, tables};
 use crate::cost::{NodeSizes, other_units};
-use crate::sources::{Entry, Found, Source, jsonl};
+use crate::sources::{Content, Entry, Source, jsonl};
 use crate::{Fault, Record, Revision};
 
 /// The entries of one transaction.
@@ -30,11 +30,8 @@ struct Row {
 }
 
 impl Work {
-    /// Takes the next few thousand entries of a source in. Returns false once all are in. The source must stand where
-    /// this file does: at its beginning if the working file was just opened.
-    ///
-    /// # Errors
-    /// [`WorkError::SourceEnds`] if the source has less than was taken in before; [`WorkError::Sqlite`].
+    /// Takes the next few thousand entries of a source in. Returns false once all are in. A source is read from its
+    /// beginning: it fails with [`WorkError::SourceEnds`] if the source has less than was taken in before.
     pub fn load_some(&mut self, source: &mut Source) -> Result<bool, WorkError> {
         if self.stage()? != Stage::Loading {
             return Ok(false);
@@ -48,8 +45,8 @@ impl Work {
         for entry in source.by_ref().take(ENTRIES_PER_TRANSACTION as usize) {
             entries += 1;
             match entry.found {
-                Ok(Found::Derived) => derived += 1,
-                Ok(Found::Foreign) => foreign += 1,
+                Ok(Content::Derived) => derived += 1,
+                Ok(Content::Foreign) => foreign += 1,
                 _ => take_in(&transaction, &entry, &self.settings, self.as_is)?,
             }
         }
@@ -71,82 +68,66 @@ impl Work {
 }
 
 fn take_in(connection: &Connection, entry: &Entry, settings: &Settings, as_is: bool) -> rusqlite::Result<()> {
-    let (file, line) = (entry.at.file as i64, entry.at.line as i64);
-    if let Ok(Found::Implied(node)) = &entry.found {
-        // Most rows imply the same few nodes.
-        let mut known = connection.prepare_cached("SELECT 1 FROM implied WHERE pk = ?")?;
-        if known.exists([settings.schema.partition(&node.node)])? {
-            return Ok(());
-        }
-    }
     let (row, is_implied) = match &entry.found {
-        Ok(Found::Record(record)) => (row(record, settings, as_is), false),
-        Ok(Found::Implied(node)) => (row(&Record::Node(node.clone()), settings, as_is), true),
-        Ok(Found::Derived | Found::Foreign) => return Ok(()),
+        Ok(Content::Record(record)) => (row(record, settings, as_is), false),
+        Ok(Content::Implied(node)) => {
+            // Most rows imply the same few nodes.
+            let mut known = connection.prepare_cached("SELECT 1 FROM implied WHERE pk = ?")?;
+            if known.exists([settings.schema.partition(&node.node)])? {
+                return Ok(());
+            }
+            (row(&Record::Node(node.clone()), settings, as_is), true)
+        }
+        Ok(Content::Derived | Content::Foreign) => return Ok(()),
         Err(fault) => (Err(fault.clone()), false),
     };
-    let Row { pk, sk, parent, sizes, escaped, body } = match row {
-        Ok(row) => row,
-        Err(fault) => {
-            let refused = match &entry.found {
-                Ok(Found::Record(Record::Node(node))) => Some(&node.node),
-                _ => entry.faulty_node.as_ref(),
-            };
-            if let Some(node) = refused {
-                let pk = settings.schema.partition(node);
-                connection.prepare_cached("INSERT OR IGNORE INTO faulty (pk) VALUES (?)")?.execute([pk])?;
-            }
-            return faults::add(connection, entry.at, &fault);
+    match row {
+        Ok(row) if is_implied => row.insert(connection, entry, "implied", "body", &row.body),
+        Ok(row) => {
+            row.insert(connection, entry, "record", "sk", &row.sk)?;
+            let seq = connection.last_insert_rowid();
+            let mut insert = connection.prepare_cached("INSERT INTO body (seq, line) VALUES (?, ?)")?;
+            insert.execute(params![seq, row.body]).map(drop)
         }
-    };
-    let NodeSizes { base, copied, id, tenant, parent: above, segment, path_end, other_units } = sizes;
-    let sizes = [base, copied, tenant, id, above, segment, escaped, path_end, other_units];
-    let [base, copied, tenant, id, above, segment, escaped, path_end, other_units] = sizes.map(|size| size as i64);
-    if is_implied {
-        let mut insert = connection.prepare_cached(
-            "INSERT INTO implied (pk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end, other_units, body)
-             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-        )?;
-        let values = params![
-            pk,
-            parent,
-            file,
-            line,
-            base,
-            copied,
-            tenant,
-            id,
-            above,
-            segment,
-            escaped,
-            path_end,
-            other_units,
-            body
-        ];
-        return insert.execute(values).map(drop);
+        Err(fault) => refuse(connection, entry, &fault, settings),
     }
-    let mut insert = connection.prepare_cached(
-        "INSERT INTO record (pk, sk, parent, file, line, base, copied, tenant, id, above, segment, escaped, path_end, other_units)
-         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)",
-    )?;
-    insert.execute(params![
-        pk,
-        sk,
-        parent,
-        file,
-        line,
-        base,
-        copied,
-        tenant,
-        id,
-        above,
-        segment,
-        escaped,
-        path_end,
-        other_units
-    ])?;
-    let seq = connection.last_insert_rowid();
-    connection.prepare_cached("INSERT INTO body (seq, line) VALUES (?, ?)")?.execute(params![seq, body]).map(drop)
+}
+
+/// Notes a fault, and the node that has it: its children have no fault of their own.
+fn refuse(connection: &Connection, entry: &Entry, fault: &Fault, settings: &Settings) -> rusqlite::Result<()> {
+    let refused = match &entry.found {
+        Ok(Content::Record(Record::Node(node))) => Some(&node.node),
+        _ => entry.faulty_node.as_ref(),
+    };
+    if let Some(node) = refused {
+        let pk = settings.schema.partition(node);
+        connection.prepare_cached("INSERT OR IGNORE INTO faulty (pk) VALUES (?)")?.execute([pk])?;
+    }
+    faults::add(connection, entry.at, fault)
+}
+
+impl Row {
+    /// Puts the row into a table that has another column besides.
+    fn insert(
+        &self,
+        connection: &Connection,
+        entry: &Entry,
+        table: &str,
+        other: &str,
+        value: &str,
+    ) -> rusqlite::Result<()> {
+        let NodeSizes { base, copied, id, tenant, parent: above, segment, path_end, other_units } = self.sizes;
+        let sizes = [base, copied, tenant, id, above, segment, self.escaped, path_end, other_units];
+        let sizes = sizes.map(|size| size as i64);
+        let (file, line) = (entry.at.file as i64, entry.at.line as i64);
+        let texts: [&dyn ToSql; 5] = [&self.pk, &self.parent, &file, &line, &value];
+        let values = texts.into_iter().chain(sizes.iter().map(|size| size as &dyn ToSql));
+        let mut insert = connection.prepare_cached(&format!(
+            "INSERT INTO {table} (pk, parent, file, line, {other}, base, copied, tenant, id, above, segment, escaped, path_end, other_units)
+             VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)"
+        ))?;
+        insert.execute(params_from_iter(values)).map(drop)
+    }
 }
 
 fn row(record: &Record, settings: &Settings, as_is: bool) -> Result<Row, Fault> {

@@ -1,6 +1,5 @@
-//! The lock of a working file, a file beside it. The working file can't be the lock itself: it is deleted once its work
-//! is done. A process that had opened it before then would lock a file that nobody else sees, and write into the next
-//! one's log.
+//! The lock of a working file is a file beside it. The working file is deleted once its work is done, and a process
+//! that had opened it before would then lock a file that nobody else sees.
 
 use std::fs::{self, File, TryLockError};
 use std::io::{self, ErrorKind};
@@ -9,8 +8,7 @@ use std::time::SystemTime;
 
 use same_file::Handle;
 
-/// A process has it from before it opens the working file until it has closed or deleted it. One that is killed leaves
-/// the file of the lock behind, which the next one takes.
+/// A process has it from before it opens the working file until it has closed it. A kill leaves it to the next.
 #[derive(Debug)]
 pub(crate) struct Lock {
     working_file: PathBuf,
@@ -23,9 +21,6 @@ pub(crate) struct Lock {
 
 impl Lock {
     /// Returns `None` if another process has the lock.
-    ///
-    /// # Errors
-    /// The system's.
     pub(crate) fn of(working_file: &Path) -> io::Result<Option<Self>> {
         let working_file = without_links(working_file)?;
         let path = beside(&working_file, "-lock");

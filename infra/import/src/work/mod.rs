@@ -20,7 +20,6 @@ mod fingerprint;
 pub(crate) mod links;
 pub(crate) mod load;
 mod lock;
-mod lookup;
 pub(crate) mod progress;
 mod stage;
 pub(crate) mod tables;
@@ -34,8 +33,8 @@ use crate::Options;
 use crate::sources::Source;
 pub use error::WorkError;
 pub use faults::{FAULTS_KEPT_MAX, Faults, LocatedFault};
+pub use links::{Lookup, LookupError, Nowhere};
 pub(crate) use lock::Lock;
-pub use lookup::{Lookup, LookupError, Nowhere};
 pub use progress::{LevelProgress, NEXT_BYTES_MAX, Number, Outcomes, Summary, Waiting};
 use stage::Stage;
 pub use tables::{CACHE_BYTES, Level};
@@ -57,14 +56,9 @@ pub struct Work {
 }
 
 impl Work {
-    /// Opens the working file of a source, or makes it. It begins anew if it was made for another source or table or
-    /// with other options and nothing of it was written yet, or if its checks have found faults. What was refused
-    /// before waits again: the reason may be gone.
-    ///
-    /// # Errors
-    /// [`WorkError::OtherSource`], [`WorkError::OtherTable`] or [`WorkError::OtherOptions`] if something was written;
-    /// [`WorkError::InUse`] if another process has the file open; [`WorkError::NotOurs`] for a file of another program
-    /// or version.
+    /// Opens the working file of a source, or makes it. It begins anew if its checks have found faults, or for another
+    /// source or table or other options, unless something was written ([`WorkError::OtherSource`],
+    /// [`WorkError::OtherTable`], [`WorkError::OtherOptions`]). Refused records wait again: the reason may be gone.
     pub fn open(path: &Path, source: &Source, options: &Options) -> Result<Self, WorkError> {
         let (lock, connection) = tables::open(path, tables::Purpose::Import)?;
         let mut work = Self {
@@ -84,11 +78,7 @@ impl Work {
         Ok(work)
     }
 
-    /// Deletes the working file if nothing was written, and nothing may have been: it remembers nothing that a person
-    /// would miss.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
+    /// Deletes the working file if nothing was written, and nothing may have been.
     pub fn forget(self) -> Result<(), WorkError> {
         if self.written()? == 0 {
             self.delete();

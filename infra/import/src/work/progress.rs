@@ -14,8 +14,7 @@ use crate::sources::jsonl;
 /// How much [`Work::next`] returns at a time, in bytes of JSON: at least one record, and no more once this is reached.
 pub const NEXT_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
-/// The number of a record in a working file. Within a level records are in the order of their numbers, which is that of
-/// the source.
+/// The number of a record in a working file. Within a level records are in the source's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Number {
     pub(crate) level: Level,
@@ -45,7 +44,7 @@ pub struct Waiting {
     pub sent: Option<u64>,
 }
 
-/// What became of records that were sent.
+/// The outcomes of records that were sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Outcomes {
     /// The records that were written.
@@ -56,7 +55,7 @@ pub struct Outcomes {
     pub unsent: Vec<Number>,
 }
 
-/// What a level has, and what became of it.
+/// The records of a level, and their outcomes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct LevelProgress {
     /// The level.
@@ -81,7 +80,7 @@ impl LevelProgress {
     }
 }
 
-/// What a working file has, as a whole.
+/// The sums of a working file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
     /// The entries of the source that were read.
@@ -107,13 +106,9 @@ pub struct Summary {
 }
 
 impl Work {
-    /// Returns the next records of a level that wait, after one that was returned before: at most `limit`, and fewer if
-    /// they have more than [`NEXT_BYTES_MAX`] together. A writer that has several requests under way goes on after the
-    /// last record that it got. One that begins anew passes `None`, and gets every record that isn't known to be
-    /// written.
-    ///
-    /// # Errors
-    /// [`WorkError::NotChecked`] or [`WorkError::Faulty`] if nothing may be written; [`WorkError::Damaged`].
+    /// Returns the next records of a level that wait, after one that was returned before: at most `limit`, and no more
+    /// than [`NEXT_BYTES_MAX`] together. Without `after` it returns every record that isn't known to be written. It
+    /// fails with [`WorkError::NotChecked`] or [`WorkError::Faulty`] if nothing may be written.
     pub fn next(&self, level: Level, after: Option<Number>, limit: usize) -> Result<Vec<Waiting>, WorkError> {
         self.check_ready()?;
         let mut next = self.connection.prepare_cached(
@@ -143,11 +138,8 @@ impl Work {
         Ok(records)
     }
 
-    /// Remembers, before they are sent, that records may be written from this time on, in seconds since 1970. What was
-    /// sent before keeps its time. A process that is killed leaves it so.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`]. Then none of them may be sent.
+    /// Remembers, before they are sent, that records may be written from this time on, in seconds since 1970. If it
+    /// fails none of them may be sent. An earlier time stays.
     pub fn mark_sent(&mut self, numbers: &[Number], now: u64) -> Result<(), WorkError> {
         let now = i64::try_from(now).unwrap_or(i64::MAX);
         let transaction = self.connection.transaction()?;
@@ -157,10 +149,7 @@ impl Work {
         Ok(transaction.commit()?)
     }
 
-    /// Remembers what became of records that were sent, all at once. Numbers that don't wait are ignored.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`]. Then all of them may have been written.
+    /// Remembers the outcomes of records that were sent, all or none. Numbers that don't wait are ignored.
     pub fn settle(&mut self, outcomes: &Outcomes) -> Result<(), WorkError> {
         let transaction = self.connection.transaction()?;
         for number in &outcomes.written {
@@ -175,18 +164,12 @@ impl Work {
         Ok(transaction.commit()?)
     }
 
-    /// Remembers that records were written. Numbers that don't wait are ignored.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`]. Then none of them counts as written, and they may be written again.
+    /// Remembers that records were written, all or none. Numbers that don't wait are ignored.
     pub fn mark_written(&mut self, numbers: &[Number]) -> Result<(), WorkError> {
         Ok(mark_written(&mut self.connection, numbers)?)
     }
 
     /// Passes each refused record to `each`, as a line of JSON Lines that can be imported again, and the reason.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`], and the errors of `each`.
     pub fn refused<E: From<WorkError>>(&self, mut each: impl FnMut(&str, &str) -> Result<(), E>) -> Result<(), E> {
         let failed = |error: rusqlite::Error| E::from(WorkError::from(error));
         let query = "SELECT line, reason FROM refused JOIN body USING (seq) ORDER BY level, seq";
@@ -201,17 +184,11 @@ impl Work {
     }
 
     /// Returns what each level has, from the roots down, and the revisions last. Empty until the checks are done.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn levels(&self) -> Result<Vec<LevelProgress>, WorkError> {
         Ok(levels(&self.connection)?)
     }
 
     /// Returns what the whole import has.
-    ///
-    /// # Errors
-    /// [`WorkError::Sqlite`].
     pub fn summary(&self) -> Result<Summary, WorkError> {
         let named = |name: &str| integer(&self.connection, name).map(i64::unsigned_abs);
         let mut summary = Summary {

@@ -5,7 +5,7 @@ use rusqlite::Connection;
 use super::tables::{integer, set};
 use super::{Work, WorkError};
 
-/// What is to be done next.
+/// The next step.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Stage {
     /// Records are taken in.

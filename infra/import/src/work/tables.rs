@@ -11,7 +11,7 @@ use super::lock::{Lock, beside};
 /// The memory of SQLite's cache, in bytes. Its sorter takes as much again while it runs.
 pub const CACHE_BYTES: usize = 32 * 1_024 * 1_024;
 
-/// What a working file is for. The number marks the SQLite database.
+/// The purpose of a working file.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Purpose {
     /// An import: "Sapw".
@@ -94,8 +94,7 @@ pub(super) const CREATE: &str = "
     CREATE TABLE fault_count (kind INTEGER PRIMARY KEY, count INTEGER NOT NULL);
 ";
 
-/// Opens a working file for this process alone, and makes its tables if it is new. Bound in this order, the connection
-/// is dropped before the lock.
+/// Opens a working file for this process alone, and makes its tables if need be. Drop the connection before the lock.
 pub(crate) fn open(path: &Path, purpose: Purpose) -> Result<(Lock, Connection), WorkError> {
     let in_use = || WorkError::InUse { path: path.to_owned() };
     let lock = Lock::of(path).map_err(|source| WorkError::NoLock { path: path.to_owned(), source })?;
@@ -110,12 +109,10 @@ pub(crate) fn open(path: &Path, purpose: Purpose) -> Result<(Lock, Connection), 
     if is_ours { Ok((lock, connection)) } else { Err(WorkError::NotOurs { path: path.to_owned() }) }
 }
 
-/// Makes the tables of a working file that is new, and locks it against other programs. Returns false for a database of
-/// another program or version.
+/// Makes a new file's tables, and locks it against other programs. False for a database of another program or version.
 fn prepare(connection: &Connection, purpose: Purpose) -> rusqlite::Result<bool> {
     connection.busy_timeout(std::time::Duration::ZERO)?;
-    // What SIGKILL leaves is whole: a write-ahead log is replayed. What a power cut takes is written again, which an
-    // import must know.
+    // SIGKILL leaves a whole file: a write-ahead log is replayed. An import must know which records a power cut takes.
     connection.pragma_update(None, "locking_mode", "EXCLUSIVE")?;
     connection.pragma_update(None, "journal_mode", "WAL")?;
     connection.pragma_update(None, "synchronous", if purpose == Purpose::Import { "FULL" } else { "NORMAL" })?;
@@ -141,8 +138,7 @@ fn prepare(connection: &Connection, purpose: Purpose) -> rusqlite::Result<bool> 
 
 /// Deletes a working file. It does no harm if it stays.
 pub(crate) fn delete(connection: Connection, lock: &Lock) {
-    // SQLite writes the log into the file as it closes it, and deletes the log. Where it couldn't, the log goes here,
-    // and never before its file. After a kill in between, SQLite deletes a log without a file at the next open.
+    // SQLite deletes the log as it closes the file. Where it couldn't, the log goes here, and never before its file.
     drop(connection);
     for ending in ["", "-wal", "-shm"] {
         match std::fs::remove_file(beside(lock.working_file(), ending)) {

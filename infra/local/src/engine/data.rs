@@ -13,11 +13,8 @@ const LOCK: &str = "lock";
 /// Where the engine keeps its data.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Data {
-    /// In memory, for as long as the engine runs.
-    ///
-    /// Several connections of the process share the database, because others than dynoxide's add the stream's index and
-    /// delete what has expired. A temporary file that is never flushed was a fifth slower, and a killed process leaves
-    /// it behind.
+    /// In memory, for as long as the engine runs. Several connections share the database. A temporary file was a fifth
+    /// slower, and a killed process leaves it behind.
     Memory,
     /// In a directory, which is created if it doesn't exist.
     Directory(PathBuf),
@@ -44,21 +41,21 @@ impl Data {
 
 /// A database that only this process uses, as long as the value lives.
 #[derive(Debug)]
-pub(super) struct Place {
+pub(super) struct DataPlace {
     /// The path or URI that SQLite opens.
     pub(super) database: PathBuf,
     // The system releases the lock when the file is closed, however the process ends.
     _lock: Option<File>,
 }
 
-impl Place {
+impl DataPlace {
     pub(super) fn of(data: &Data) -> Result<Self, EngineError> {
         match data {
             Data::Memory => {
                 static COUNT: AtomicU64 = AtomicU64::new(0);
                 let number = COUNT.fetch_add(1, Ordering::Relaxed);
                 let database = format!("file:dynamodb-{number}?mode=memory&cache=shared").into();
-                Ok(Place { database, _lock: None })
+                Ok(DataPlace { database, _lock: None })
             }
             Data::Directory(path) => {
                 create_private(path).map_err(|source| unusable(path, source))?;
@@ -66,7 +63,7 @@ impl Place {
                 let database = path.join(DATABASE);
                 // An empty file is a database, and its log gets its permissions.
                 open_private(File::options().append(true), &database).map_err(|source| unusable(path, source))?;
-                Ok(Place { database, _lock: Some(lock) })
+                Ok(DataPlace { database, _lock: Some(lock) })
             }
         }
     }
@@ -84,9 +81,6 @@ fn lock(directory: &Path) -> Result<File, EngineError> {
 }
 
 /// Creates a directory that only this user reads. One that is there keeps its permissions.
-///
-/// # Errors
-/// The system's.
 pub fn create_private(directory: &Path) -> io::Result<()> {
     let mut builder = fs::DirBuilder::new();
     #[cfg(unix)]
@@ -100,7 +94,7 @@ pub(crate) fn open_private(options: &mut OpenOptions, path: &Path) -> io::Result
     #[cfg(unix)]
     std::os::unix::fs::OpenOptionsExt::mode(options, 0o600);
     let file = options.open(path)?;
-    // One that an earlier release has created is read by others.
+    // A file of an earlier release can be read by others.
     #[cfg(unix)]
     file.set_permissions(std::os::unix::fs::PermissionsExt::from_mode(0o600))?;
     Ok(file)

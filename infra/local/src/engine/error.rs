@@ -6,6 +6,7 @@ use std::path::PathBuf;
 
 /// Why the embedded DynamoDB doesn't start or stop.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum EngineError {
     /// The address isn't a loopback address. The engine checks no credentials, so no other machine may reach it.
     #[error(
@@ -17,34 +18,16 @@ pub enum EngineError {
     PortInUse(SocketAddr),
     /// The engine can't listen on the address for another reason.
     #[error("can't listen on {address}: {source}")]
-    Listen {
-        /// The address.
-        address: SocketAddr,
-        /// The system's error.
-        source: io::Error,
-    },
+    Listen { address: SocketAddr, source: io::Error },
     /// The data directory can't be created or written.
     #[error("the data directory {path} can't be used: {source}")]
-    Directory {
-        /// The data directory.
-        path: PathBuf,
-        /// The system's error.
-        source: io::Error,
-    },
+    Directory { path: PathBuf, source: io::Error },
     /// Another process uses the data directory. Two engines on one file would lose writes.
     #[error("the data directory {path} is in use by another process: stop that one, or choose another directory")]
-    DirectoryInUse {
-        /// The data directory.
-        path: PathBuf,
-    },
+    DirectoryInUse { path: PathBuf },
     /// The data file is damaged, of another program, or of a newer version.
     #[error("the data file {path} can't be read: {reason}. Move it away to start with an empty table")]
-    Unreadable {
-        /// The data file.
-        path: PathBuf,
-        /// The engine's error.
-        reason: String,
-    },
+    Unreadable { path: PathBuf, reason: String },
     /// The engine's thread didn't start, or ended with an error.
     #[error("the embedded DynamoDB failed: {0}")]
     Server(String),

@@ -15,16 +15,13 @@ use super::sweep::Sweep;
 /// How long running requests may take when the engine stops. A client that never finishes one doesn't block it.
 const GRACE: Duration = Duration::from_secs(3);
 
-/// The time from a pass of the sweep to the next, at least. DynamoDB takes days to delete an expired item, which is too
-/// long for a developer.
+/// The time from a pass of the sweep to the next, at least. DynamoDB takes days, too long for a developer.
 const PASSES_EVERY: Duration = Duration::from_secs(5);
 
-/// How many times as long as a page of the sweep the pause after it is. So the sweep never takes more than a fiftieth
-/// of the thread's time, however long a table is: what grows is the time of a pass.
+/// The pause after a page of the sweep, in times of the page: the sweep takes at most a fiftieth of the thread's time.
 const PAUSE_FACTOR: u32 = 49;
 
-/// The engine's thread. Its SQLite statements block, so they don't run on the caller's runtime. When the thread has
-/// ended, every task that uses the database has ended too, and the file is closed.
+/// The engine's thread, because SQLite's statements block. Its end closes the file.
 #[derive(Debug)]
 pub(super) struct Server {
     stop: watch::Sender<bool>,

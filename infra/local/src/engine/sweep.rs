@@ -17,8 +17,7 @@ use dynoxide::{AttributeValue, Item, streams};
 /// The most items of a page: few enough that no request waits long for it, even if all of them have expired.
 pub(super) const PAGE_ITEMS_MAX: usize = 50;
 
-/// Has every record of the connection name who AWS says has deleted an expired item. The trigger is the connection's
-/// own, so it doesn't see what users delete.
+/// Has every record of this connection name the service that deletes expired items, as AWS does; users' don't.
 const NAME_THE_SERVICE: &str = r#"CREATE TEMP TRIGGER deleted_by_the_service AFTER INSERT ON main._stream_records BEGIN
     UPDATE _stream_records SET user_identity = '{"type":"Service","principalId":"dynamodb.amazonaws.com"}' WHERE rowid = new.rowid;
 END"#;
@@ -38,7 +37,7 @@ struct Position {
     after: Option<(String, String)>,
 }
 
-/// What a page of the sweep did.
+/// The result of a page of the sweep.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Swept {
     /// The number of items that were read.
@@ -55,10 +54,7 @@ impl Sweep {
         Ok(Sweep { database: database.to_owned(), storage: Storage::new(database)?, at: None })
     }
 
-    /// Reads the next page, and deletes what has expired in it.
-    ///
-    /// # Errors
-    /// The database can't be read, or an item can't be deleted. The next call goes on after the page.
+    /// Reads the next page, and deletes what has expired in it. If it fails, the next call goes on after the page.
     pub(super) async fn page(&mut self) -> dynoxide::Result<Swept> {
         // The list is read anew for each page: tables come and go, and so do their TTL attributes.
         let tables = self.storage.list_ttl_enabled_tables()?;

@@ -4,7 +4,7 @@
 use dynoxide::Database;
 use serde_json::{Value, json};
 
-use super::data::{Data, Place};
+use super::data::{Data, DataPlace};
 use super::open;
 use super::sweep::{PAGE_ITEMS_MAX, Sweep, Swept};
 
@@ -12,7 +12,7 @@ const PAST: u64 = 1_000_000_000;
 const FUTURE: u64 = 99_999_999_999;
 
 struct Fixture {
-    _place: Place,
+    _place: DataPlace,
     database: Database,
     sweep: Sweep,
 }
@@ -23,7 +23,7 @@ fn parsed<T: serde::de::DeserializeOwned>(request: Value) -> T {
 
 impl Fixture {
     fn on(data: &Data) -> Self {
-        let place = Place::of(data).unwrap();
+        let place = DataPlace::of(data).unwrap();
         let (database, sweep) = open(&place).unwrap();
         Self { _place: place, database, sweep }
     }

@@ -7,7 +7,7 @@ use super::{Alternative, Pattern};
 /// Returns true if a part of the record, which may be missing, matches the pattern.
 pub(super) fn matches(pattern: &Pattern, found: Option<&Value>) -> bool {
     match (pattern, found) {
-        // One element must match all fields, not several elements together.
+        // A single element must match all fields.
         (Pattern::Fields(_), Some(Value::Array(elements))) if !elements.is_empty() => {
             elements.iter().any(|element| matches(pattern, Some(element)))
         }

@@ -12,13 +12,12 @@
 //!
 //! If the record has a list, one of its elements must match, as in Lambda.
 
-mod error;
 mod matching;
 mod parse;
 
 use serde_json::Value;
 
-pub use self::error::FilterError;
+pub use self::parse::FilterError;
 
 use self::matching::matches;
 
@@ -28,7 +27,7 @@ pub struct Filter {
     criteria: Vec<Criterion>,
 }
 
-/// What a record's keys alone say.
+/// The answer of a record's keys alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
     /// The record passes, whatever else is in it.
@@ -101,7 +100,7 @@ impl Pattern {
     }
 }
 
-/// What a part of the record must match.
+/// The match for a part of the record.
 #[derive(Debug, Clone)]
 enum Pattern {
     Fields(Vec<(String, Pattern)>),

@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::{Alternative, FilterError, Pattern};
+use super::{Alternative, Pattern};
 
 pub(super) fn pattern(text: &str) -> Result<Pattern, FilterError> {
     match serde_json::from_str(text)? {
@@ -75,4 +75,22 @@ fn anything_but(field: &str, argument: Value) -> Result<Alternative, FilterError
         one if plain(&one) => Ok(Alternative::NoneOf(vec![one])),
         _ => Err(wrong("strings, numbers or a prefix after anything-but")),
     }
+}
+
+/// Why a filter pattern isn't supported. A field's parts are separated by dots; it is empty for the whole pattern.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum FilterError {
+    /// The pattern isn't JSON.
+    #[error("the filter pattern isn't JSON: {0}")]
+    Json(#[from] serde_json::Error),
+    /// A part of the pattern has the wrong shape.
+    #[error("filter pattern, {field}: expected {expected}")]
+    Shape { field: String, expected: &'static str },
+    /// The pattern uses an operator that isn't supported: a user wouldn't notice that it passes everything or nothing.
+    #[error(
+        "filter pattern, {field}: the operator {operator} isn't understood here (known: exact values, prefix, suffix, \
+         anything-but, exists)"
+    )]
+    Operator { field: String, operator: String },
 }

@@ -36,7 +36,7 @@ pub(super) enum Response {
     Failed(String),
 }
 
-/// What happens to a batch after an invocation.
+/// The next step of a batch after an invocation.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Next {
     pub(super) handled: Vec<Delivery>,
@@ -84,9 +84,9 @@ pub(super) fn parse_response(
 
 /// Decides what happens to a batch.
 ///
-/// With bisecting, a failed batch is halved, and a partly handled one is cut at its checkpoint. Neither counts as a
-/// retry. AWS doesn't document how a batch is cut whose checkpoint is the first record. Here it is halved, so that a
-/// bad record ends up alone in any case. A batch that can't be cut any more is retried unchanged.
+/// With bisecting, a failed batch is halved, and a partly handled one is cut at its checkpoint; neither counts as a
+/// retry. AWS doesn't document a checkpoint at the first record: here the batch is halved, so that a bad record ends up
+/// alone. A batch that can't be cut is retried unchanged.
 pub(super) fn next(batch: Batch, response: &Response, source: &EventSource) -> Next {
     let Batch { mut deliveries, failures } = batch;
     let handled_count = match response {

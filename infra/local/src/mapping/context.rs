@@ -1,4 +1,4 @@
-//! What all tasks of a mapping share.
+//! The settings, connections and progress of a mapping, for all its tasks.
 
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};

@@ -1,4 +1,4 @@
-//! Invocations of the function.
+//! The function that a mapping invokes, and its invocations.
 
 use std::any::Any;
 use std::sync::Arc;
@@ -6,8 +6,14 @@ use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
-use super::Function;
 use super::batch::Delivery;
+
+/// A function that a mapping invokes.
+pub trait Function: Send + Sync + 'static {
+    /// Handles one event: JSON, shaped like Lambda's for a `DynamoDB` stream. Returns what a Lambda function would
+    /// return. An error or a panic fails the batch. So does missing the deadline, at which the future is dropped.
+    fn invoke(&self, event: String, deadline: Instant) -> impl Future<Output = Result<Value, String>> + Send;
+}
 
 /// Returns the event of a batch, as JSON.
 pub(super) fn event(deliveries: &[Delivery]) -> String {

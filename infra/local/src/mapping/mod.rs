@@ -22,7 +22,6 @@
 mod batch;
 mod context;
 mod destination;
-mod function;
 mod invocation;
 mod observation;
 mod position;
@@ -43,7 +42,7 @@ use tokio::task::JoinHandle;
 use crate::filter::{Filter, FilterError};
 use crate::stream::Stream;
 
-pub use self::function::Function;
+pub use self::invocation::Function;
 pub use self::observation::{DiscardReason, Observation, Outcome, Seen};
 pub use self::progress::Stopped;
 pub use self::settings::{Observer, Pace, Settings, Watcher};
@@ -69,18 +68,14 @@ pub struct Status {
 
 /// Why a mapping doesn't start, or failed.
 #[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum MappingError {
     /// A filter pattern isn't supported.
     #[error(transparent)]
     Filter(#[from] FilterError),
     /// The file with the position can't be read.
     #[error("the position {path} can't be read: {source}. Delete it to handle all records of the stream again")]
-    Position {
-        /// The file.
-        path: PathBuf,
-        /// The reason.
-        source: io::Error,
-    },
+    Position { path: PathBuf, source: io::Error },
     /// A task of the mapping panicked.
     #[error("the event source mapping failed: {0}")]
     Failed(String),
@@ -143,8 +138,8 @@ impl Status {
         self.progress.is_caught_up()
     }
 
-    /// Resolves when everything written before the call is handled, and everything that the handling has written in
-    /// turn. It may never resolve while another client keeps writing, and waits as long as a failing record is retried.
+    /// Resolves when everything written before the call is handled, and everything that the handling has written. It
+    /// may never resolve while clients keep writing or a record keeps failing.
     pub async fn settled(&self) -> Result<(), Stopped> {
         self.progress.settled().await
     }

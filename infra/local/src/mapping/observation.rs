@@ -8,41 +8,21 @@ use crate::record::Attributes;
 
 /// An event in the life of a mapping.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are named after what they have")]
 #[non_exhaustive]
 pub enum Observation {
-    /// The function was invoked.
-    Invoked {
-        /// The shard.
-        shard: String,
-        /// The number of records.
-        records: usize,
-        /// The invocation's outcome.
-        outcome: Outcome,
-        /// The invocation's duration.
-        duration: Duration,
-    },
-    /// A record was discarded. It went to the on-failure destination if there is one.
-    Discarded {
-        /// The shard.
-        shard: String,
-        /// The record's sequence number.
-        sequence_number: String,
-        /// The item's key attributes, as JSON.
-        keys: String,
-        /// Why it was discarded.
-        reason: DiscardReason,
-    },
+    /// The function was invoked, with so many records.
+    Invoked { shard: String, records: usize, outcome: Outcome, duration: Duration },
+    /// A record was discarded. It went to the on-failure destination if there is one. `keys` is JSON.
+    Discarded { shard: String, sequence_number: String, keys: String, reason: DiscardReason },
     /// The stream can't be read, or a file can't be written. The mapping tries again.
-    Trouble {
-        /// The error.
-        reason: String,
-    },
+    Trouble { reason: String },
 }
 
 /// A record that a mapping has read, whether the filter lets it through or not.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Seen<'a> {
-    /// What happened to the item: `INSERT`, `MODIFY` or `REMOVE`.
+    /// The event: `INSERT`, `MODIFY` or `REMOVE`.
     pub event: &'a str,
     /// The item's key attributes: `{"PK": {"S": "a"}, …}`.
     pub keys: Value,
@@ -56,19 +36,14 @@ pub struct Seen<'a> {
 
 /// The outcome of an invocation.
 #[derive(Debug, Clone, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the fields are named after what they have")]
 pub enum Outcome {
     /// All records were handled.
     Handled,
-    /// The function reported failures. The records from the first of them on are delivered again.
-    Partly {
-        /// The number of records that are delivered again.
-        again: usize,
-    },
+    /// The function reported failures. So many records, from the first of them on, are delivered again.
+    Partly { again: usize },
     /// The function failed.
-    Failed {
-        /// The error.
-        reason: String,
-    },
+    Failed { reason: String },
 }
 
 /// Why a record was discarded.

@@ -26,8 +26,7 @@ pub(super) enum ShardPosition {
     Ended,
 }
 
-/// Loads the position in a stream. The position is empty if there is no file, or if the file is about another stream,
-/// whose table was deleted since.
+/// Loads the position in a stream. It is empty without a file, or with one of another stream.
 pub(super) fn load(path: &Path, stream: &str) -> io::Result<Position> {
     let text = match fs::read(path) {
         Ok(text) => text,

@@ -12,13 +12,13 @@ use super::position::{Position, ShardPosition};
 /// The progress of a mapping. All its tasks share it.
 #[derive(Debug)]
 pub(super) struct Progress {
-    state: Mutex<State>,
+    state: Mutex<ProgressState>,
     changes: watch::Sender<u64>,
     wake: Notify,
 }
 
 #[derive(Debug, Default)]
-struct State {
+struct ProgressState {
     /// A logical clock that orders reads of the stream and the handling of records.
     tick: u64,
     /// The tick of the last request for the list of shards.
@@ -73,7 +73,7 @@ pub struct Stopped;
 impl Progress {
     /// Restores the progress from a position.
     pub(super) fn from(position: Position) -> Self {
-        let mut state = State::default();
+        let mut state = ProgressState::default();
         for (id, shard) in position.shards {
             let restored = match shard {
                 ShardPosition::After(number) => ShardState { after: Some(number), ..ShardState::default() },
@@ -105,8 +105,7 @@ impl Progress {
         state.tick
     }
 
-    /// Takes the list of shards that was asked for at `began`. Returns the shards that can be read now, parents before
-    /// children, each with the sequence number after which to go on.
+    /// Takes the list of shards of `began`. Returns those to read now, parents first, each with where to go on.
     pub(super) fn look(&self, shards: &[Shard], began: u64) -> Vec<(String, Option<String>)> {
         let mut state = self.lock();
         // A shard that has left the stream matters only while it is read.
@@ -132,11 +131,10 @@ impl Progress {
         ready
     }
 
-    /// Takes records that were read, each with whether the function is to get it. Records that it doesn't get count as
-    /// handled. Returns the numbers of the others.
+    /// Takes records that were read, each with whether the function gets it. Returns the numbers of those that it does.
     pub(super) fn admit(&self, shard: &str, records: Vec<(String, bool)>) -> Vec<u64> {
         let mut state = self.lock();
-        let State { tick, active, admitted, outstanding, shards, .. } = &mut *state;
+        let ProgressState { tick, active, admitted, outstanding, shards, .. } = &mut *state;
         let Some(own) = shards.get_mut(shard) else { return Vec::new() };
         *tick += 1;
         *active = *tick;
@@ -160,7 +158,7 @@ impl Progress {
     /// Takes the numbers of records that were handled or discarded.
     pub(super) fn handled(&self, shard: &str, numbers: impl IntoIterator<Item = u64>) {
         let mut state = self.lock();
-        let State { tick, active, outstanding, shards, .. } = &mut *state;
+        let ProgressState { tick, active, outstanding, shards, .. } = &mut *state;
         let Some(own) = shards.get_mut(shard) else { return };
         *tick += 1;
         *active = *tick;
@@ -228,8 +226,7 @@ impl Progress {
         state.outstanding == 0 && state.is_drained_since(state.active)
     }
 
-    /// Resolves when everything written before the call is handled, and everything that the handling has written in
-    /// turn.
+    /// Resolves when everything written before the call is handled, and everything that the handling has written.
     pub(super) async fn settled(&self) -> Result<(), Stopped> {
         loop {
             // No invocation runs at this moment, so everything written so far is in the stream ...
@@ -244,7 +241,7 @@ impl Progress {
             // ... and reads that begin after it find nothing. If they find a record, its handling may write more.
             let is_settled = self
                 .until(|state| match state {
-                    State { has_stopped: true, .. } => Some(Err(Stopped)),
+                    ProgressState { has_stopped: true, .. } => Some(Err(Stopped)),
                     state if state.admitted != admitted => Some(Ok(false)),
                     state => state.is_drained_since(since).then_some(Ok(true)),
                 })
@@ -255,7 +252,7 @@ impl Progress {
         }
     }
 
-    async fn until<T>(&self, found: impl Fn(&State) -> Option<T>) -> T {
+    async fn until<T>(&self, found: impl Fn(&ProgressState) -> Option<T>) -> T {
         let mut changes = self.changes.subscribe();
         loop {
             if let Some(value) = found(&self.lock()) {
@@ -270,13 +267,13 @@ impl Progress {
         self.changes.send_modify(|count| *count += 1);
     }
 
-    fn lock(&self) -> MutexGuard<'_, State> {
+    fn lock(&self) -> MutexGuard<'_, ProgressState> {
         // No code that can panic runs while the lock is held.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
-impl State {
+impl ProgressState {
     /// Returns true if every shard was read to its end after `tick`, and no shard can be unknown.
     fn is_drained_since(&self, tick: u64) -> bool {
         self.looked > 0

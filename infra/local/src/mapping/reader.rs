@@ -9,7 +9,7 @@ use tokio::task::JoinSet;
 
 use crate::filter::{Filter, Verdict};
 use crate::record::Record;
-use crate::stream::{From, Page, StreamError};
+use crate::stream::{From, ShardPage, StreamError};
 
 use super::batch::Delivery;
 use super::context::Context;
@@ -24,7 +24,7 @@ pub(super) struct Reader<F> {
     workers: Vec<mpsc::UnboundedSender<Vec<Delivery>>>,
 }
 
-/// What a reader does after a read.
+/// The next step of a reader after a read.
 enum Then {
     ReadOn(String),
     Wait(String),
@@ -38,8 +38,7 @@ impl<F: Function> Reader<F> {
         Reader { context, shard: Arc::from(shard), from, workers: Vec::new() }
     }
 
-    /// Reads the shard. Returns when the shard is closed and all its records are handled, or when the mapping is
-    /// stopped.
+    /// Reads the shard, until it is closed and all its records are handled, or the mapping is stopped.
     pub(super) async fn run(mut self) {
         let mut handling = JoinSet::new();
         for _ in 0..self.context.settings.source.parallelization_factor {
@@ -99,7 +98,7 @@ impl<F: Function> Reader<F> {
             },
         };
         match self.context.stream.read(&iterator).await {
-            Ok(Page { records, next }) => {
+            Ok(ShardPage { records, next }) => {
                 let is_empty = records.is_empty();
                 self.take(records);
                 match next {
@@ -117,8 +116,7 @@ impl<F: Function> Reader<F> {
 
     fn failed(&mut self, error: StreamError) -> Then {
         match (error, &self.from) {
-            // The iterator was at the shard's end when it was made, and records may have come since. Reading from the
-            // oldest record delivers some records again, but misses none.
+            // Records may have come since the iterator was made at the shard's end. The oldest record on misses none.
             (StreamError::Expired, From::Now) => self.from = From::Oldest,
             (StreamError::Expired, _) => {}
             (StreamError::Trimmed, From::After(number)) => {
@@ -140,7 +138,7 @@ impl<F: Function> Reader<F> {
         let context = &self.context;
         let wanted: Vec<bool> = records.iter().map(|record| is_wanted(&context.filter, record)).collect();
         if let Some(watcher) = &context.settings.watcher {
-            // What a read has without a change is the engine's own doing.
+            // Records without a change are the engine's own doing.
             let changes = records.iter().zip(&wanted).filter(|(record, _)| !record.changes_nothing());
             watcher(&mut changes.map(|(record, &is_wanted)| {
                 let (event, [old, new]) = (record.event_name(), record.images());
@@ -154,8 +152,7 @@ impl<F: Function> Reader<F> {
         let wanted = records.into_iter().zip(wanted).filter_map(|(record, wanted)| wanted.then_some(record));
         for (record, number) in wanted.zip(numbers) {
             let keys = record.keys().to_string();
-            // The worker is chosen by item. Lambda chooses by partition key, but a function can rely on order per item
-            // only.
+            // Lambda chooses by partition key, but a function can rely on order per item only.
             let worker = worker_of(&keys, sorted.len());
             sorted[worker].push(Delivery {
                 number,
@@ -175,8 +172,7 @@ impl<F: Function> Reader<F> {
     }
 }
 
-/// Returns true if the function is to get the record. The keys come first: most records are of rows, which the filter
-/// drops by them.
+/// Returns true if the function gets the record. The keys come first: they drop most records, those of rows.
 fn is_wanted(filter: &Filter, record: &Record) -> bool {
     let passes = match filter.judge(&record.keys()) {
         Verdict::Passes => true,

@@ -26,8 +26,7 @@ pub struct Settings {
     pub timeout: Duration,
     /// The file that keeps the position. Without it, every start is at the starting position.
     pub position_file: Option<PathBuf>,
-    /// The file of discarded records, one JSON object a line as Lambda writes it to S3. It is used if the template has
-    /// an on-failure destination.
+    /// The file of discarded records, a JSON object a line as Lambda's on S3, if the template has a destination.
     pub failures_file: Option<PathBuf>,
     /// The observer of what the mapping does.
     pub observer: Option<Observer>,
@@ -40,8 +39,7 @@ pub struct Settings {
 /// A callback for what a mapping does. Several tasks call it at the same time. It must neither block nor panic.
 pub type Observer = Arc<dyn Fn(&Observation) + Send + Sync>;
 
-/// A callback for the records of a read, those that the filter rejects included. What it doesn't take from the iterator
-/// isn't made, so a watcher that nobody listens to costs nothing. It must neither block nor panic.
+/// A callback for the records of a read, rejected ones too, each made as it is taken. It must not block or panic.
 pub type Watcher = Arc<dyn for<'a> Fn(&mut dyn Iterator<Item = Seen<'a>>) + Send + Sync>;
 
 /// The pauses and limits of a mapping.

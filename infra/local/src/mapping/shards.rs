@@ -72,8 +72,7 @@ async fn save_regularly<F: Function>(context: Arc<Context<F>>) {
     }
 }
 
-/// Saves the position if it has changed since the change number `saved`. Returns the saved change number, or `None` if
-/// that failed.
+/// Saves the position if it has changed since the change `saved`. Returns the saved one; `None` if it failed.
 async fn save<F: Function>(context: &Arc<Context<F>>, saved: u64) -> Option<u64> {
     let (position, moves) = context.progress.position(context.stream.arn());
     let Some(path) = context.settings.position_file.clone().filter(|_| moves != saved) else { return Some(saved) };

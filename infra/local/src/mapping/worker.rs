@@ -12,8 +12,7 @@ use super::{DiscardReason, Function, Observation, Outcome, invocation};
 /// Lambda's limit for an event, in bytes.
 const EVENT_BYTES_MAX: usize = 6 * 1024 * 1024;
 
-/// One of the concurrent workers of a shard. A worker makes one invocation at a time, in the shard's order, and gets
-/// all records of an item.
+/// A worker of a shard: one invocation at a time, in the shard's order, with all records of an item.
 pub(super) struct Worker<F> {
     pub(super) context: Arc<Context<F>>,
     pub(super) shard: Arc<str>,
@@ -121,8 +120,7 @@ impl<F: Function> Worker<F> {
         let Some(age_max) = self.context.settings.source.record_age_max else { return };
         let now = SystemTime::now();
         let is_old = |delivery: &Delivery| {
-            // Lambda's mapping always runs. Here the time in which the mapping didn't run doesn't count, or a laptop
-            // would discard overnight what it hadn't handled in the evening.
+            // The time in which the mapping didn't run doesn't count, or a laptop would discard records overnight.
             let since = delivery.created.max(self.context.started);
             now.duration_since(since).is_ok_and(|age| age > age_max)
         };

@@ -1,13 +1,37 @@
 //! The template as JSON, with CloudFormation's short tags expanded, and properties that know their path.
 
-use std::fmt;
+use std::fmt::Display;
 
 use serde_json::{Map, Value};
 
-use super::TemplateError;
+/// Why a template can't run on one machine. `property` is a path from the document's root; values are JSON.
+#[derive(Debug, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
+pub enum TemplateError {
+    /// The text isn't YAML.
+    #[error("the template can't be read as YAML: {0}")]
+    Yaml(#[from] serde_yaml_ng::Error),
+    /// A required property is missing.
+    #[error("{property} is missing")]
+    Missing { property: String },
+    /// A property has a value of a wrong type or out of range.
+    #[error("{property} must be {expected}, it is {found}")]
+    Wrong { property: String, expected: String, found: String },
+    /// A property refers to a value that only a deployed stack has.
+    #[error("{property} refers to {reference}, which has no value on one machine")]
+    Unresolved { property: String, reference: String },
+    /// A property has a value that isn't supported here.
+    #[error("{property} is {value}, which isn't supported here ({supported})")]
+    Unsupported { property: String, value: String, supported: &'static str },
+    /// The template doesn't have the parameter that a value was given for.
+    #[error("the template has no parameter {name}")]
+    UnknownParameter { name: String },
+    /// The template doesn't have exactly one event source mapping.
+    #[error("the template has {found} resources of type AWS::Lambda::EventSourceMapping, exactly one is expected")]
+    EventSourceMappings { found: usize },
+}
 
-/// Parses the document. As in CloudFormation, `!Ref X` becomes `{"Ref": "X"}`, `!GetAtt A.B` becomes
-/// `{"Fn::GetAtt": ["A", "B"]}`, and so on.
+/// Parses the document. `!Ref X` becomes `{"Ref": "X"}`, `!GetAtt A.B` becomes `{"Fn::GetAtt": ["A", "B"]}`, and so on.
 pub(super) fn parse(text: &str) -> Result<Value, TemplateError> {
     Ok(long_form(serde_yaml_ng::from_str(text)?))
 }
@@ -46,52 +70,30 @@ fn key_text(key: serde_yaml_ng::Value) -> String {
     }
 }
 
-/// The path of a property in the document.
-#[derive(Debug, Clone, Default)]
-pub(super) struct Path(Vec<String>);
-
-impl Path {
-    pub(super) fn of(parts: &[&str]) -> Self {
-        Path(parts.iter().map(|&part| part.to_owned()).collect())
-    }
-
-    pub(super) fn join(&self, part: impl ToString) -> Self {
-        let mut parts = self.0.clone();
-        parts.push(part.to_string());
-        Path(parts)
-    }
-}
-
-impl fmt::Display for Path {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.join("."))
-    }
-}
-
-/// A resolved value and its path.
+/// A computed value, and its path from the document's root.
 #[derive(Debug, Clone)]
 pub(super) struct Property<'a> {
-    pub(super) path: Path,
+    pub(super) path: String,
     pub(super) value: &'a Value,
 }
 
 impl<'a> Property<'a> {
-    pub(super) fn get(&self, name: &str) -> Option<Property<'a>> {
-        let value = self.value.get(name)?;
-        Some(Property { path: self.path.join(name), value })
+    pub(super) fn at(&self, part: impl Display, value: &'a Value) -> Self {
+        let path = if self.path.is_empty() { part.to_string() } else { format!("{}.{part}", self.path) };
+        Property { path, value }
     }
 
-    pub(super) fn require(&self, name: &str) -> Result<Property<'a>, TemplateError> {
-        self.get(name).ok_or_else(|| TemplateError::missing(&self.path.join(name)))
+    pub(super) fn get(&self, name: &str) -> Option<Self> {
+        self.value.get(name).map(|value| self.at(name, value))
+    }
+
+    pub(super) fn require(&self, name: &str) -> Result<Self, TemplateError> {
+        self.get(name).ok_or_else(|| TemplateError::Missing { property: self.at(name, self.value).path })
     }
 
     pub(super) fn text(&self) -> Result<String, TemplateError> {
-        match self.value {
-            Value::String(text) => Ok(text.clone()),
-            // CloudFormation accepts scalars as strings.
-            Value::Number(_) | Value::Bool(_) => Ok(self.value.to_string()),
-            _ => Err(self.wrong("a string")),
-        }
+        // CloudFormation accepts scalars as strings.
+        plain(self.value).ok_or_else(|| self.wrong("a string"))
     }
 
     pub(super) fn integer(&self, from: i64, to: i64) -> Result<i64, TemplateError> {
@@ -103,34 +105,33 @@ impl<'a> Property<'a> {
     }
 
     pub(super) fn boolean(&self) -> Result<bool, TemplateError> {
-        match self.value {
-            Value::Bool(b) => Ok(*b),
-            Value::String(text) if text == "true" => Ok(true),
-            Value::String(text) if text == "false" => Ok(false),
-            _ => Err(self.wrong("true or false")),
-        }
+        let text = plain(self.value).and_then(|text| text.parse().ok());
+        text.ok_or_else(|| self.wrong("true or false"))
     }
 
-    pub(super) fn list(&self) -> Result<Vec<Property<'a>>, TemplateError> {
+    pub(super) fn list(&self) -> Result<Vec<Self>, TemplateError> {
         let items = self.value.as_array().ok_or_else(|| self.wrong("a list"))?;
-        Ok(items.iter().enumerate().map(|(i, value)| Property { path: self.path.join(i), value }).collect())
+        Ok(items.iter().enumerate().map(|(i, value)| self.at(i, value)).collect())
     }
 
-    pub(super) fn entries(&self) -> Result<impl Iterator<Item = (&'a String, Property<'a>)> + use<'a>, TemplateError> {
+    pub(super) fn entries(&self) -> Result<Vec<(&'a String, Self)>, TemplateError> {
         let map = self.value.as_object().ok_or_else(|| self.wrong("a map"))?;
-        let path = self.path.clone();
-        Ok(map.iter().map(move |(name, value)| (name, Property { path: path.join(name), value })))
+        Ok(map.iter().map(|(name, value)| (name, self.at(name, value))).collect())
     }
 
     pub(super) fn unsupported(&self, supported: &'static str) -> TemplateError {
-        TemplateError::Unsupported { property: self.path.to_string(), value: self.value.to_string(), supported }
+        TemplateError::Unsupported { property: self.path.clone(), value: self.value.to_string(), supported }
     }
 
-    fn wrong(&self, expected: impl Into<String>) -> TemplateError {
-        match intrinsic(self.value) {
-            Some(_) => TemplateError::Unresolved { property: self.path.to_string(), reference: self.value.to_string() },
-            None => TemplateError::wrong(&self.path, expected, self.value),
+    pub(super) fn wrong(&self, expected: impl Into<String>) -> TemplateError {
+        if intrinsic(self.value).is_none() {
+            return self.must_be(expected);
         }
+        TemplateError::Unresolved { property: self.path.clone(), reference: self.value.to_string() }
+    }
+
+    pub(super) fn must_be(&self, expected: impl Into<String>) -> TemplateError {
+        TemplateError::Wrong { property: self.path.clone(), expected: expected.into(), found: self.value.to_string() }
     }
 }
 
@@ -139,4 +140,13 @@ pub(super) fn intrinsic(value: &Value) -> Option<(&str, &Value)> {
     let map = value.as_object().filter(|map| map.len() == 1)?;
     let (name, argument) = map.iter().next()?;
     (name == "Ref" || name == "Condition" || name.starts_with("Fn::")).then_some((name, argument))
+}
+
+/// Returns a scalar as text, as CloudFormation treats it.
+pub(super) fn plain(value: &Value) -> Option<String> {
+    match value {
+        Value::String(text) => Some(text.clone()),
+        Value::Number(_) | Value::Bool(_) => Some(value.to_string()),
+        _ => None,
+    }
 }

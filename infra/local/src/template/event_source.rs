@@ -99,7 +99,7 @@ impl EventSource {
             "MaximumRecordAgeInSeconds" => {
                 let age = property.integer(-1, 604_800)?;
                 if (0..60).contains(&age) {
-                    return Err(TemplateError::wrong(&property.path, "-1 or 60 and more", property.value));
+                    return Err(property.must_be("-1 or 60 and more"));
                 }
                 self.record_age_max = (age >= 0).then(|| seconds(age));
             }

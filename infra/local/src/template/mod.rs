@@ -5,7 +5,6 @@
 //! are computed.
 
 mod document;
-mod error;
 mod event_source;
 mod resolve;
 mod table;
@@ -15,11 +14,11 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 
-pub use self::error::TemplateError;
+pub use self::document::TemplateError;
 pub use self::event_source::{EventSource, StartingPosition};
 pub use self::table::{KeyAttribute, TableDefinition};
 
-use self::document::{Path, Property, intrinsic};
+use self::document::{Property, intrinsic};
 use self::resolve::Scope;
 
 const PARALLELIZATION_FACTOR: &str = "ParallelizationFactor";
@@ -53,47 +52,38 @@ impl Template {
     /// Reads a template with values for some of its parameters.
     pub fn parse_with(text: &str, parameters: &BTreeMap<String, String>) -> Result<Self, TemplateError> {
         let document = document::parse(text)?;
-        let scope = Scope::of(&document, parameters)?;
-        let resolve = |path: &Path, value: &Value| scope.resolve(path, value).map(Option::unwrap_or_default);
+        let document = Scope::of(&document, parameters)?.value(&document).unwrap_or_default();
+        let root = Property { path: String::new(), value: &document };
+        let properties = |id: &str| {
+            let found = root.get("Resources").and_then(|all| all.get(id)).and_then(|one| one.get("Properties"));
+            found.ok_or_else(|| TemplateError::Missing { property: format!("Resources.{id}.Properties") })
+        };
+        let globals = root.get("Globals").and_then(|globals| globals.get("Function"));
 
-        let mapping_id = only_mapping(&document)?;
-        let mapping_path = Path::of(&["Resources", &mapping_id, "Properties"]);
-        let mapping_value = resolve(&mapping_path, &document["Resources"][&mapping_id]["Properties"])?;
-        let mapping = Property { path: mapping_path, value: &mapping_value };
+        let mapping = match &of_type(&document, "AWS::Lambda::EventSourceMapping")[..] {
+            [only] => properties(only)?,
+            found => return Err(TemplateError::EventSourceMappings { found: found.len() }),
+        };
         let function_id = function_of(&mapping.require("FunctionName")?)?;
         let table_id = table_of(&mapping.require("EventSourceArn")?)?;
-        let function_path = Path::of(&["Resources", &function_id, "Properties"]);
-        let function_value = resolve(&function_path, &document["Resources"][&function_id]["Properties"])?;
-        let function = Property { path: function_path, value: &function_value };
-        let globals_path = Path::of(&["Globals", "Function"]);
-        let globals_value = resolve(&globals_path, &document["Globals"]["Function"])?;
-        let globals = Property { path: globals_path, value: &globals_value };
-
-        let table_path = Path::of(&["Resources", &table_id, "Properties"]);
-        let table_value = resolve(&table_path, &document["Resources"][&table_id]["Properties"])?;
-        if table_value.is_null() {
-            return Err(TemplateError::missing(&table_path));
-        }
-
-        let timeout = match function.get("Timeout").or(globals.get("Timeout")) {
+        let own = properties(&function_id)?.get("Timeout");
+        let timeout = match own.or_else(|| globals.as_ref()?.get("Timeout")) {
             Some(timeout) => timeout.integer(1, TIMEOUT_SECONDS_MAX)?,
             None => TIMEOUT_SECONDS_DEFAULT,
         };
         let mut environments = BTreeMap::new();
-        for id in functions(&document) {
-            let path = Path::of(&["Resources", &id, "Properties"]);
-            let value = resolve(&path, &document["Resources"][&id]["Properties"])?;
+        for id in of_type(&document, "AWS::Serverless::Function") {
             let mut environment = BTreeMap::new();
-            for of in [&globals, &Property { path, value: &value }] {
+            for of in globals.iter().chain([&properties(&id)?]) {
                 if let Some(variables) = of.get("Environment").and_then(|environment| environment.get("Variables")) {
-                    let variables = variables.entries()?;
+                    let variables = variables.entries()?.into_iter();
                     environment.extend(variables.map(|(name, property)| (name.clone(), property.value.clone())));
                 }
             }
             environments.insert(id, environment);
         }
         Ok(Template {
-            table: TableDefinition::of(&Property { path: table_path, value: &table_value })?,
+            table: TableDefinition::of(&properties(&table_id)?)?,
             table_id,
             event_source: EventSource::of(&mapping)?,
             has_own_factor: false,
@@ -109,12 +99,8 @@ impl Template {
     }
 
     /// Changes a setting of the event source mapping, as `aws lambda update-event-source-mapping` does.
-    ///
-    /// # Errors
-    /// The setting isn't one that can be changed, or the value isn't one that it takes.
     pub fn set_mapping(&mut self, name: &str, value: &str) -> Result<(), TemplateError> {
-        let path = Path::of(&[name]);
-        self.event_source.set(name, &Property { path, value: &Value::from(value) })?;
+        self.event_source.set(name, &Property { path: name.to_owned(), value: &Value::from(value) })?;
         self.has_own_factor |= name == PARALLELIZATION_FACTOR;
         Ok(())
     }
@@ -124,10 +110,8 @@ impl Template {
         &self.event_source
     }
 
-    /// Returns the settings of the event source mapping on one machine. They differ from those that are deployed in the
-    /// parallelization factor: it is 1 unless [`Template::set_mapping`] has set it. Batches at once hide the time that
-    /// a request takes over a network. Here requests wait for one thread, and batches at once only find each other's
-    /// work half done: an import writes more.
+    /// Returns the event source mapping's settings on one machine. The parallelization factor is 1 unless
+    /// [`Template::set_mapping`] has set it: batches at once would find each other's work half done.
     pub fn local_event_source(&self) -> EventSource {
         let deployed = self.event_source.clone();
         let parallelization_factor = if self.has_own_factor { deployed.parallelization_factor } else { 1 };
@@ -144,16 +128,17 @@ impl Template {
         self.environment_of(&self.function_id, table_name, &BTreeMap::new())
     }
 
-    /// Returns the environment of the function with a logical id. References to the table become `table_name`.
-    /// Variables whose values only a stack has, such as a secret, get the values in `given`.
+    /// Returns the environment of a function, with this table. `given` has the values that only a stack has.
     pub fn environment_of(
         &self,
         function: &str,
         table_name: &str,
         given: &BTreeMap<String, String>,
     ) -> Result<BTreeMap<String, String>, TemplateError> {
-        let path = Path::of(&["Resources", function, "Properties", "Environment", "Variables"]);
-        let variables = self.environments.get(function).ok_or_else(|| TemplateError::missing(&path))?;
+        let path = format!("Resources.{function}.Properties.Environment.Variables");
+        let Some(variables) = self.environments.get(function) else {
+            return Err(TemplateError::Missing { property: path });
+        };
         let table = json!({ "Ref": self.table_id });
         let table_name = Value::from(table_name);
         let mut environment = BTreeMap::new();
@@ -162,25 +147,12 @@ impl Template {
                 Some(given) => given.clone(),
                 None => {
                     let value = if *value == table { &table_name } else { value };
-                    Property { path: path.join(name), value }.text()?
+                    Property { path: format!("{path}.{name}"), value }.text()?
                 }
             };
             environment.insert(name.clone(), text);
         }
         Ok(environment)
-    }
-}
-
-/// Returns the logical ids of all functions.
-fn functions(document: &Value) -> Vec<String> {
-    of_type(document, "AWS::Serverless::Function")
-}
-
-/// Returns the logical id of the document's one event source mapping.
-fn only_mapping(document: &Value) -> Result<String, TemplateError> {
-    match <[_; 1]>::try_from(of_type(document, "AWS::Lambda::EventSourceMapping")) {
-        Ok([only]) => Ok(only),
-        Err(found) => Err(TemplateError::EventSourceMappings { found: found.len() }),
     }
 }
 
@@ -197,7 +169,7 @@ fn function_of(name: &Property<'_>) -> Result<String, TemplateError> {
         Some(("Fn::GetAtt", Value::Array(parts))) if parts.len() == 2 && parts[1] == "Arn" => {
             Property { path: name.path.clone(), value: &parts[0] }.text()
         }
-        _ => Err(TemplateError::wrong(&name.path, "!Ref or !GetAtt of a function", name.value)),
+        _ => Err(name.must_be("!Ref or !GetAtt of a function")),
     }
 }
 
@@ -208,5 +180,5 @@ fn table_of(stream: &Property<'_>) -> Result<String, TemplateError> {
     {
         return Ok(table.clone());
     }
-    Err(TemplateError::wrong(&stream.path, "!GetAtt of a table's StreamArn", stream.value))
+    Err(stream.must_be("!GetAtt of a table's StreamArn"))
 }

@@ -25,8 +25,7 @@ pub struct KeyAttribute {
     pub kind: String,
 }
 
-/// The properties that are supported, or make no difference on one machine. Any other property, such as an index, is
-/// refused, because a user would not notice that it is missing.
+/// The properties that are supported, or make no difference here. A user wouldn't notice that another is missing.
 const KNOWN: [&str; 15] = [
     "TableName",
     "BillingMode",
@@ -62,7 +61,7 @@ impl TableDefinition {
             let name = element.require("AttributeName")?;
             let Some((name, kind)) = kinds.iter().find(|(defined, _)| name.text().is_ok_and(|name| name == *defined))
             else {
-                return Err(TemplateError::wrong(&name.path, "one of AttributeDefinitions", name.value));
+                return Err(name.must_be("one of AttributeDefinitions"));
             };
             key.push(KeyAttribute {
                 name: name.clone(),
@@ -73,7 +72,7 @@ impl TableDefinition {
         key.sort_by_key(|attribute| attribute.role != "HASH");
         let roles: Vec<&str> = key.iter().map(|attribute| attribute.role.as_str()).collect();
         if !matches!(roles[..], ["HASH"] | ["HASH", "RANGE"]) {
-            return Err(TemplateError::wrong(&schema.path, "one HASH and at most one RANGE attribute", schema.value));
+            return Err(schema.must_be("one HASH and at most one RANGE attribute"));
         }
         let stream_view_type = match properties.get("StreamSpecification") {
             Some(stream) => Some(stream.require("StreamViewType")?.text()?),

@@ -8,6 +8,7 @@ mod writes;
 use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, AtomicUsize};
 use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
 
 use futures::stream::{self, StreamExt};
 use sapwood_core::keys::Schema;
@@ -19,6 +20,34 @@ pub use self::reads::Items;
 pub use self::tasks::CarriedOut;
 pub use self::writes::BatchBytes;
 use super::{BATCH_GET_KEYS_MAX, Reply, Table};
+
+/// Waits that double from one attempt to the next, up to a longest one.
+#[derive(Clone, Copy, Debug)]
+pub struct Backoff {
+    first: Duration,
+    longest: Duration,
+}
+
+impl Backoff {
+    /// Waits of these milliseconds at first, and at most.
+    #[must_use]
+    pub const fn new(first_ms: u64, longest_ms: u64) -> Self {
+        Self { first: Duration::from_millis(first_ms), longest: Duration::from_millis(longest_ms) }
+    }
+
+    /// The wait before another attempt. `attempt` counts from 0.
+    #[must_use]
+    pub fn wait(self, attempt: u32) -> Duration {
+        self.first.saturating_mul(1 << attempt.min(10)).min(self.longest)
+    }
+
+    /// A random time below it (full jitter,
+    /// [AWS: exponential backoff and jitter](https://aws.amazon.com/blogs/architecture/exponential-backoff-and-jitter/)).
+    #[must_use]
+    pub fn jittered(self, attempt: u32) -> Duration {
+        self.wait(attempt).mul_f64(fastrand::f64())
+    }
+}
 
 /// How long a client goes on trying.
 pub trait RetryPolicy: Send + Sync {

@@ -7,9 +7,12 @@ use sapwood_core::audit::{AuditorState, Kept};
 use sapwood_core::keys::Schema;
 use sapwood_core::model::{Announcement, AttributeValue, Epoch, Item, NewerFormat, Totals};
 use sapwood_local::template::Template;
+use serde_json::Value;
 
 use super::*;
 use crate::TEMPLATE;
+use crate::doctor::finding::Verdict::{NotHere, Unknown};
+use crate::doctor::seen::{SeenFunction, SeenMapping};
 
 const NOW: u64 = 10_000_000;
 const FUNCTION: &str = "arn:aws:lambda:us-east-1:1:function:sapwood-StreamHandler-1";

@@ -39,7 +39,7 @@ pub(super) struct Csv {
     nodes: BufWriter<File>,
 }
 
-/// What the values of an attribute are.
+/// The types among an attribute's values.
 #[derive(Debug, Default)]
 struct Column {
     numbers: u64,
@@ -159,7 +159,6 @@ impl Format for Csv {
     }
 }
 
-/// The lines of a cell.
 fn lines(cell: &str) -> u64 {
     1 + cell.bytes().filter(|byte| *byte == b'\n').count() as u64
 }

@@ -1,10 +1,7 @@
 //! The formats of exports. Each takes one record at a time.
 
 mod csv;
-mod dot;
-mod jsonl;
-mod label;
-mod mermaid;
+mod graph;
 #[cfg(test)]
 mod tests;
 
@@ -13,12 +10,10 @@ use std::io::{self, Write};
 
 use clap::ValueEnum;
 use sapwood_import::Record;
+use sapwood_import::sources::jsonl;
 
 use csv::Csv;
-use dot::Dot;
-use jsonl::JsonLines;
-use label::Labels;
-use mermaid::Mermaid;
+use graph::{Graph, Language};
 
 /// The formats, by their names.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
@@ -58,13 +53,10 @@ pub(super) enum FormatError {
     #[error(
         "the nodes have more than {limit} different attributes: name those that are to be columns with --columns, or use --format jsonl"
     )]
-    TooManyColumns {
-        /// The limit.
-        limit: usize,
-    },
+    TooManyColumns { limit: usize },
 }
 
-/// What a format couldn't hold, and how to read the file again.
+/// The values that a format couldn't hold, and how to read the file again.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Ended {
     /// The values of each attribute that no cell can hold.
@@ -82,6 +74,19 @@ pub(super) trait Format {
     fn end(&mut self, to: &mut dyn Write) -> Result<Ended, FormatError>;
 }
 
+/// JSON Lines: all records, without loss.
+struct JsonLines;
+
+impl Format for JsonLines {
+    fn take(&mut self, record: &Record, to: &mut dyn Write) -> Result<(), FormatError> {
+        Ok(writeln!(to, "{}", jsonl::write(record)?)?)
+    }
+
+    fn end(&mut self, _: &mut dyn Write) -> Result<Ended, FormatError> {
+        Ok(Ended::default())
+    }
+}
+
 impl FormatName {
     /// True if the format has revisions.
     pub(super) fn has_revisions(self) -> bool {
@@ -95,12 +100,12 @@ impl FormatName {
 
     /// A writer of this format. `top` is the node whose parent isn't drawn.
     pub(super) fn writer(self, options: Options, top: Option<String>) -> Result<Box<dyn Format>, FormatError> {
-        let labels = Labels::new(options.shown, top);
+        let graph = |language| Graph { language, shown: options.shown, top, has_begun: false };
         Ok(match self {
             Self::Jsonl => Box::new(JsonLines),
             Self::Csv => Box::new(Csv::new(options.columns, options.guards_formulas)?),
-            Self::Dot => Box::new(Dot::new(labels)),
-            Self::Mermaid => Box::new(Mermaid::new(labels)),
+            Self::Dot => Box::new(graph(Language::Dot)),
+            Self::Mermaid => Box::new(graph(Language::Mermaid)),
         })
     }
 }

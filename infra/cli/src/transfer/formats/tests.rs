@@ -6,7 +6,7 @@ use std::collections::BTreeMap;
 
 use sapwood_core::keys::Id;
 use sapwood_core::model::AttributeValue;
-use sapwood_import::sources::{Found, Source};
+use sapwood_import::sources::{Content, Source};
 use sapwood_import::{CsvOptions, Node, Options as ImportOptions, Record};
 use sapwood_json::Attributes;
 
@@ -74,7 +74,7 @@ fn read_again(file: &[u8], import_options: &[String]) -> Result<BTreeMap<String,
     std::fs::write(&path, file).unwrap();
     let options = ImportOptions { csv: csv_options(import_options), ..ImportOptions::default() };
     let nodes = Source::open(&path, &options).unwrap().map(|entry| match entry.found {
-        Ok(Found::Record(Record::Node(node))) => Ok((node.node.id.to_string(), node)),
+        Ok(Content::Record(Record::Node(node))) => Ok((node.node.id.to_string(), node)),
         other => Err(format!("{other:?}")),
     });
     nodes.collect()

@@ -17,7 +17,7 @@ use sapwood_core::keys::{Id, NodeRef, Tenant};
 
 use super::rows::{AttributeColumns, Rows, column};
 use crate::fault::quoted;
-use crate::sources::{Entry, Found, OpenError};
+use crate::sources::{Content, Entry, OpenError};
 use crate::{Fault, Location, Node, Options, Record};
 
 /// The names by which a column with the parent's id is recognised.
@@ -26,7 +26,7 @@ const PARENT_NAMES: [&str; 2] = ["parent", "parent_id"];
 /// The name by which a column with paths is recognised, where no column has the parent's id.
 const PATH_NAME: &str = "path";
 
-/// What dumps of databases write where there is no parent.
+/// The cells of databases' dumps where there is no parent.
 const NO_PARENT: [&str; 3] = ["", "NULL", "\\N"];
 
 /// The rows of a file.
@@ -39,7 +39,7 @@ pub(in crate::sources) struct Columns {
     attributes: AttributeColumns,
 }
 
-/// What says where a node belongs.
+/// The column that has the parent.
 #[derive(Clone, Copy)]
 enum Above {
     /// The column with the parent's id.
@@ -78,8 +78,7 @@ impl Columns {
         };
         let used: Vec<usize> = [id].into_iter().chain(of_above).chain(segment).collect();
         if let Some((index, _)) = used.iter().enumerate().find(|(at, index)| used[..*at].contains(index)) {
-            let column = names[used[index]].clone();
-            return Err(OpenError::ColumnTwice { path: path.to_owned(), column });
+            return Err(OpenError::column_twice(path, &names[used[index]]));
         }
         let attributes = AttributeColumns::new(path, names, &used, &csv.numbers)?;
         Ok(Self { tenant: options.tenant.clone(), id, above, segment, attributes, rows })
@@ -108,7 +107,7 @@ impl Iterator for Columns {
             let parent = parent.map(id_of).transpose()?;
             let segment = named.or(label).map(str::to_owned);
             let attributes = attributes.read(&cells)?;
-            Ok(Found::Record(Record::Node(Node { node, parent, segment, trashed: None, attributes })))
+            Ok(Content::Record(Record::Node(Node { node, parent, segment, trashed: None, attributes })))
         });
         faulty_node = faulty_node.filter(|_| found.is_err());
         Some(Entry { faulty_node, ..Entry::new(Location { file: 0, line }, found) })

@@ -19,7 +19,7 @@ use sapwood_keys::Format;
 
 use super::rows::{AttributeColumns, Rows, column};
 use crate::fault::quoted;
-use crate::sources::{Entry, Found, OpenError};
+use crate::sources::{Content, Entry, OpenError};
 use crate::{Fault, Location, Node, Options, Record};
 
 /// How the cells of a path are joined to an id. The limit is the id's.
@@ -44,7 +44,7 @@ impl Levels {
         for name in &options.csv.levels {
             let index = column(path, rows.names(), name)?;
             if levels.contains(&index) {
-                return Err(OpenError::ColumnTwice { path: path.to_owned(), column: name.clone() });
+                return Err(OpenError::column_twice(path, name));
             }
             levels.push(index);
         }
@@ -64,10 +64,10 @@ impl Levels {
             let known = before.iter().zip(&path).take_while(|(before, cell)| before == cell).count();
             for depth in known + 1..path.len() {
                 let node = node(&path[..depth], tenant.as_ref(), Attributes::default())?;
-                ready.push_back(Entry::new(at, Ok(Found::Implied(node))));
+                ready.push_back(Entry::new(at, Ok(Content::Implied(node))));
             }
             let node = node(&path, tenant.as_ref(), attributes)?;
-            ready.push_back(Entry::new(at, Ok(Found::Record(Record::Node(node)))));
+            ready.push_back(Entry::new(at, Ok(Content::Record(Record::Node(node)))));
             *before = path.into_iter().map(str::to_owned).collect();
             Ok(())
         });

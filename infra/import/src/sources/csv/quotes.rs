@@ -6,7 +6,7 @@ use std::io::{self, Read};
 /// Most lines of a cell in quotes, unless the options say otherwise.
 pub const CELL_LINES_MAX: u64 = 100;
 
-/// What is wrong with a quote, and the line on which its cell begins.
+/// A fault of a quote, and the line on which its cell begins.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{}", self.reason())]
 pub(super) struct BadQuote {
@@ -110,7 +110,7 @@ impl<R: Read> Read for Quotes<R> {
         for (at, byte) in buffer.iter().take(read).enumerate() {
             if let Err(bad) = self.take(*byte) {
                 self.bad = Some(bad);
-                // What is good is read first. The next read fails.
+                // All before the fault is read first. The next read fails.
                 return if at > 0 { Ok(at) } else { Err(io::Error::other(bad)) };
             }
         }

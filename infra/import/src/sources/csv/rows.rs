@@ -28,24 +28,24 @@ impl Rows {
         let input = Bounded { input: input::open(path)?, read: 0, allowed: ALLOWED_BYTES, ended: false };
         let usual = if is_tsv(path) { b'\t' } else { b',' };
         let delimiter = options.delimiter.unwrap_or(usual);
-        // Rows end with a line feed alone, so that lines can be counted. A carriage return before it is taken off each
-        // row.
+        // Rows end with a line feed alone, so that lines can be counted. Carriage returns before them are taken off.
         let mut reader = ReaderBuilder::new();
         reader.delimiter(delimiter).terminator(Terminator::Any(b'\n')).flexible(true).has_headers(true);
         let lines_max = options.cell_lines_max.unwrap_or(CELL_LINES_MAX);
         let mut reader = reader.from_reader(Quotes::new(input, delimiter, lines_max));
-        let header = |reason: String| OpenError::Header { path: path.to_owned(), reason };
+        let header = |reason: String| OpenError(format!("the first row of {} can't be read: {reason}", path.display()));
         let first = reader.byte_headers().map_err(|error| header(error.to_string()))?.clone();
         let first = StringRecord::from_byte_record(first)
             .map_err(|_| header("it isn't UTF-8; convert the file, for example with `iconv`".to_owned()))?;
-        // One in a name that is in quotes stands before a line feed, and the row's own is the last byte.
+        // A carriage return in a quoted name stands before a line feed, and the row's own is the last byte.
         if first.as_slice().as_bytes().windows(2).any(|two| two[0] == b'\r' && two[1] != b'\n') {
-            return Err(OpenError::LineEnds { path: path.to_owned() });
+            let words = "ends its lines with carriage returns alone, so all of it is one line; convert it, for example with `tr '\\r' '\\n'`";
+            return Err(OpenError::of(path, words));
         }
         let names: Vec<String> = first.iter().map(|name| guarded(name.trim(), options).to_owned()).collect();
         let mut seen = BTreeSet::new();
         match names.iter().find(|name| !name.is_empty() && !seen.insert(*name)) {
-            Some(column) => Err(OpenError::ColumnTwice { path: path.to_owned(), column: column.clone() }),
+            Some(column) => Err(OpenError::column_twice(path, column)),
             None => {
                 let guards = options.guards_formulas;
                 Ok(Self { reader, row: ByteRecord::new(), names, ended: false, guards })
@@ -101,8 +101,7 @@ impl Rows {
         Ok(cells)
     }
 
-    /// Returns the line that the row begins on. The reader counts the line feeds up to its end; the row's own are taken
-    /// off.
+    /// Returns the line that the row begins on: the reader counts to its end.
     fn line(&self) -> u64 {
         let inside = self.row.as_slice().iter().filter(|byte| **byte == b'\n').count() as u64;
         let at_end = u64::from(!self.reader.get_ref().inner().ended);
@@ -116,26 +115,23 @@ pub(in crate::sources) fn is_tsv(path: &Path) -> bool {
     name.strip_suffix(".gz").unwrap_or(&name).ends_with(".tsv")
 }
 
-/// What a cell is without its guard, if cells are guarded.
+/// Returns a cell without its guard, if cells are guarded.
 fn guarded<'c>(cell: &'c str, options: &CsvOptions) -> &'c str {
     if options.guards_formulas { unguarded(cell) } else { cell }
 }
 
-/// A cell without the apostrophe that keeps spreadsheets from taking it for a formula. The cell of an apostrophe has
-/// one more.
+/// Takes off the apostrophe that keeps spreadsheets from taking a cell for a formula.
 fn unguarded(cell: &str) -> &str {
     cell.strip_prefix('\'').filter(|rest| is_guarded(rest)).unwrap_or(cell)
 }
 
-/// True for a cell that gets an apostrophe where cells are guarded: spreadsheets would take it for a formula, or it
-/// begins with an apostrophe that an import would take for the guard.
+/// True for a cell that a guard precedes: a formula to spreadsheets, or one that begins with an apostrophe itself.
 #[must_use]
 pub fn is_guarded(cell: &str) -> bool {
     cell.starts_with(['=', '+', '-', '@', '\t', '\r', '\''])
 }
 
-/// Returns what an error of the reader in a row that begins on this line means, and on which line. The fields can't be
-/// uneven, and text is checked elsewhere.
+/// Returns the line and the fault of a reader's error in a row. Uneven fields can't be, and text is checked elsewhere.
 fn unreadable(error: csv::Error, line: u64) -> (u64, Fault) {
     let bad_quote = match error.kind() {
         ErrorKind::Io(error) => error.get_ref().and_then(|error| error.downcast_ref::<BadQuote>()),
@@ -227,9 +223,9 @@ impl AttributeColumns {
 
 /// Returns the index of a column.
 pub(super) fn column(path: &Path, names: &[String], name: &str) -> Result<usize, OpenError> {
-    names.iter().position(|other| other == name).ok_or_else(|| OpenError::Column {
-        path: path.to_owned(),
-        column: name.to_owned(),
-        columns: names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "),
+    names.iter().position(|other| other == name).ok_or_else(|| {
+        let columns = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
+        let words = format!("has no column `{name}`; its first row has {columns}. Name the column that is meant");
+        OpenError::of(path, &words)
     })
 }
