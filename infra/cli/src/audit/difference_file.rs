@@ -55,7 +55,6 @@ pub(super) fn write(path: &Path, differences: &[Difference]) -> Result<()> {
     file.flush().map_err(failed)
 }
 
-/// Reads a file of differences.
 pub(super) fn read(path: &Path) -> Result<Vec<Difference>> {
     let failed = |source: io::Error| anyhow!("the report {} can't be read: {source}", path.display());
     let mut differences = Vec::new();

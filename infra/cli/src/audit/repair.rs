@@ -170,7 +170,6 @@ impl Repair<'_> {
         Ok(Some((found, goes_on || is_vain && is_of_both)))
     }
 
-    /// Counts these totals anew.
     async fn recount(&mut self, totals: &[Difference]) -> Result<()> {
         let mended = self.compared.recount(totals.iter().map(|one| one.node.clone()).collect()).await?;
         self.busy.clear();
@@ -186,7 +185,6 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Mends these differences.
     async fn mend(&mut self, due: Vec<Difference>) -> Result<()> {
         let audit = self.compared.reading.audit();
         for (difference, name) in due.into_iter().zip(nanoseconds() + 1..) {

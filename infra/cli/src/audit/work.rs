@@ -130,7 +130,6 @@ impl Work {
         Ok(())
     }
 
-    /// Returns the suspects and the counts.
     pub(super) fn found(&self) -> (Suspects, Seen) {
         let progress = self.progress();
         (progress.suspects.clone(), progress.seen.clone())

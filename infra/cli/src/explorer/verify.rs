@@ -26,7 +26,6 @@ const NAMED_MAX: usize = 200;
 /// The result of a comparison.
 #[derive(Serialize)]
 pub(super) struct Compared {
-    /// The number of items that were compared.
     items: u64,
     /// The number of differences that a second look has found as the first did.
     wrong: usize,
@@ -105,7 +104,6 @@ pub(super) async fn mended<T: Scannable, P: RetryPolicy>(
 
 /// The results of two looks.
 struct TwoLooks {
-    /// The number of items that were compared.
     items: u64,
     /// The differences that both looks have found alike.
     settled: Vec<Difference>,

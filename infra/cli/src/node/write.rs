@@ -86,7 +86,6 @@ fn tags(text: &str) -> Result<Tags, &'static str> {
 }
 
 impl Writing {
-    /// Carries out a command.
     pub(super) async fn write(&self, opened: &Opened, command: &Command) -> Result<Outcome, WriteError> {
         let preconditions = Preconditions { if_match: self.if_match.clone(), if_none_match: None };
         let stamp = Source::system().stamp(self.by.clone());
@@ -175,15 +174,12 @@ impl Writing {
 /// The result of a look at the effects of a write.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Looked {
-    /// All of it is done.
     Done,
     /// All that was seen is done, and the look ended before it had seen all: the next one needn't wait.
     Cut,
-    /// Something isn't done yet.
     NotYet,
 }
 
-/// Prints what a write has done.
 pub(super) fn print(outcome: &Outcome, opened: &Opened, json: bool) -> Result<()> {
     let (id, settings) = (&opened.node.id, &opened.settings);
     let tag = |item| etag_text(&ETag::of(item, &settings.schema));
