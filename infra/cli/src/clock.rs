@@ -3,7 +3,6 @@
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-/// This moment.
 #[allow(clippy::disallowed_methods, reason = "a person waits for a command; nothing pure knows the time")]
 pub(crate) fn now() -> Instant {
     Instant::now()

@@ -46,7 +46,7 @@ impl Exit {
 
     /// Returns the end of a command, and prints the reason of an early one.
     pub(crate) fn of(ended: Result<impl Into<Self>>) -> Self {
-        ended.map_or_else(
+        ended.map_err(of_table(NOT_READ_OR_WRITTEN, "")).map_or_else(
             |error| {
                 // An error can name what a table holds.
                 eprintln!("sapwood: {}", shown(&error.to_string()));
@@ -93,7 +93,7 @@ pub(crate) fn of_table(before: &'static str, after: &'static str) -> impl Fn(Err
 
 /// The words after one of a command that remembers what it has done.
 pub(crate) const GOES_ON: &str = ". The same command goes on from here";
-/// The words before an error of a command that reads and writes.
+/// The words before a table's error, unless a command has others.
 pub(crate) const NOT_READ_OR_WRITTEN: &str = "the table can't be read or written";
 
 impl From<()> for Exit {

@@ -20,7 +20,6 @@ pub(crate) enum Replacement {
     Beside(NamedTempFile, PathBuf),
     /// A pipe or a device: there is nothing to lose.
     Direct(File),
-    /// The standard output.
     Standard(io::Stdout),
 }
 

@@ -8,7 +8,6 @@ use clap::{Args, Command};
 use clap_complete::Shell;
 use clap_mangen::Man;
 
-/// The command's name.
 const NAME: &str = "sapwood";
 
 /// Print the completions of a shell.

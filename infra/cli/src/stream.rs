@@ -69,13 +69,11 @@ where
     }
 }
 
-/// The meaning of a failed request.
 pub(crate) enum Failed {
     /// The iterator is too old.
     Expired,
     /// The stream no longer has the record.
     Trimmed,
-    /// The stream or the shard isn't there.
     Gone,
     /// The same request may be answered later.
     ForNow(Error),

@@ -167,7 +167,6 @@ struct Items {
 }
 
 impl Items {
-    /// The items, one a line.
     fn lines(&self) -> Vec<String> {
         let Some(lineage) = &self.lineage else { return vec!["no lineage".to_owned()] };
         let missing = |is_there: bool| if is_there { "" } else { "  missing" };

@@ -66,15 +66,12 @@ impl Record {
         }
     }
 
-    /// Returns the item that is written.
+    /// Returns the item that is written, unless it has no key.
     ///
     /// ```json
     /// {"PK": "d", "SK": "NODE", "parent": "V", "segment": "docs", "name": "Documents"}
     /// {"PK": "eq", "SK": "v002_Audit", "auditor": "Padma"}
     /// ```
-    ///
-    /// # Errors
-    /// Those of [`Record::key`].
     pub fn item(&self, schema: &Schema) -> Result<Item, KeyError> {
         let mut item = with_key(&self.key(schema)?, schema);
         let names = schema.names();

@@ -25,7 +25,6 @@ pub(crate) struct Record {
     change: StreamRecord,
     /// The record's position in the shard.
     pub(crate) sequence_number: String,
-    /// The time of the change.
     pub(crate) created: SystemTime,
 }
 
@@ -48,7 +47,6 @@ impl Record {
         self.change.keys.as_ref().and_then(|keys| serde_json::to_value(Item(keys)).ok()).unwrap_or_default()
     }
 
-    /// Returns the item before and after.
     pub(crate) fn images(&self) -> [Option<&Attributes>; 2] {
         [self.change.old_image.as_ref(), self.change.new_image.as_ref()]
     }

@@ -27,11 +27,7 @@ pub(super) fn line(difference: &Difference) -> Value {
 /// Reads what [`line`] wrote.
 pub(super) fn parse(line: &Value) -> Option<Difference> {
     let text = |name: &str| line.get(name).and_then(Value::as_str);
-    let tenant = match text("tenant") {
-        None => None,
-        Some(tenant) => Some(Tenant::new(tenant).ok()?),
-    };
-    let node = NodeRef { tenant, id: Id::new(text("node")?).ok()? };
+    let node = node(text("node")?, text("tenant"))?;
     let waits_for = match text("waits_for") {
         None => None,
         Some(id) => Some(node.sibling(Id::new(id).ok()?)),
@@ -45,6 +41,12 @@ pub(super) fn parse(line: &Value) -> Option<Difference> {
     })
 }
 
+/// Returns the node of an id and a tenant, if they can be one.
+pub(super) fn node(id: &str, tenant: Option<&str>) -> Option<NodeRef> {
+    let tenant = tenant.map(Tenant::new).transpose().ok()?;
+    Some(NodeRef { tenant, id: Id::new(id).ok()? })
+}
+
 /// Writes differences into a file, one a line.
 pub(super) fn write(path: &Path, differences: &[Difference]) -> Result<()> {
     let failed = |source: io::Error| anyhow!("the report {} can't be written: {source}", path.display());
@@ -55,7 +57,6 @@ pub(super) fn write(path: &Path, differences: &[Difference]) -> Result<()> {
     file.flush().map_err(failed)
 }
 
-/// Reads a file of differences.
 pub(super) fn read(path: &Path) -> Result<Vec<Difference>> {
     let failed = |source: io::Error| anyhow!("the report {} can't be read: {source}", path.display());
     let mut differences = Vec::new();

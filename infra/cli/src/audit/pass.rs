@@ -51,7 +51,6 @@ pub(super) struct Compared<'a> {
     begun: Instant,
 }
 
-/// The result of a pass.
 pub(super) struct PassResult {
     /// How much was looked at.
     pub(super) seen: Seen,
@@ -59,11 +58,9 @@ pub(super) struct PassResult {
     pub(super) is_cut: bool,
     /// The differences that have been the same for the settling time.
     pub(super) settled: Vec<Difference>,
-    /// The differences that still change.
     pub(super) moving: Vec<Difference>,
     /// The requests, and the units that they took.
     pub(super) usage: Usage,
-    /// How long it took.
     pub(super) took: Duration,
 }
 
@@ -112,7 +109,6 @@ impl<'a> Compared<'a> {
         say!("stopped: {items} looked at so far, {suspects} among them that weren't looked at again; {next}");
     }
 
-    /// Compares all that is to be compared.
     pub(super) async fn all(&self, whose: Whose) -> Result<PassResult> {
         let found = match self.comparison.top(&self.reading.settings.schema)? {
             Some(top) => self.below(top).await?,
@@ -150,7 +146,6 @@ impl<'a> Compared<'a> {
         self.suspected.fetch_add(page.suspects.len(), Ordering::Relaxed);
     }
 
-    /// Compares the whole table.
     async fn whole(&self) -> Result<PassResult> {
         let segments = self.segments();
         let table = match &self.comparison.work {

@@ -22,7 +22,6 @@ const STEPS_MAX: usize = 1_000;
 
 type Table<'a> = TableClient<'a>;
 
-/// What a repair is about to do.
 #[derive(Debug, Default)]
 pub(super) struct Plan {
     writes: usize,
@@ -106,7 +105,6 @@ impl Plan {
         }
     }
 
-    /// The plan as JSON.
     pub(super) fn json(&self) -> Value {
         let surplus: BTreeMap<&str, usize> = self.surplus.iter().map(|(kind, count)| (kind.as_str(), *count)).collect();
         json!({
@@ -164,7 +162,6 @@ impl Plan {
         counted(self.nodes.len() as u64, "node", "nodes")
     }
 
-    /// The question before the repair.
     pub(super) fn question(&self) -> String {
         match (self.nodes.len(), self.is_cut) {
             (0, _) => "Repair?".to_owned(),

@@ -21,7 +21,7 @@ use super::{Comparison, difference_file, report};
 use crate::clock::nanoseconds;
 use crate::compare::Reading;
 use crate::connect::{Connection, Patient, Whose, left_by_handler};
-use crate::exit::{Exit, NOT_READ_OR_WRITTEN, of_table};
+use crate::exit::Exit;
 use crate::printable::shown;
 use crate::recognised::check_keys;
 use crate::say::{YES, agrees, say};
@@ -56,10 +56,6 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
-    repair(arguments).await.map_err(of_table(NOT_READ_OR_WRITTEN, ""))
-}
-
-async fn repair(arguments: Arguments) -> Result<Exit> {
     let reported = arguments.report.as_deref().map(difference_file::read).transpose()?;
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_keys(&table).await?;
@@ -170,7 +166,6 @@ impl Repair<'_> {
         Ok(Some((found, goes_on || is_vain && is_of_both)))
     }
 
-    /// Counts these totals anew.
     async fn recount(&mut self, totals: &[Difference]) -> Result<()> {
         let mended = self.compared.recount(totals.iter().map(|one| one.node.clone()).collect()).await?;
         self.busy.clear();
@@ -186,7 +181,6 @@ impl Repair<'_> {
         Ok(())
     }
 
-    /// Mends these differences.
     async fn mend(&mut self, due: Vec<Difference>) -> Result<()> {
         let audit = self.compared.reading.audit();
         for (difference, name) in due.into_iter().zip(nanoseconds() + 1..) {

@@ -17,7 +17,6 @@ use crate::say::say;
 /// Most keys that are listed on a terminal. A report has them all.
 const LISTED_MAX: usize = 20;
 
-/// Prints what was found.
 pub(super) fn print(found: &PassResult, whose: Whose, json: bool) {
     if json {
         for (state, differences) in [("confirmed", &found.settled), ("moving", &found.moving)] {
@@ -122,7 +121,6 @@ fn table(differences: &[&Difference]) -> String {
     text
 }
 
-/// How many there are of each kind.
 fn kinds(differences: &[&Difference]) -> String {
     let mut kinds: BTreeMap<&str, usize> = BTreeMap::new();
     for difference in differences {

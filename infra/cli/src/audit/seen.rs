@@ -51,17 +51,14 @@ impl Seen {
         }
     }
 
-    /// The number of items of each class.
     pub(crate) fn classes(&self) -> &BTreeMap<Class, u64> {
         &self.classes
     }
 
-    /// The number of items of a class.
     fn of(&self, class: Class) -> u64 {
         self.classes.get(&class).copied().unwrap_or_default()
     }
 
-    /// The numbers, by their names.
     pub(super) fn json(&self) -> Map<String, Value> {
         let numbers = NAMES.map(|(class, name)| (name.to_owned(), json!(self.of(class))));
         numbers.into_iter().chain([("items".to_owned(), json!(self.items))]).collect()
@@ -74,7 +71,6 @@ impl Seen {
         Some(Self { items: number("items")?, classes: classes.collect::<Option<_>>()? })
     }
 
-    /// The counts, for people.
     pub(super) fn words(&self) -> String {
         let [nodes, rows, copies] = [Class::Node, Class::Row, Class::Copy].map(|class| self.of(class));
         let [nodes, rows, copies] =

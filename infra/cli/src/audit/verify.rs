@@ -9,7 +9,7 @@ use sapwood_store::Client;
 use super::pass::{Compared, PassResult};
 use super::{Comparison, difference_file, report};
 use crate::connect::{Connection, Patient};
-use crate::exit::{Exit, NOT_READ_OR_WRITTEN, of_table};
+use crate::exit::Exit;
 use crate::recognised::check_keys;
 use crate::stop_signal;
 
@@ -38,10 +38,6 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
-    verify(arguments).await.map_err(of_table(NOT_READ_OR_WRITTEN, ""))
-}
-
-async fn verify(arguments: Arguments) -> Result<Exit> {
     let (table, settings, whose) = arguments.connection.open_and_tell().await?;
     check_keys(&table).await?;
     let client = Client::new(&table, &Patient, &settings.schema);

@@ -6,14 +6,14 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Result, anyhow, bail};
 use sapwood_core::audit::{Position, Suspects};
-use sapwood_core::keys::{Id, ItemKey, NodeRef, Tenant};
+use sapwood_core::keys::{ItemKey, Tenant};
 use sapwood_core::model::Settings;
 use sapwood_engine::audit::Page;
 use sapwood_import::backlog::Part;
 use serde_json::{Value, json};
 
 use super::Comparison;
-use super::difference_file::{line, parse};
+use super::difference_file::{line, node, parse};
 use super::seen::{Seen, counted};
 use crate::clock::{now, seconds};
 use crate::replace::replace;
@@ -130,7 +130,6 @@ impl Work {
         Ok(())
     }
 
-    /// Returns the suspects and the counts.
     pub(super) fn found(&self) -> (Suspects, Seen) {
         let progress = self.progress();
         (progress.suspects.clone(), progress.seen.clone())
@@ -165,13 +164,7 @@ fn read_part(value: &Value) -> Option<Part> {
     }
     let history = match &value["history"] {
         Value::Null => None,
-        node => {
-            let tenant = match node[1].as_str() {
-                Some(tenant) => Some(Tenant::new(tenant).ok()?),
-                None => None,
-            };
-            Some(NodeRef { tenant, id: Id::new(node[0].as_str()?).ok()? })
-        }
+        history => Some(node(history[0].as_str()?, history[1].as_str())?),
     };
     let after = ItemKey::new(value["pk"].as_str()?, value["sk"].as_str()?);
     Some(Part::At(Some(Position { after, history })))

@@ -97,9 +97,7 @@ enum Scope {
     Wrong,
     /// All nodes, and copies that aren't right.
     All,
-    /// Cursors.
     Cursors,
-    /// Claims of names.
     Names,
     /// All nodes, only so that they are counted, and parts of totals.
     Totals,

@@ -23,9 +23,7 @@ pub(super) struct Scanner<'a> {
     pub(super) reading: Reading<'a, DynamoTable, Patient>,
     pub(super) scope: Scope,
     pub(super) bar: &'a ProgressBar,
-    /// How much was read.
     pub(super) seen: Mutex<Seen>,
-    /// The owner of the settings.
     pub(super) whose: Whose,
     /// True if no node may be missed, however new it is.
     pub(super) strong: bool,
@@ -104,7 +102,6 @@ impl Scanner<'_> {
         Some((node, base))
     }
 
-    /// Finds the cursors of a page.
     async fn cursors(&self, segment: u32, segments: u32, from: Option<Position>) -> Result<PageWork> {
         let reading = ReadOptions { strong: true, attributes: Some(BTreeSet::new()) };
         let after = from.map(|reached| reached.after);

@@ -24,7 +24,6 @@ use crate::printable::shown;
 /// Nodes that are written in one go. They are looked at before, in one request for each hundred items.
 const CHUNK_NODES_MAX: usize = 100;
 
-/// The writer of a backfill.
 pub(super) struct Writer<'a> {
     pub(super) client: &'a TableClient<'a>,
     pub(super) settings: &'a Settings,

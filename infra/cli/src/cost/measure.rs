@@ -27,7 +27,6 @@ const TENANT: &str = "acme";
 /// The attribute that has the bytes of a record.
 const NAME: &str = "name";
 
-/// The topic of the revisions.
 const TOPIC: &str = "Audit";
 
 /// The nodes below the top of the subtree that moves.
@@ -44,7 +43,6 @@ const STORED_BYTES: usize = 100;
 pub(super) struct Taken {
     /// Write units, of the client and of the handler.
     pub(super) write_units: f64,
-    /// Read units of the handler.
     pub(super) read_units: f64,
     /// Records that the handler gets.
     pub(super) records: f64,
@@ -63,7 +61,6 @@ pub(super) struct Measured {
     pub(super) revision: Taken,
     /// The items that a node has in the table, with its rows.
     pub(super) items: usize,
-    /// Their bytes.
     pub(super) bytes: usize,
     /// The bytes of the largest of its rows.
     pub(super) row_bytes: usize,
@@ -230,7 +227,6 @@ impl Stack {
         Ok(NodeRef { tenant, id: self.id(name)? })
     }
 
-    /// A node's record.
     fn node(&self, name: &str, parent: Option<&str>, value: &str) -> Result<Item, KeyError> {
         let mut item = with_key(&self.schema.node_key(&self.named(name)?), &self.schema);
         item.insert(NAME.to_owned(), text(value));

@@ -69,7 +69,6 @@ fn query(pk: &str, range: SortRange) -> Query {
     Query { pk, range, after: None, limit: 100, descending: false, reading }
 }
 
-/// Runs the demo to its end.
 pub(super) async fn run(table: &DynamoTable, mapping: &Mapping, auditor: Option<&Handler>) -> Result<()> {
     let demo = Demo { table, mapping, auditor, schema: Schema::default() };
     demo.run().await
@@ -256,7 +255,6 @@ impl Demo<'_> {
         Item::from([(names.partition_key.clone(), text(&key.pk)), (names.sort_key.clone(), text(&key.sk))])
     }
 
-    /// Prints the totals of some folders.
     async fn show_totals(&self, title: &str) -> Result<()> {
         self.mapping.settled().await?;
         print(&format!("\n   {title}:"))?;

@@ -35,7 +35,6 @@ pub(super) struct Front {
 
 /// The port, served.
 pub(super) struct Served {
-    /// The URL of the port.
     pub(super) url: String,
     stop: oneshot::Sender<()>,
     served: JoinHandle<std::io::Result<()>>,
@@ -44,7 +43,6 @@ pub(super) struct Served {
 #[derive(Clone)]
 struct Proxy {
     client: Client<HttpConnector, Body>,
-    /// The engine's URL.
     engine: String,
     guard: Arc<Guard>,
 }

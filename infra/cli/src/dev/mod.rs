@@ -202,6 +202,11 @@ impl Arguments {
         Ok((Some((engine, served)), own_url))
     }
 
+    fn auditor(&self, template: &Template, table: &DynamoTable) -> Result<Option<auditor::Handler>> {
+        let handler = || audit::handler(template, &self.table, table, self.demo);
+        (self.audit || self.demo).then(handler).transpose()
+    }
+
     /// Where the table is, for the code that the explorer shows.
     fn place(&self, url: &str) -> TableAddress {
         TableAddress {
@@ -248,7 +253,6 @@ async fn dev(arguments: Arguments) -> Result<()> {
     ended
 }
 
-/// The running parts.
 struct Stack {
     engine: Option<(Engine, Served)>,
     /// The event source mapping, unless `--no-handler` is set.
@@ -260,12 +264,10 @@ struct Stack {
     table: DynamoTable,
     schema: Schema,
     url: String,
-    /// True if the explorer is served.
     has_page: bool,
 }
 
 impl Stack {
-    /// The address of the explorer.
     fn page(&self) -> Option<String> {
         let http = self.http.as_ref().filter(|_| self.has_page)?;
         Some(format!("{}{}", output::reached(&http.url), explorer::PATH))
@@ -307,10 +309,7 @@ impl Stack {
             watched.as_ref().map(|watched| (watched.feed.clone(), Arc::clone(&watched.trials))).unzip();
         let function = HandlerFunction::new(handler, Arc::clone(output), watched);
         let mapping = if arguments.no_handler { None } else { Some(Mapping::start(settings, function)?) };
-        let auditor = match arguments.audit || arguments.demo {
-            true => Some(audit::handler(&template, &arguments.table, &table, arguments.demo)?),
-            false => None,
-        };
+        let auditor = arguments.auditor(&template, &table)?;
         let runs = auditor.clone().filter(|_| arguments.audit);
         let audit = runs.map(|auditor| Audit::start(auditor, Arc::clone(output)));
         let explorer = has_page.then(|| Explorer {
@@ -324,10 +323,9 @@ impl Stack {
         });
         let http = match http {
             Some(address) => {
-                let (hosts, in_container) = (arguments.allow_hosts.clone(), arguments.container);
-                let port = Port { address, hosts, in_container };
-                let claims = arguments.claims.iter().cloned().collect();
-                let status = mapping.as_ref().map(Mapping::status);
+                let port = Port { address, hosts: arguments.allow_hosts.clone(), in_container: arguments.container };
+                let (claims, status) =
+                    (arguments.claims.iter().cloned().collect(), mapping.as_ref().map(Mapping::status));
                 Some(Http::start(port, &template, &table, &arguments.table, claims, status, explorer).await?)
             }
             None => None,

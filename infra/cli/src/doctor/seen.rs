@@ -8,7 +8,6 @@ use sapwood_core::model::{Announcement, Epoch, Item, NewerFormat};
 /// The result of reading something.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Read<T> {
-    /// It was read.
     Known(T),
     /// It couldn't be read: the reason.
     Unknown(String),
@@ -16,7 +15,6 @@ pub(super) enum Read<T> {
     NotHere,
 }
 
-/// The table.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SeenTable {
     /// `ACTIVE`, `UPDATING` …
@@ -48,7 +46,6 @@ pub(super) struct SeenMapping {
     pub(super) has_destination: bool,
 }
 
-/// A function.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SeenFunction {
     /// `Successful`, `Failed`, `InProgress`.
@@ -69,7 +66,6 @@ pub(super) struct SeenAlarm {
     pub(super) has_actions: bool,
 }
 
-/// The epoch of all totals.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct SeenEpoch {
     /// `None` if its two items say different ones, or one of them can't be read.
@@ -97,11 +93,8 @@ pub(super) struct Seen {
     pub(super) ttl: Read<Option<String>>,
     /// True if point-in-time recovery is on.
     pub(super) recovery: Read<bool>,
-    /// The settings that the handler has left.
     pub(super) announcement: Read<Option<Announcement>>,
-    /// The state that the auditor has left.
     pub(super) audit: Read<Option<Result<Kept, NewerFormat>>>,
-    /// The epoch of all totals.
     pub(super) epoch: Read<Option<Result<SeenEpoch, NewerFormat>>>,
     pub(super) mappings: Read<Vec<SeenMapping>>,
     /// The functions of the mappings, by their ARNs.

@@ -41,7 +41,6 @@ pub(super) fn answer(name: &str) -> Response<Body> {
     finished(asset.bytes.into(), asset.media_type)
 }
 
-/// Answers with JSON.
 pub(super) fn data(body: Vec<u8>) -> Response<Body> {
     finished(body.into(), "application/json")
 }

@@ -35,7 +35,6 @@ const BODY_BYTES_MAX: usize = 300_000;
 
 type Context = Shared<Arc<Explorer>>;
 
-/// Makes the router of all calls.
 pub(super) fn router(explorer: Arc<Explorer>) -> Router {
     Router::new()
         .route("/start", get(start))

@@ -33,7 +33,6 @@ use crate::connect::{Patient, TableClient};
 pub(crate) use self::live::Feed;
 pub(crate) use self::trials::{Trial, Trials};
 
-/// The path of the page.
 pub(crate) const PATH: &str = "/explorer";
 
 /// The header in which the page sends the token that it has from its address.
@@ -45,13 +44,11 @@ const CALL_TIME_MAX: Duration = Duration::from_secs(25);
 /// The table of a page, and the page's rights.
 pub(crate) struct Explorer {
     pub(crate) table: DynamoTable,
-    /// How the table is kept.
     pub(crate) settings: Settings,
     /// The tenant whose nodes are shown, in a table with tenants.
     pub(crate) tenant: Option<Tenant>,
     /// Where the table is, for the code that the page shows.
     pub(crate) place: TableAddress,
-    /// The page's rights to write.
     pub(crate) rights: Rights,
     /// The events of this process's event source mapping, if there is one.
     pub(crate) live: Option<Feed>,
@@ -69,7 +66,6 @@ pub(crate) struct TableAddress {
     pub(crate) profile: Option<String>,
 }
 
-/// The page's rights to write.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Rights {
     /// True if it may write at all.

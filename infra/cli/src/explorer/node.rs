@@ -39,7 +39,6 @@ pub(super) struct Whole {
     id: String,
     label: String,
     state: NodeState,
-    /// The parent of the base record.
     parent: Option<String>,
     segment: Option<String>,
     /// The attributes of the base record that are the user's own, as far as they are shown whole.
@@ -75,7 +74,6 @@ struct Shown {
     is_stale: bool,
     /// `None` if it isn't there.
     bytes: Option<usize>,
-    /// The depth of an ancestor row.
     depth: Option<usize>,
     item: Option<Attributes>,
 }
@@ -125,7 +123,6 @@ pub(super) async fn whole<T: Table, P: RetryPolicy>(
     let record = found.get(&schema.node_key(node));
     let own = Attributes::of_node(record.unwrap_or(&Item::new()), schema).0;
     let brief = brief(&own);
-    let usage = client.usage();
     Ok(Whole {
         id: node.id.as_str().to_owned(),
         label: record.map_or_else(|| node.id.as_str().to_owned(), |record| label(record, &node.id, schema)),
@@ -138,8 +135,8 @@ pub(super) async fn whole<T: Table, P: RetryPolicy>(
         items: listed.into_iter().map(show).collect(),
         below,
         findings: findings.iter().map(|finding| finding.kind.as_str()).collect(),
-        requests: usage.requests,
-        read_units: usage.read_units,
+        requests: client.usage().requests,
+        read_units: client.usage().read_units,
     })
 }
 

@@ -16,9 +16,7 @@ const ITEMS_MAX: usize = 100;
 /// A question, as the page asks it.
 #[derive(Debug, Deserialize)]
 pub(super) struct Question {
-    /// The question's name.
     kind: String,
-    /// The node.
     pub(super) id: Option<String>,
     /// The first level below the node, and the last.
     from: Option<usize>,
@@ -27,12 +25,9 @@ pub(super) struct Question {
     path: Option<String>,
     /// A topic, or the beginning of topics.
     topic: Option<String>,
-    /// The attribute of links.
     attribute: Option<String>,
-    /// True for the last first.
     #[serde(default)]
     descending: bool,
-    /// True for strongly consistent reads.
     #[serde(default)]
     strong: bool,
 }
@@ -64,7 +59,6 @@ pub(super) struct Asked {
 pub(super) struct Answered {
     asked: Asked,
     items: Vec<AnsweredItem>,
-    /// True if there are more.
     more: bool,
     requests: u64,
     read_units: f64,
@@ -144,7 +138,6 @@ impl Question {
 }
 
 impl Asked {
-    /// Sends the request.
     pub(super) async fn answered<T: Table, P: RetryPolicy>(
         self,
         client: &Client<'_, T, P>,

@@ -23,7 +23,6 @@ pub(super) enum NodeState {
     OnItsWay,
     /// Its parent isn't there.
     Orphan,
-    /// It is being deleted.
     Deleting,
     /// It is the top of a copy that goes on.
     Copying,

@@ -17,7 +17,6 @@ const WRITES_UNTIL_DEATH: [u32; 3] = [1, 2, 3];
 /// How long the stream is held back.
 const HELD_BACK: Duration = Duration::from_secs(10);
 
-/// The attribute that a damaged row has.
 const DAMAGED: &str = "name";
 
 /// The trials that wait for the handler, whichever invocation comes.
@@ -41,7 +40,6 @@ struct Waiting {
 pub(crate) struct Trial {
     /// It dies after this many writes. The last is carried out, and the handler never hears of it.
     pub(crate) dies_after: Option<u32>,
-    /// Its batch is delivered again.
     pub(crate) twice: bool,
     /// It begins so much later.
     pub(crate) late_by: Duration,
@@ -53,15 +51,11 @@ pub(crate) struct Trial {
 pub(super) enum Order {
     /// Kill the handler in its next invocations.
     Kill,
-    /// Deliver the next batch twice.
     Twice,
-    /// Hold the stream back.
     HoldBack,
     /// Delete a row of a node, or change it.
     Damage {
-        /// The node.
         id: String,
-        /// True if the row is deleted.
         deletes: bool,
     },
 }

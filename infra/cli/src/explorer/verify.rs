@@ -13,7 +13,7 @@ use sapwood_engine::audit::{Audit, Page};
 use sapwood_engine::subtree::Subtree;
 use sapwood_import::backlog::Part;
 use sapwood_store::{Client, RetryPolicy, Scannable};
-use serde::Serialize;
+use serde_json::{Value, json};
 
 use crate::clock::{RateLimit, nanoseconds, now};
 use crate::compare::{PAGE_ITEMS_MAX, Reading};
@@ -23,59 +23,25 @@ const TIME_MAX: Duration = Duration::from_secs(15);
 /// Most differences that are named.
 const NAMED_MAX: usize = 200;
 
-/// The result of a comparison.
-#[derive(Serialize)]
-pub(super) struct Compared {
-    /// The number of items that were compared.
-    items: u64,
-    /// The number of differences that a second look has found as the first did.
-    wrong: usize,
-    /// The number of differences that the second look has found otherwise, or not at all: the handler is at them.
-    moving: usize,
-    /// The number of findings about base records, which only their owner can mend.
-    findings: usize,
-    differences: Vec<Named>,
-    /// False if there was more than the time was enough for.
-    is_whole: bool,
-    requests: u64,
-    read_units: f64,
-}
-
-#[derive(Serialize)]
-struct Named {
-    pk: String,
-    sk: String,
-    node: String,
-    kind: &'static str,
-    is_finding: bool,
-}
-
-/// Compares a node and what is below it, or the whole table.
+/// Compares a node and what is below it, or the whole table. `wrong` are the differences that a second look has found as
+/// the first did, `moving` those that it hasn't: the handler is at them. Only their owner can mend `findings`.
 pub(super) async fn compared<T: Scannable, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,
     top: Option<NodeRef>,
-) -> Result<Compared> {
+) -> Result<Value> {
     let TwoLooks { items, settled: found, moving, is_whole } = differences(client, settings, top).await?;
-    let named = |one: &Difference| Named {
-        pk: one.key.pk.clone(),
-        sk: one.key.sk.clone(),
-        node: one.node.id.as_str().to_owned(),
-        kind: one.kind.as_str(),
-        is_finding: one.kind.is_finding(),
+    let named = |Difference { key, node, kind, .. }: &Difference| {
+        let (node, is_finding) = (node.id.as_str(), kind.is_finding());
+        json!({"pk": key.pk, "sk": key.sk, "node": node, "kind": kind.as_str(), "is_finding": is_finding})
     };
     let findings = found.iter().filter(|one| one.kind.is_finding()).count();
     let usage = client.usage();
-    Ok(Compared {
-        items,
-        wrong: found.len() - findings,
-        moving,
-        findings,
-        differences: found.iter().take(NAMED_MAX).map(named).collect(),
-        is_whole,
-        requests: usage.requests,
-        read_units: usage.read_units,
-    })
+    Ok(json!({
+        "items": items, "wrong": found.len() - findings, "moving": moving, "findings": findings,
+        "differences": found.iter().take(NAMED_MAX).map(named).collect::<Vec<_>>(), "is_whole": is_whole,
+        "requests": usage.requests, "read_units": usage.read_units,
+    }))
 }
 
 /// Has what is wrong written anew. Returns how many items are.
@@ -105,7 +71,6 @@ pub(super) async fn mended<T: Scannable, P: RetryPolicy>(
 
 /// The results of two looks.
 struct TwoLooks {
-    /// The number of items that were compared.
     items: u64,
     /// The differences that both looks have found alike.
     settled: Vec<Difference>,

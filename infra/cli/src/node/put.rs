@@ -162,14 +162,12 @@ impl Arguments {
         Ok(Some(NewRevision { topic, attributes: attributes.unwrap_or_default().0, if_match: None }))
     }
 
-    /// All attributes.
     fn attributes(&self) -> Result<Item> {
         let Attributes(mut attributes) = self.json_attributes()?.unwrap_or_default();
         attributes.extend(self.set.iter().map(|(name, value)| (name.clone(), text(value.as_str()))));
         Ok(attributes)
     }
 
-    /// The changes of attributes.
     fn changes(&self) -> Result<BTreeMap<String, ValueChange>> {
         let MergePatch(mut changes) = self.json_attributes()?.unwrap_or_default();
         let set = |(name, value): &(String, String)| (name.clone(), ValueChange::Set(text(value.as_str())));

@@ -53,7 +53,6 @@ pub(crate) struct Arguments {
     writing: Writing,
 }
 
-/// What becomes of the children, by the API's words.
 #[derive(Clone, Copy, ValueEnum)]
 enum ChildrenName {
     /// There must be none: else nothing is deleted.

@@ -135,7 +135,6 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     }
 }
 
-/// The trash of a table.
 struct Trash<'a> {
     reader: Reader<'a, DynamoTable, Patient>,
     tenant: Option<Tenant>,

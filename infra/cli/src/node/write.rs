@@ -84,7 +84,6 @@ fn tags(text: &str) -> Result<Tags, &'static str> {
 }
 
 impl Writing {
-    /// Carries out a command.
     pub(super) async fn write(&self, opened: &Opened, command: &Command) -> Result<Outcome, WriteError> {
         let preconditions = Preconditions { if_match: self.if_match.clone(), if_none_match: None };
         let stamp = Source::system().stamp(self.by.clone());

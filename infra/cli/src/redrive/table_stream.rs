@@ -37,7 +37,6 @@ const CLOCK_SLOW_MAX: i64 = 5 * 60;
 /// Iterators of a shard that may be of no use, one after another.
 const USELESS_ITERATORS_MAX: u32 = 10;
 
-/// The name of a table's stream.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct StreamArn(String);
 
@@ -85,7 +84,6 @@ pub(super) struct Shard {
 pub(super) struct StreamPage {
     /// The keys of the records that the handler takes.
     pub(super) keys: Vec<ItemKey>,
-    /// The number of records, others included.
     pub(super) records: u64,
     /// The time of the oldest one.
     pub(super) oldest: Option<DateTime>,

@@ -90,7 +90,6 @@ pub(crate) struct Arguments {
 }
 
 impl Arguments {
-    /// Checks the options, and returns the extent.
     fn extent(&self, settings: &Settings) -> Result<Extent> {
         let option = |option: &str, error: &dyn std::fmt::Display| Exit::Usage.because(format!("{option}: {error}"));
         let tenant = self.tenant.clone().map(Tenant::new).transpose().map_err(|error| option("--tenant", &error))?;
@@ -158,7 +157,6 @@ async fn export(arguments: Arguments) -> Result<Exit> {
     Ok(Exit::Wrong.unless(counts.left_out == 0))
 }
 
-/// An export that is being written.
 struct Export<'a> {
     client: &'a TableClient<'a>,
     settings: &'a Settings,
@@ -171,7 +169,6 @@ struct Export<'a> {
     counts: Counts,
 }
 
-/// The numbers of exported records.
 #[derive(Debug, Default)]
 struct Counts {
     nodes: u64,
@@ -181,7 +178,6 @@ struct Counts {
 }
 
 impl Export<'_> {
-    /// Exports the whole table.
     async fn whole(&mut self, whose: Whose) -> Result<()> {
         let (mut after, mut classes) = (None, BTreeMap::new());
         loop {

@@ -151,11 +151,9 @@ impl Arguments {
 
 /// The file, and its working file.
 struct Input {
-    /// The copy of a pipe.
     spooled: Option<Spooled>,
     file: PathBuf,
     work: PathBuf,
-    /// The file for refused records.
     refused: PathBuf,
 }
 

@@ -29,7 +29,6 @@ use crate::stop_signal;
 /// Records that are written in one go. Their parents are read before, in one request.
 const CHUNK_RECORDS_MAX: usize = 100;
 
-/// The writer of an import.
 pub(super) struct Writer<'a> {
     pub(super) client: &'a TableClient<'a>,
     pub(super) settings: &'a Settings,
@@ -41,7 +40,6 @@ pub(super) struct Writer<'a> {
     pub(super) as_is: bool,
 }
 
-/// The outcome of a record.
 enum Written {
     Yes,
     Refused(String),

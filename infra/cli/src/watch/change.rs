@@ -19,7 +19,6 @@ const BRIEF_CHARACTERS: usize = 80;
 pub(super) struct Watched<'a> {
     pub(super) node: &'a NodeRef,
     pub(super) schema: &'a Schema,
-    /// The most levels below the node.
     pub(super) depth_max: usize,
     /// True if the node's newest revisions are watched, and not what is below it.
     pub(super) revisions: bool,
@@ -46,7 +45,6 @@ pub(super) struct Change {
     after: Option<Seen>,
 }
 
-/// The node or the topic.
 #[derive(Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 enum Of {

@@ -30,7 +30,6 @@ const CLOCKS_DIFFER_SECONDS: i64 = 60;
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename = "position")]
 pub(super) struct Position {
-    /// The stream's ARN.
     pub(super) stream: String,
     /// When the first of the watches that go on from one another began, in seconds since 1970.
     began: i64,

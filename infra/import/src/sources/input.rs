@@ -75,7 +75,6 @@ pub(super) fn broken(error: &io::Error) -> Fault {
     Fault::unreadable(format!("the file can't be read from here on ({error}): {remedy}"))
 }
 
-/// Returns bytes as text.
 pub(super) fn utf8(bytes: &[u8]) -> Result<&str, Fault> {
     let text = std::str::from_utf8(bytes).map_err(|error| {
         let position = error.valid_up_to() + 1;
@@ -92,7 +91,6 @@ pub(super) fn utf8(bytes: &[u8]) -> Result<&str, Fault> {
     }
 }
 
-/// The lines of a file.
 pub(super) struct Lines {
     input: Input,
     text: Vec<u8>,

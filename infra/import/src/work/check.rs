@@ -159,7 +159,6 @@ pub(crate) fn count(connection: &Connection, sizes: &Sizes) -> rusqlite::Result<
     connection.execute_batch("DROP TABLE edge; DROP TABLE place; DROP TABLE orphan")
 }
 
-/// The counts of a level.
 #[derive(Default)]
 struct LevelCounts {
     depth: usize,

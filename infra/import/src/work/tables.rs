@@ -169,7 +169,6 @@ pub(crate) fn integer(connection: &Connection, name: &str) -> rusqlite::Result<i
     Ok(statement.query_row([name], |row| row.get(0)).optional()?.unwrap_or_default())
 }
 
-/// Sets a named value.
 pub(crate) fn set(connection: &Connection, name: &str, value: impl rusqlite::ToSql) -> rusqlite::Result<()> {
     let mut statement = connection.prepare_cached("INSERT OR REPLACE INTO value (name, value) VALUES (?, ?)")?;
     statement.execute(rusqlite::params![name, value]).map(drop)

@@ -1,7 +1,6 @@
 //! An embedded DynamoDB (dynoxide, on SQLite) on a loopback address.
 
 mod data;
-mod error;
 mod serve;
 mod sweep;
 #[cfg(test)]
@@ -16,8 +15,7 @@ use dynoxide::Database;
 use rusqlite::Connection;
 
 pub(crate) use self::data::open_private;
-pub use self::data::{Data, create_private};
-pub use self::error::EngineError;
+pub use self::data::{Data, EngineError, create_private};
 
 use self::data::DataPlace;
 use self::serve::Server;

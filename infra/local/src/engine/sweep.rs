@@ -40,9 +40,7 @@ struct Position {
 /// The result of a page of the sweep.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Swept {
-    /// The number of items that were read.
     pub(super) read: usize,
-    /// The number of items that were deleted.
     pub(super) deleted: usize,
     /// True if the pass has ended. The next page is the first of another.
     pub(super) is_last: bool,

@@ -12,7 +12,6 @@ use super::destination::Destination;
 use super::progress::Progress;
 use super::{Observation, Settings};
 
-/// What all tasks of a mapping share.
 pub(super) struct Context<F> {
     pub(super) settings: Settings,
     pub(super) stream: Stream,

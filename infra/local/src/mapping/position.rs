@@ -14,7 +14,6 @@ use serde::{Deserialize, Serialize};
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Position {
-    /// The stream's ARN.
     pub(super) stream: String,
     pub(super) shards: BTreeMap<String, ShardPosition>,
 }

@@ -71,7 +71,6 @@ enum Phase {
 pub struct Stopped;
 
 impl Progress {
-    /// Restores the progress from a position.
     pub(super) fn from(position: Position) -> Self {
         let mut state = ProgressState::default();
         for (id, shard) in position.shards {
@@ -200,7 +199,6 @@ impl Progress {
         self.changed();
     }
 
-    /// Notes that the mapping has stopped.
     pub(super) fn stopped(&self) {
         self.lock().has_stopped = true;
         self.changed();

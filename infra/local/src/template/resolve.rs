@@ -11,7 +11,6 @@ use super::document::{Property, intrinsic, plain};
 /// The most conditions that lead from one to the next. CloudFormation refuses circular ones.
 const DEPTH_MAX: usize = 64;
 
-/// The parameters' values and the conditions.
 #[derive(Debug, Default)]
 pub(super) struct Scope {
     parameters: BTreeMap<String, Value>,

@@ -25,14 +25,12 @@ use super::{Ended, Format, FormatError};
 use crate::printable::is_unsafe;
 use crate::tree::value_of;
 
-/// The language of a graph.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Language {
     Dot,
     Mermaid,
 }
 
-/// A graph of nodes.
 pub(super) struct Graph {
     pub(super) language: Language,
     /// The attributes that stand below the id.
@@ -53,7 +51,6 @@ impl Graph {
         Ok(())
     }
 
-    /// The lines of a node's label.
     fn lines(&self, node: &Node) -> impl Iterator<Item = String> {
         let attributes = &node.attributes.0;
         let values = self.shown.iter().filter_map(|name| Some(format!("{name}={}", value_of(attributes.get(name)?))));

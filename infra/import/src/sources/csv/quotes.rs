@@ -39,7 +39,6 @@ impl BadQuote {
     }
 }
 
-/// Where a byte is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum At {
     /// The beginning of a cell.

@@ -221,7 +221,6 @@ impl AttributeColumns {
     }
 }
 
-/// Returns the index of a column.
 pub(super) fn column(path: &Path, names: &[String], name: &str) -> Result<usize, OpenError> {
     names.iter().position(|other| other == name).ok_or_else(|| {
         let columns = names.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", ");
