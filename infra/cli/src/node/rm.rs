@@ -10,7 +10,7 @@ use sapwood_engine::write::{Children, Command, Outcome, Refusal, WriteError};
 use sapwood_store::Client;
 use serde_json::json;
 
-use super::write::{Looked, Writing};
+use super::write::Writing;
 use super::{NodeError, Opened, Target};
 use crate::ask::agrees;
 use crate::connect::Patient;
@@ -160,8 +160,8 @@ async fn delete_revisions(
         }
     }
     let copies = async || match reader.latest_of_all(node, "", &options).await {
-        Err(ReadError::Absent { .. }) => Ok(Looked::Done),
-        page => Ok(if page?.items.is_empty() { Looked::Done } else { Looked::NotYet }),
+        Err(ReadError::Absent { .. }) => Ok(true),
+        page => Ok(page?.items.is_empty()),
     };
     writing.until(copies).await
 }

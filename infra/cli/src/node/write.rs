@@ -114,7 +114,7 @@ impl Writing {
         let derived: Vec<Derived> = derived.collect();
         let (reader, tenant) = (Reader::new(client, &opened.settings), opened.node.tenant.as_ref());
         let is_done = missing(&derived, &reader, tenant, &mut pauses).await.is_none();
-        Ok(is_done || self.is_over())
+        Ok(is_done || self.give_up())
     }
 
     /// Prints the operation that the stream handler carries out, and waits until it is done, if that is wanted. Returns
@@ -137,7 +137,7 @@ impl Writing {
         let (reader, tenant) = (Reader::new(client, &opened.settings), opened.node.tenant.as_ref());
         let look = async || {
             let progress = reader.operation(tenant, operation).await?.progress;
-            Ok(if progress == Progress::Running { Looked::NotYet } else { Looked::Done })
+            Ok(progress != Progress::Running)
         };
         let is_done = self.until(look).await?;
         if self.wait.is_some() && json {
@@ -151,18 +151,15 @@ impl Writing {
     /// Looks until something is done, or the time is up. Returns true if it is done, or if no wait is wanted.
     pub(super) async fn until(
         &self,
-        mut look: impl AsyncFnMut() -> Result<Looked, NodeError>,
+        mut is_done: impl AsyncFnMut() -> Result<bool, NodeError>,
     ) -> Result<bool, NodeError> {
         let Some(mut pauses) = self.pauses() else { return Ok(true) };
-        loop {
-            let looked = look().await?;
-            if looked == Looked::Done {
-                return Ok(true);
-            }
-            if !pauses.pause(looked == Looked::NotYet).await {
-                return Ok(self.is_over());
+        while !is_done().await? {
+            if !pauses.pause(true).await {
+                return Ok(self.give_up());
             }
         }
+        Ok(true)
     }
 
     /// The pauses of the wait, if one is wanted.
@@ -171,22 +168,11 @@ impl Writing {
     }
 
     /// Says that the time is up. Returns false: not everything is done.
-    fn is_over(&self) -> bool {
+    fn give_up(&self) -> bool {
         let seconds = self.wait.unwrap_or_default();
         eprintln!("sapwood: it is written, and after {seconds} s not everything that follows is done");
         false
     }
-}
-
-/// What a look at what follows from a write has found.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Looked {
-    /// All of it is done.
-    Done,
-    /// What was seen is done, and the look ended before it had seen all: the next one needn't wait.
-    Cut,
-    /// Something isn't done yet.
-    NotYet,
 }
 
 /// Prints what a write has done.
@@ -240,11 +226,9 @@ mod tests {
         let (began, mut looks) = (now(), 0);
         let is_done = writing.until(async || {
             looks += 1;
-            tokio::time::sleep(Duration::from_millis(1)).await;
-            Ok(if began.elapsed() > Duration::from_secs(20) { Looked::Done } else { Looked::Cut })
+            Ok(began.elapsed() > Duration::from_secs(20))
         });
         assert!(is_done.await.is_ok_and(|is_done| !is_done));
-        // It has gone on at once after each look that was cut.
-        assert!(looks > 20, "{looks} looks");
+        assert!(looks > 1, "{looks} looks");
     }
 }
