@@ -118,3 +118,29 @@ pub async fn missing<'d, T: Table, P: RetryPolicy>(
     }
     None
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_wait_goes_on_at_once_after_a_look_that_was_cut_and_ends_in_time() {
+        let (mut pauses, mut looks) = (Pauses::lasting(Duration::from_secs(1)), 0);
+        while looks < 100_000 && pauses.pause(false).await {
+            looks += 1;
+            tokio::time::sleep(Duration::from_millis(1)).await;
+        }
+        assert!((20..100_000).contains(&looks), "{looks} looks");
+    }
+
+    #[tokio::test]
+    async fn a_wait_pauses_before_it_looks_at_the_same_again() {
+        let (mut pauses, mut looks) = (Pauses::lasting(Duration::from_secs(1)), 0);
+        while pauses.pause(true).await {
+            looks += 1;
+        }
+        assert!((2..20).contains(&looks), "{looks} looks");
+        let mut pauses = Pauses::within(Deadline::after(Duration::from_secs(1)), Duration::from_secs(10));
+        assert!(!pauses.pause(true).await, "no time is left for the answer");
+    }
+}

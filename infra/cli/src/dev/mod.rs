@@ -202,7 +202,7 @@ impl Arguments {
         Ok((Some((engine, served)), own_url))
     }
 
-    fn auditor(&self, template: &Template, table: &DynamoTable) -> Result<Option<auditor::Handler>> {
+    fn auditor(&self, template: &Template, table: &DynamoTable) -> Result<Option<sapwood_handlers::audit::Handler>> {
         let handler = || audit::handler(template, &self.table, table, self.demo);
         (self.audit || self.demo).then(handler).transpose()
     }

@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use sapwood_core::model::AttributeValue;
-use sapwood_engine::query::{Ancestor, AtPath, Descendant, InTrash, Link, Record, Revision, Root, Stamps, Totals};
+use sapwood_engine::query::{Ancestor, AtPath, Descendant, InTrash, Link, Record, Revision, Stamps, Totals};
 use sapwood_json::Attributes;
 use serde::{Deserialize, Serialize};
 use utoipa::openapi::schema::{ArrayBuilder, Type};
@@ -142,7 +142,7 @@ macro_rules! node_view {
 
 node_view! {
     /// A node without a parent.
-    RootBody of found: Root {
+    RootBody of found: Descendant {
         /// The root's id.
         #[schema(min_length = 1, max_length = 1014)]
         id: String = found.id.to_string(),

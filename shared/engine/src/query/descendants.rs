@@ -7,7 +7,7 @@ use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SiblingPlace, SortKey,
 use sapwood_core::model::{BaseNode, Item, ROW_ATTRIBUTES, is_truncated, own_order, row_parent};
 use sapwood_store::{ErrorKind, Query, ReadOptions, RetryPolicy, Table};
 
-/// A descendant of a node.
+/// A descendant of a node, or a root.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Descendant {
     /// The descendant's id.

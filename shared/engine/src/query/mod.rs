@@ -45,7 +45,6 @@ pub use node::{Record, Stamps};
 pub use page::{Bounds, ListOptions, Page};
 pub use path::{AtPath, Within};
 pub use revisions::{Order, Revision};
-pub use roots::Root;
 pub use sapwood_core::inherit::{ChainEnd, Grant, InheritedValue, Mode};
 pub use sapwood_core::write::{Incomplete, Operation, Progress, Work};
 pub use siblings::{Siblings, Values};

@@ -2,30 +2,17 @@
 
 use super::fields::segment;
 use super::page::Listing;
-use super::{ListOptions, Page, ReadError, Reader};
-use sapwood_core::keys::{Id, ItemKey, SortKey, Tenant};
-use sapwood_core::model::{Item, ROW_ATTRIBUTES, is_truncated};
+use super::{Descendant, ListOptions, Page, ReadError, Reader};
+use sapwood_core::keys::{ItemKey, SortKey, Tenant};
+use sapwood_core::model::{Item, ROW_ATTRIBUTES, is_truncated, own_order};
 use sapwood_store::{RetryPolicy, Table};
-
-/// A node without a parent.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Root {
-    /// The root's id.
-    pub id: Id,
-    /// The node's segment, if it has one and rows carry it.
-    pub segment: Option<String>,
-    /// The attributes that rows carry.
-    pub attributes: Item,
-    /// True if the row had no room for the attributes.
-    pub truncated: bool,
-}
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Lists all nodes without a parent, by id.
     ///
     /// # Errors
     /// [`ReadError::SwitchedOff`] and [`ReadError::Position`].
-    pub async fn roots(&self, tenant: Option<&Tenant>, options: &ListOptions) -> Result<Page<Root>, ReadError> {
+    pub async fn roots(&self, tenant: Option<&Tenant>, options: &ListOptions) -> Result<Page<Descendant>, ReadError> {
         self.check_roots()?;
         self.list(&self.root_listing(tenant), options, |key, item| self.root(options, key, item)).await
     }
@@ -36,12 +23,13 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     /// Returns the root that a row of the roots' collection describes.
-    pub(super) fn root(&self, options: &ListOptions, key: &ItemKey, item: &Item) -> Option<Root> {
+    pub(super) fn root(&self, options: &ListOptions, key: &ItemKey, item: &Item) -> Option<Descendant> {
         let schema = self.client.schema();
         match schema.parse_sort_key(&key.sk)? {
             SortKey::Root(id) | SortKey::OrderedRoot { id, .. } => {
-                let (segment, attributes) = (segment(item, schema), options.fields.of_node(item, schema));
-                Some(Root { id, segment, attributes, truncated: is_truncated(item) })
+                let (place, segment) = (own_order(item), segment(item, schema));
+                let (attributes, truncated) = (options.fields.of_node(item, schema), is_truncated(item));
+                Some(Descendant { id, parent: None, depth: 0, place, segment, attributes, truncated })
             }
             _ => None,
         }

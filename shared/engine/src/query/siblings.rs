@@ -1,7 +1,7 @@
 //! Siblings in the order of an attribute, or of several: the children of a node, and all trees.
 
 use super::page::Listing;
-use super::{Descendant, ListOptions, Order, Page, ReadError, Reader, Root};
+use super::{Descendant, ListOptions, Order, Page, ReadError, Reader};
 use sapwood_core::keys::{NodeRef, OrderedList, Schema, SiblingPlace, SortRange, Tenant};
 use sapwood_core::model::{ROW_ATTRIBUTES, SiblingOrder};
 use sapwood_store::{RetryPolicy, Table};
@@ -171,7 +171,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         tenant: Option<&Tenant>,
         siblings: &Siblings,
         options: &ListOptions,
-    ) -> Result<Page<Root>, ReadError> {
+    ) -> Result<Page<Descendant>, ReadError> {
         self.check_roots()?;
         self.check_order()?;
         let schema = self.client.schema();

@@ -4,7 +4,7 @@ use std::cmp::Ordering;
 use std::mem;
 
 use super::page::{Listing, PageBuilder, entry_size};
-use super::{Bounds, Descendant, ListOptions, Order, Page, ReadError, Reader, Root, Window};
+use super::{Bounds, Descendant, ListOptions, Order, Page, ReadError, Reader, Window};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, SiblingPlace, Tenant};
 use sapwood_core::model::{Item, Settings, SiblingOrder, key_of};
 use sapwood_store::{RetryPolicy, Table};
@@ -129,7 +129,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     ) -> Result<Page<Descendant>, ReadError> {
         let listing = self.depth_listing(node, self.depth_range(&Window::children())?);
         let read = |key: &ItemKey, item: &Item| self.descendant(node, options, key, item);
-        let page = self.sorted(listing, sorting, options, read, |child| &child.id).await?;
+        let page = self.sorted(listing, sorting, options, read).await?;
         if page.is_an_empty_list(options) {
             self.check_node(node).await?;
         }
@@ -146,20 +146,19 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         tenant: Option<&Tenant>,
         sorting: &Sorting,
         options: &ListOptions,
-    ) -> Result<Page<Root>, ReadError> {
+    ) -> Result<Page<Descendant>, ReadError> {
         self.check_roots()?;
         let read = |key: &ItemKey, item: &Item| self.root(options, key, item);
-        self.sorted(self.root_listing(tenant), sorting, options, read, |root| &root.id).await
+        self.sorted(self.root_listing(tenant), sorting, options, read).await
     }
 
-    async fn sorted<R>(
+    async fn sorted(
         &self,
         mut listing: Listing<'_>,
         sorting: &Sorting,
         options: &ListOptions,
-        read: impl Fn(&ItemKey, &Item) -> Option<R>,
-        id: impl Fn(&R) -> &Id,
-    ) -> Result<Page<R>, ReadError> {
+        read: impl Fn(&ItemKey, &Item) -> Option<Descendant>,
+    ) -> Result<Page<Descendant>, ReadError> {
         let schema = self.client.schema();
         listing.own.extend(sorting.by.attributes().iter().map(|attribute| attribute.name.as_str()));
         let after = options.after.as_deref().map(rank).transpose()?;
@@ -171,7 +170,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             for item in page.items.iter().filter(|item| options.filter.holds(item)) {
                 let Some(key) = key_of(item, schema) else { continue };
                 let Some(entry) = read(&key, item) else { continue };
-                let rank = (sorting.by.place(item, id(&entry)), id(&entry).clone());
+                let rank = (sorting.by.place(item, &entry.id), entry.id.clone());
                 sorted.add(rank, entry, entry_size(&key, item));
             }
             sorted.sort();

@@ -4,7 +4,6 @@
 //! again (`ReportBatchItemFailures`). No record makes it panic, and a record that can't be understood doesn't block its
 //! shard.
 
-mod config;
 mod record;
 
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -14,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use aws_lambda_events::event::streams::{DynamoDbBatchItemFailure, DynamoDbEventResponse};
 use sapwood_core::audit::Trail;
 use sapwood_core::fanout::StreamRecord;
+use sapwood_core::model::{Settings, VariableError};
 use sapwood_core::plan::{Problem, Task};
 use sapwood_core::request::Action;
 use sapwood_dynamodb::DynamoTable;
@@ -26,7 +26,6 @@ use serde_json::value::RawValue;
 use tracing::{info, warn};
 use uuid::Uuid;
 
-pub use config::{Config, ConfigError};
 pub use record::{Decoded, decode};
 
 /// The time at the end of an invocation in which no request is sent, so that the answer gets out in time. It is a
@@ -36,6 +35,33 @@ const RESERVED: Duration = Duration::from_millis(500);
 /// How often a handler looks whether its announcement is still in the table. It is a choice: while a deployment shifts
 /// traffic the older release may have written last.
 const ANNOUNCED_EVERY: Duration = Duration::from_secs(600);
+
+/// The settings of the function.
+#[derive(Clone, Debug)]
+pub struct Config {
+    /// The table's name.
+    pub table_name: String,
+    /// The settings of the table.
+    pub settings: Settings,
+    /// Where the function writes its metrics.
+    pub metrics: Metrics,
+}
+
+/// A variable that is missing or wrong.
+pub type ConfigError = VariableError;
+
+impl Config {
+    /// Reads `TABLE_NAME` and the variables of [`Settings::read`] and [`Metrics::read`].
+    ///
+    /// # Errors
+    /// [`ConfigError`] for the first variable that is missing or wrong.
+    pub fn read(lookup: impl Fn(&str) -> Option<String>) -> Result<Self, ConfigError> {
+        let table_name = lookup("TABLE_NAME")
+            .filter(|name| !name.trim().is_empty())
+            .ok_or(ConfigError::Missing { name: "TABLE_NAME", expected: "the name of the table" })?;
+        Ok(Self { table_name, settings: Settings::read(&lookup)?, metrics: Metrics::read(lookup) })
+    }
+}
 
 /// The stream handler. The process makes one and keeps it.
 #[derive(Clone, Debug)]

@@ -46,6 +46,8 @@ use axum::http::Method;
 use serde_json::{Map, Value, json};
 use utoipa::ToSchema;
 
+use super::reads::PageBody;
+
 /// The schemas that operations refer to, by name.
 pub(super) type Schemas = BTreeMap<String, Value>;
 
@@ -306,6 +308,11 @@ impl Answer {
 
     const fn json<T: ToSchema>(status: u16, description: &'static str) -> Self {
         Self { content: Some(("application/json", reference::<T>)), ..Self::empty(status, description) }
+    }
+
+    /// An answer of 200 with a page of a list.
+    const fn page_of<T: ToSchema>(description: &'static str) -> Self {
+        Self::json::<PageBody<T>>(200, description).headers(&[LINK, PREFERENCE_APPLIED])
     }
 
     /// The answer to a change whose client prefers a minimal one.

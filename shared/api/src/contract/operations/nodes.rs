@@ -156,7 +156,11 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             being deleted (409), and `GET` says so in `deleting`. With `Prefer: wait` the answer is held until the operation has ended \
             (204); each look costs what reading the operation costs. A node in the trash can't have its children adopted or \
             detached (409).",
-        parameters: &[&[parameters::id, parameters::children, parameters::revisions, parameters::written_before], parameters::WRITE, &[parameters::idempotency_key]],
+        parameters: &[
+            &[parameters::id, parameters::children, parameters::revisions, parameters::written_before],
+            parameters::WRITE,
+            &[parameters::idempotency_key],
+        ],
         body: None,
         answers: &[
             Answer::empty(204, "The node is deleted.").headers(&[PREFERENCE_APPLIED, WRITTEN]),

@@ -5,7 +5,7 @@ use serde_json::json;
 use super::{Answer, ETAG_OF_NODE, LINK, Operation, PREFERENCE_APPLIED, parameters, problems};
 use crate::contract::{
     AncestorBody, CountBody, DescendantBody, FanoutBody, GrantedBody, InheritedBody, LinkBody, NodeBody, NodesBody,
-    OperationBody, PageBody, PathBody, RootBody, TotalsBody, TrashBody, TreeBody,
+    OperationBody, PathBody, RootBody, TotalsBody, TrashBody, TreeBody,
 };
 
 pub(super) static OPERATIONS: [Operation; 18] = [
@@ -20,13 +20,8 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             &[parameters::expand_record, parameters::totals, parameters::conditions],
             parameters::READ,
         ],
-        answers: &[Answer::json::<PageBody<RootBody>>(200, "A page of roots.")
-            .headers(&[LINK, PREFERENCE_APPLIED])
-            .example(|| {
-                json!({
-                    "items": [{"id": "REGION#EU", "attributes": {"name": "Europe"}}],
-                })
-            })],
+        answers: &[Answer::page_of::<RootBody>("A page of roots.")
+            .example(|| json!({"items": [{"id": "REGION#EU", "attributes": {"name": "Europe"}}]}))],
         problems: problems::ROOTS,
     }),
     of_reader!(Read ListTrash: "list_trash", "/trash" {
@@ -39,8 +34,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             &[parameters::expand_record, parameters::conditions],
             parameters::READ,
         ],
-        answers: &[Answer::json::<PageBody<TrashBody>>(200, "A page of the trash.")
-            .headers(&[LINK, PREFERENCE_APPLIED])
+        answers: &[Answer::page_of::<TrashBody>("A page of the trash.")
             .example(|| {
                 json!({
                     "items": [{
@@ -94,13 +88,8 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         description: "The ancestors, nearest first. One call, at half a read unit per 4 KB of the node and of its \
             lineage. With `fields` another call, at half a unit for each ancestor.",
         parameters: &[&[parameters::id], parameters::PAGE, &[parameters::expand_record], parameters::READ],
-        answers: &[Answer::json::<PageBody<AncestorBody>>(200, "A page of ancestors.")
-            .headers(&[LINK, PREFERENCE_APPLIED])
-            .example(|| {
-                json!({
-                    "items": [{"id": "REGION#EU", "depth": 1}, {"id": "WORLD", "depth": 2}],
-                })
-            })],
+        answers: &[Answer::page_of::<AncestorBody>("A page of ancestors.")
+            .example(|| json!({"items": [{"id": "REGION#EU", "depth": 1}, {"id": "WORLD", "depth": 2}]}))],
         problems: problems::LIST,
     }),
     of_reader!(Read GetInherited: "get_inherited", "/nodes/{id}/inherited" {
@@ -156,8 +145,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             &[parameters::expand_record, parameters::totals, parameters::conditions],
             parameters::READ,
         ],
-        answers: &[Answer::json::<PageBody<DescendantBody>>(200, "A page of children.")
-            .headers(&[LINK, PREFERENCE_APPLIED])
+        answers: &[Answer::page_of::<DescendantBody>("A page of children.")
             .example(|| {
                 json!({
                     "items": [{"id": "CUSTOMER#7", "parent": "REGION#EU", "depth": 1, "attributes": {"name": "Acme"}}],
@@ -176,8 +164,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             &[parameters::expand_record, parameters::conditions],
             parameters::READ,
         ],
-        answers: &[Answer::json::<PageBody<DescendantBody>>(200, "A page of descendants.")
-            .headers(&[LINK, PREFERENCE_APPLIED])
+        answers: &[Answer::page_of::<DescendantBody>("A page of descendants.")
             .example(|| {
                 json!({
                     "items": [{"id": "CUSTOMER#7", "parent": "REGION#EU", "depth": 1, "attributes": {"name": "Acme"}}],
@@ -207,8 +194,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             &[parameters::expand_record, parameters::conditions],
             parameters::READ,
         ],
-        answers: &[Answer::json::<PageBody<LinkBody>>(200, "A page of nodes.")
-            .headers(&[LINK, PREFERENCE_APPLIED])
+        answers: &[Answer::page_of::<LinkBody>("A page of nodes.")
             .example(|| {
                 json!({
                     "items": [{
@@ -273,8 +259,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             &[parameters::expand_record],
             parameters::READ,
         ],
-        answers: &[Answer::json::<PageBody<PathBody>>(200, "A page of nodes.")
-            .headers(&[LINK, PREFERENCE_APPLIED])
+        answers: &[Answer::page_of::<PathBody>("A page of nodes.")
             .example(|| {
                 json!({
                     "items": [
@@ -298,8 +283,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             &[parameters::expand_record],
             parameters::READ,
         ],
-        answers: &[Answer::json::<PageBody<PathBody>>(200, "A page of nodes.")
-            .headers(&[LINK, PREFERENCE_APPLIED])
+        answers: &[Answer::page_of::<PathBody>("A page of nodes.")
             .example(|| {
                 json!({
                     "items": [
@@ -317,8 +301,7 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         description: "The operations of the last 7 days, the newest first, each with how far it is. Half a read unit per 4 KB, and for each operation what \
             reading it costs. With `status`, a page can have fewer items than `limit`, or none, and a `cursor` all the same.",
         parameters: &[&[parameters::status, parameters::limit_of_operations, parameters::cursor]],
-        answers: &[Answer::json::<PageBody<OperationBody>>(200, "A page of operations.")
-            .headers(&[LINK, PREFERENCE_APPLIED])
+        answers: &[Answer::page_of::<OperationBody>("A page of operations.")
             .example(|| {
                 json!({
                     "items": [{

@@ -2,9 +2,9 @@
 
 use serde_json::json;
 
-use super::{Answer, Body, ETAG, LINK, LOCATION, Operation, PREFERENCE_APPLIED, WRITTEN};
+use super::{Answer, Body, ETAG, LOCATION, Operation, PREFERENCE_APPLIED, WRITTEN};
 use super::{parameters, problems};
-use crate::contract::{CreateRevision, LatestBody, PageBody, RevisionBody};
+use crate::contract::{CreateRevision, LatestBody, RevisionBody};
 
 pub(super) static OPERATIONS: [Operation; 8] = [
     of_writer!(POST AppendRevision: "append_revision", "/nodes/{id}/revisions/{topic}" {
@@ -86,13 +86,8 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             &[parameters::expand_record],
             parameters::READ,
         ],
-        answers: &[Answer::json::<PageBody<LatestBody>>(200, "A page of copies.")
-            .headers(&[LINK, PREFERENCE_APPLIED])
-            .example(|| {
-                json!({
-                    "items": [{"topic": "Audit", "version": 3, "attributes": {"by": "anna"}}],
-                })
-            })],
+        answers: &[Answer::page_of::<LatestBody>("A page of copies.")
+            .example(|| json!({"items": [{"topic": "Audit", "version": 3, "attributes": {"by": "anna"}}]}))],
         problems: problems::LIST,
     }),
     of_reader!(Read GetLatest: "get_latest", "/nodes/{id}/latest/{topic}" {
@@ -102,11 +97,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             &[parameters::id, parameters::topic, parameters::fields, parameters::expand_record],
             parameters::READ,
         ],
-        answers: &[Answer::json::<LatestBody>(200, "The copy.").headers(&[PREFERENCE_APPLIED]).example(|| {
-            json!({
-                "topic": "Audit", "version": 3, "attributes": {"by": "anna"},
-            })
-        })],
+        answers: &[Answer::json::<LatestBody>(200, "The copy.").headers(&[PREFERENCE_APPLIED]).example(|| json!({"topic": "Audit", "version": 3, "attributes": {"by": "anna"}}))],
         problems: problems::LIST,
     }),
     of_reader!(Read ListRevisions: "list_revisions", "/nodes/{id}/revisions" {
@@ -114,7 +105,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         description: "The revisions by version, then topic. One Query, half a read unit per 4 KB.",
         parameters: &[&[parameters::id, parameters::order], parameters::PAGE, parameters::READ],
         answers: &[
-            Answer::json::<PageBody<RevisionBody>>(200, "A page of revisions.").headers(&[LINK, PREFERENCE_APPLIED])
+            Answer::page_of::<RevisionBody>("A page of revisions.")
         ],
         problems: problems::LIST,
     }),
@@ -123,8 +114,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         description: "The revisions by version. One Query if the id has few topics. With many topics the revisions \
             are read by number, 100 a call. Half a read unit per 4 KB, and at least half a unit per revision.",
         parameters: &[&[parameters::id, parameters::topic, parameters::order], parameters::PAGE, parameters::READ],
-        answers: &[Answer::json::<PageBody<RevisionBody>>(200, "A page of revisions.")
-            .headers(&[LINK, PREFERENCE_APPLIED])
+        answers: &[Answer::page_of::<RevisionBody>("A page of revisions.")
             .example(|| {
                 json!({
                     "items": [{"id": "CUSTOMER#7", "topic": "Audit", "version": 3, "attributes": {"by": "anna"}}],
