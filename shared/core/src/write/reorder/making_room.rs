@@ -46,8 +46,8 @@ impl MakingRoom {
     }
 
     /// The siblings that got other values, or may have got them.
-    pub(in crate::write) fn changed(self) -> impl Iterator<Item = SiblingPosition> {
-        self.sliced.into_iter().chain(self.tried)
+    pub(in crate::write) fn changed(&mut self) -> Vec<SiblingPosition> {
+        self.sliced.drain(..).chain(self.tried.drain(..)).collect()
     }
 
     /// The node gets another parent than was known, so it has other siblings.
