@@ -11,8 +11,8 @@ use std::pin::Pin;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::task::{Context, Poll, Waker};
 
-use super::report::{PlanReport, Problem};
 use super::step::{Facts, Failure, Need, Read, Step, Task, TaskOutcome, Writes};
+use super::{PlanReport, Problem};
 use crate::keys::ItemKey;
 use crate::request::{Page, Query};
 

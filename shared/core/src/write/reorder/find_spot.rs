@@ -63,7 +63,8 @@ enum Decided {
 enum Phase {
     /// The nearest on the way from the spot.
     Nearest,
-    /// The nearest on the other side of the anchor, which make room where those on the way can't, or only by long values.
+    /// The nearest on the other side of the anchor, which make room where those on the way can't, or only by long
+    /// values.
     OtherSide(Walk, Option<Box<(usize, Insertion)>>),
     /// The first siblings without a value, after the last one that got one in a slice: more have none than one
     /// transaction gives values to.

@@ -4,14 +4,12 @@
 //! refused. A decision has parts. Each has a file, with what it reads, what must hold, and what it adds to the
 //! transaction. A new feature is a new part.
 //!
-//! | part | reads | must hold | writes |
-//! |---|---|---|---|
-//! | [`node`] | the record | the preconditions; the node isn't being deleted, nor in the trash | the record |
-//! | [`parent`] | the parent, lineages, the deepest row, ancestor paths | no cycle, not too deep | checks of the paths |
-//! | [`position`] | the sibling that it comes next to, and others | there is room between them | values of siblings |
-//! | [`revision`] | the newest revision of the topic | its precondition | the next revision |
-//! | [`name`] | the claim of the name, and who has it | no sibling has the name | the claim, and the former one's end |
-//! | [`traces`] | what deletions leave | an attempt without an answer is settled | checks that these stay |
+//! - [`node`]: the record.
+//! - [`parent`]: the parent, and the ancestor paths.
+//! - [`position`]: the value that orders the node by hand, and those of siblings.
+//! - [`revision`]: the revision that is appended with it.
+//! - [`name`]: the claim of the name.
+//! - [`traces`]: an attempt without an answer.
 
 mod name;
 mod node;
