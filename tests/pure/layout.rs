@@ -27,7 +27,7 @@ const PURE: [(&str, &[&str]); 3] = [
         "sapwood-core",
         &["base64", "icu_normalizer", "sapwood-keys", "serde", "serde_dynamo", "sha2", "thiserror", "unicase"],
     ),
-    ("sapwood-json", &["base64", "sapwood-core", "serde", "serde_json", "thiserror"]),
+    ("sapwood-json", &["base64", "sapwood-core", "sapwood-keys", "serde", "serde_json", "thiserror"]),
 ];
 
 /// Sort keys and partition keys as a whole, and how others begin or contain them. `AUDIT` is left out: a variable of

@@ -1,8 +1,8 @@
 //! What a plan asks for, and what it is told.
 //!
-//! A plan does no I/O: [`Plan::next`](super::Plan::next) takes the facts that the last [`Step`] asked for and returns the next step. Its
-//! executor reads and writes, and decides nothing. So every decision, every condition and every second look of the
-//! protocol is a value that a test can print.
+//! A plan does no I/O: [`Plan::next`](super::Plan::next) takes the facts that the last [`Step`] asked for and returns
+//! the next step. Its executor reads and writes, and decides nothing. So every decision, every condition and every
+//! second look of the protocol is a value that a test can print.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
@@ -65,8 +65,8 @@ pub struct Writes {
     pub kind: WritesKind,
 }
 
-/// The kinds of writes. Each kind leaves enough of an invocation's time to what follows it, so that the front of a batch is
-/// done.
+/// The kinds of writes. Each kind leaves enough of an invocation's time to what follows it, so that the front of a
+/// batch is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritesKind {
     /// The same as the first rows, while other nodes of the batch wait for their parents and need time, too.

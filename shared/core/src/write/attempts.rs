@@ -9,9 +9,8 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use super::{Claim, Context, Outcome, Refusal, Request};
-use crate::keys::{ItemKey, KeyError};
+use crate::keys::ItemKey;
 use crate::model::{COPYING, Item, TOUCHED};
-use crate::plan::conditions::TooManyAttributes;
 use crate::plan::{Failure, Io, Read, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
@@ -262,21 +261,9 @@ pub(super) enum Stop {
     Failed(Failure),
 }
 
-impl From<Refusal> for Stop {
-    fn from(refusal: Refusal) -> Self {
-        Self::Refused(refusal)
-    }
-}
-
-impl From<KeyError> for Stop {
-    fn from(error: KeyError) -> Self {
-        Self::Refused(error.into())
-    }
-}
-
-impl From<TooManyAttributes> for Stop {
-    fn from(error: TooManyAttributes) -> Self {
-        Self::Refused(error.into())
+impl<R: Into<Refusal>> From<R> for Stop {
+    fn from(refusal: R) -> Self {
+        Self::Refused(refusal.into())
     }
 }
 

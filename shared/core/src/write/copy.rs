@@ -5,7 +5,7 @@ use super::attempts::{Attempts, Stop};
 use super::command::{Content, OnConflict, Spot, is_of_nodes};
 use super::moves::{deepest_row, height};
 use super::operation::{are_copies_at_their_limit, copy_item};
-use super::reorder::SiblingPosition;
+use super::reorder::making_room::MakingRoom;
 use super::save::save;
 use super::wanted::{CopyTop, Wanted};
 use super::{Outcome, Refusal};
@@ -33,8 +33,7 @@ impl CopyNode<'_> {
         self,
         io: &Io,
         attempts: &mut Attempts<'_>,
-        placed: Vec<SiblingPosition>,
-        changed: &mut Vec<SiblingPosition>,
+        siblings: &mut MakingRoom,
     ) -> Result<Outcome, Stop> {
         let (settings, stamp) = (attempts.context.settings, &attempts.request.stamp);
         let schema = &settings.schema;
@@ -77,7 +76,7 @@ impl CopyNode<'_> {
         };
         let content = self.content(&base, attempts);
         let wanted = Wanted::create(&content, self.is_made_id, Some(&top));
-        save(io, attempts, self.node, wanted, placed, changed).await
+        save(io, attempts, self.node, wanted, siblings).await
     }
 
     /// The content of the top: that of the source, elsewhere.

@@ -2,8 +2,8 @@
 //! back the name that the node had.
 //!
 //! A claim is a hint that is checked, so one that a writer without claims leaves behind does no harm. Where it names
-//! another node that has the name by its record, the write is refused. Otherwise it is taken over, on the condition that
-//! claim and record are as they were read.
+//! another node that has the name by its record, the write is refused. Otherwise it is taken over, on the condition
+//! that claim and record are as they were read.
 
 use std::collections::BTreeMap;
 
@@ -38,8 +38,8 @@ pub(super) struct Renamed {
     pub(super) name: String,
 }
 
-/// The changes of claims by a write: of the name that the node comes to have, and of the one that it had. Neither, if the
-/// node keeps its name and its parent, or has no name before and after.
+/// The changes of claims by a write: of the name that the node comes to have, and of the one that it had. Neither, if
+/// the node keeps its name and its parent, or has no name before and after.
 #[derive(Debug, Default)]
 pub(super) struct Naming {
     taken: Option<(ItemKey, String)>,

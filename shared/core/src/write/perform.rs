@@ -6,6 +6,7 @@ use super::attempts::{Attempts, done};
 use super::copy::CopyNode;
 use super::delete::DeleteNode;
 use super::reorder::SiblingPosition;
+use super::reorder::making_room::MakingRoom;
 use super::save::save;
 use super::trash::put_into_trash;
 use super::wanted::Wanted;
@@ -39,21 +40,19 @@ pub(super) async fn carry_out(
     before: BatchBefore,
 ) -> Result<Carried, Failure> {
     let BatchBefore { placed, children: below } = before;
-    let (attempts, mut changed) = (&mut attempts, Vec::new());
+    let (attempts, siblings) = (&mut attempts, &mut MakingRoom::new(placed));
     let outcome = match command {
         Command::Create { node, is_made_id, content } => {
-            save(io, attempts, node, Wanted::create(content, *is_made_id, None), placed, &mut changed).await
+            save(io, attempts, node, Wanted::create(content, *is_made_id, None), siblings).await
         }
-        Command::Replace { node, content } => {
-            save(io, attempts, node, Wanted::replace(content), placed, &mut changed).await
-        }
-        Command::Patch { node, patch } => save(io, attempts, node, Wanted::patch(patch), placed, &mut changed).await,
+        Command::Replace { node, content } => save(io, attempts, node, Wanted::replace(content), siblings).await,
+        Command::Patch { node, patch } => save(io, attempts, node, Wanted::patch(patch), siblings).await,
         Command::Trash { node } => put_into_trash(io, attempts, node).await,
         Command::Restore { node, parent, segment, spot, on_conflict } => {
             let (segment, spot, on_conflict) = (segment.clone().map(Some), spot.clone(), *on_conflict);
             let patch =
                 Patch { parent: Some(parent.clone().flatten()), segment, spot, on_conflict, ..Patch::default() };
-            save(io, attempts, node, Wanted::restore(&patch, parent.is_some()), placed, &mut changed).await
+            save(io, attempts, node, Wanted::restore(&patch, parent.is_some()), siblings).await
         }
         Command::Delete { node, children, revisions, operation } => {
             let deletion = DeleteNode { node, children: *children, revisions: *revisions, operation, below: &below };
@@ -63,7 +62,7 @@ pub(super) async fn carry_out(
             let (parent, segment) = (parent.as_ref().map(Option::as_ref), segment.as_deref());
             let (is_made_id, spot, on_conflict) = (*is_made_id, spot.as_ref(), *on_conflict);
             let copy = CopyNode { source, node, is_made_id, parent, segment, spot, on_conflict, operation };
-            copy.carry_out(io, attempts, placed, &mut changed).await
+            copy.carry_out(io, attempts, siblings).await
         }
         Command::Append { topic, attributes } => revision::append(io, attempts, topic, attributes).await,
         Command::Amend { topic, version, attributes } => {
@@ -71,7 +70,7 @@ pub(super) async fn carry_out(
         }
         Command::DeleteRevision { topic, version } => revision::change(io, attempts, topic, *version, None).await,
     };
-    Ok(Carried { outcome: done(outcome)?, is_unanswered: attempts.is_unanswered(), changed })
+    Ok(Carried { outcome: done(outcome)?, is_unanswered: attempts.is_unanswered(), changed: siblings.changed() })
 }
 
 /// The same as a plan.

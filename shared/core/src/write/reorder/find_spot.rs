@@ -19,7 +19,7 @@ const CROWDS: [usize; 7] = [0, 1, 3, 7, 15, 31, 63];
 
 /// A node that is to be at a spot, and the records of it and of the sibling that the spot is next to.
 #[derive(Clone, Debug)]
-pub(in crate::write) struct Wish<'a> {
+pub(in crate::write) struct SpotRequest<'a> {
     pub(in crate::write) node: &'a NodeRef,
     pub(in crate::write) parent: Option<Id>,
     pub(in crate::write) spot: &'a Spot,
@@ -63,7 +63,8 @@ enum Decided {
 enum Phase {
     /// The nearest on the way from the spot.
     Nearest,
-    /// The nearest on the other side of the anchor, which make room where those on the way can't, or only by long values.
+    /// The nearest on the other side of the anchor, which make room where those on the way can't, or only by long
+    /// values.
     OtherSide(Walk, Option<Box<(usize, Insertion)>>),
     /// The first siblings without a value, after the last one that got one in a slice: more have none than one
     /// transaction gives values to.
@@ -96,13 +97,13 @@ impl<'a> FindSpot<'a> {
     pub(super) fn new(
         context: Context<'a>,
         stamp: &'a Stamp,
-        wish: Wish<'a>,
+        request: SpotRequest<'a>,
         placed: &[SiblingPosition],
         room: Room,
         slice: Option<&Slice>,
     ) -> Result<Self, Stop> {
         let Context { settings, rules, .. } = context;
-        let Wish { node, parent, spot, own, anchor } = wish;
+        let SpotRequest { node, parent, spot, own, anchor } = request;
         let order = settings.order.as_ref().filter(|order| order.by_hand).ok_or(Refusal::NotByHand)?;
         if parent.is_none() && !settings.root_rows {
             return Err(Refusal::RootsUnordered.into());

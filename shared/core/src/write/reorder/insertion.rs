@@ -1,5 +1,5 @@
-//! The part of the transaction that puts a node at its spot: the values of siblings that make room for it, and the check
-//! of the one that it comes next to.
+//! The part of the transaction that puts a node at its spot: the values of siblings that make room for it, and the
+//! check of the one that it comes next to.
 
 use super::find_spot::FindSpot;
 use super::sibling_walk::{Sibling, Way};

@@ -1,11 +1,11 @@
 //! Siblings that make room for a node: how many get other values at a time, and how far those without a value have got
 //! theirs. They are read as a whole before they are written, because a transaction has room for 4 MB.
 
-use super::find_spot::{FindSpot, Wish};
+use super::find_spot::{FindSpot, SpotRequest};
 use super::{CHANGED_MAX, Insertion, Room, SiblingPosition, Slice};
 use crate::keys::Id;
 use crate::model::item_bytes;
-use crate::plan::{Failure, Io, Need, Read, Task, TaskOutcome};
+use crate::plan::{Failure, Io, Need, Task, TaskOutcome};
 use crate::request::Action;
 use crate::write::attempts::Stop;
 use crate::write::request::Stamp;
@@ -46,8 +46,8 @@ impl MakingRoom {
     }
 
     /// The siblings that got other values, or may have got them.
-    pub(in crate::write) fn changed(self) -> impl Iterator<Item = SiblingPosition> {
-        self.sliced.into_iter().chain(self.tried)
+    pub(in crate::write) fn changed(&mut self) -> Vec<SiblingPosition> {
+        self.sliced.drain(..).chain(self.tried.drain(..)).collect()
     }
 
     /// The node gets another parent than was known, so it has other siblings.
@@ -61,9 +61,9 @@ impl MakingRoom {
         io: &Io,
         context: Context<'_>,
         stamp: &Stamp,
-        wish: Wish<'_>,
+        request: SpotRequest<'_>,
     ) -> Result<Insertion, Stop> {
-        let mut find = FindSpot::new(context, stamp, wish, &self.placed, self.room, self.slice.as_ref())?;
+        let mut find = FindSpot::new(context, stamp, request, &self.placed, self.room, self.slice.as_ref())?;
         find.find(io).await.map_err(|stop| match (stop, &self.bulky) {
             (Stop::Refused(Refusal::NoRoom { .. }), Some((bytes, id))) => {
                 Refusal::SiblingsTooLarge { id: id.clone(), bytes: *bytes }.into()
@@ -80,7 +80,7 @@ impl MakingRoom {
         siblings: &[(Action, SiblingPosition)],
         is_slice: bool,
     ) -> Result<bool, Failure> {
-        let Some(Weighing { fitting, largest, .. }) = too_heavy(io, siblings).await? else { return Ok(true) };
+        let Some(TooHeavy { fitting, largest }) = too_heavy(io, siblings).await? else { return Ok(true) };
         let room = if is_slice { &mut self.room.in_slice } else { &mut self.room.with_node };
         // The sibling that the node comes next to isn't counted where siblings are chosen, so as many may be one too
         // many. Less room each time comes to an end.
@@ -122,51 +122,34 @@ impl MakingRoom {
     }
 }
 
+/// Siblings that are too large for one transaction.
+struct TooHeavy {
+    /// How many of them fit.
+    fitting: usize,
+    /// The largest of those that were looked at, with its bytes.
+    largest: Option<(usize, Id)>,
+}
+
 /// Weighs siblings, until they are too heavy for one transaction; `None` if all of them fit.
-async fn too_heavy(io: &Io, siblings: &[(Action, SiblingPosition)]) -> Result<Option<Weighing>, Failure> {
-    if siblings.len() <= UNWEIGHED_MAX {
-        return Ok(None);
-    }
-    let (mut weighing, mut rest) = (Weighing::default(), siblings);
-    while !rest.is_empty() {
-        let (next, others) = rest.split_at(rest.len().min(weighing.next()));
+async fn too_heavy(io: &Io, siblings: &[(Action, SiblingPosition)]) -> Result<Option<TooHeavy>, Failure> {
+    let (mut bytes, mut fitting, mut largest, mut rest) = (0, 0, None, siblings);
+    while siblings.len() > UNWEIGHED_MAX && !rest.is_empty() {
+        // About as many as fit, if they are like the largest.
+        let like = largest.as_ref().map_or(SIBLINGS_BYTES_MAX / WEIGHED_AT_FIRST, |(bytes, _)| *bytes);
+        let next = (SIBLINGS_BYTES_MAX / like.max(1)).clamp(1, WEIGHED_AT_ONCE);
+        let (next, others) = rest.split_at(rest.len().min(next));
         let read = io.read(Need::keys(next.iter().map(|(action, _)| action.key().clone()))).await?;
-        weighing.add(next, &read)?;
-        if weighing.bytes > SIBLINGS_BYTES_MAX {
-            return Ok(Some(weighing));
+        for (action, position) in next {
+            // A sibling that has gone has no weight: the write finds that out.
+            let own = read.item(action.key())?.map_or(0, item_bytes);
+            bytes += own;
+            fitting += usize::from(bytes <= SIBLINGS_BYTES_MAX);
+            largest = largest.max(Some((own, position.node.clone())));
+        }
+        if bytes > SIBLINGS_BYTES_MAX {
+            return Ok(Some(TooHeavy { fitting, largest }));
         }
         rest = others;
     }
     Ok(None)
-}
-
-/// How much the siblings have that a transaction changes.
-#[derive(Debug, Default)]
-struct Weighing {
-    /// How many bytes they have.
-    bytes: usize,
-    /// How many of them fit the transaction.
-    fitting: usize,
-    /// The largest of them, with its bytes.
-    largest: Option<(usize, Id)>,
-}
-
-impl Weighing {
-    /// Takes what was read of these siblings.
-    fn add(&mut self, siblings: &[(Action, SiblingPosition)], read: &Read) -> Result<(), Failure> {
-        for (action, position) in siblings {
-            // A sibling that has gone has no weight: the write finds that out.
-            let bytes = read.item(action.key())?.map_or(0, item_bytes);
-            self.bytes += bytes;
-            self.fitting += usize::from(self.bytes <= SIBLINGS_BYTES_MAX);
-            self.largest = self.largest.take().max(Some((bytes, position.node.clone())));
-        }
-        Ok(())
-    }
-
-    /// How many are read next: about as many as fit, if they are like the largest.
-    fn next(&self) -> usize {
-        let largest = self.largest.as_ref().map_or(SIBLINGS_BYTES_MAX / WEIGHED_AT_FIRST, |(bytes, _)| *bytes);
-        (SIBLINGS_BYTES_MAX / largest.max(1)).clamp(1, WEIGHED_AT_ONCE)
-    }
 }

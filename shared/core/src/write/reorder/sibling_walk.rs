@@ -167,8 +167,8 @@ impl<'a> Siblings<'a> {
             rows_read: 0,
             is_over: false,
         };
-        // Nodes that the batch has placed on the way. Upwards from the first sibling without a value, those that have one are
-        // behind.
+        // Nodes that the batch has placed on the way. Upwards from the first sibling without a value, those that have
+        // one are behind.
         let is_unvalued = way == Way::Up && matches!(start, Start::Unvalued | Start::UnvaluedAfter(_));
         let ours = placed.iter().filter(|position| {
             let is_behind = is_unvalued && position.place != SiblingPlace::none();

@@ -1,5 +1,5 @@
-//! The values of a node at a spot and of the siblings that make room for it: which of the [order keys](super::order_key)
-//! fit.
+//! The values of a node at a spot and of the siblings that make room for it: which of the [order
+//! keys](super::order_key) fit.
 
 use super::find_spot::{CROWDED_BYTES, FindSpot};
 use super::order_key;

@@ -4,14 +4,12 @@
 //! refused. A decision has parts. Each has a file, with what it reads, what must hold, and what it adds to the
 //! transaction. A new feature is a new part.
 //!
-//! | part | reads | must hold | writes |
-//! |---|---|---|---|
-//! | [`node`] | the record | the preconditions; the node isn't being deleted, nor in the trash | the record |
-//! | [`parent`] | the parent, lineages, the deepest row, ancestor paths | no cycle, not too deep | checks of the paths |
-//! | [`position`] | the sibling that it comes next to, and others | there is room between them | values of siblings |
-//! | [`revision`] | the newest revision of the topic | its precondition | the next revision |
-//! | [`name`] | the claim of the name, and who has it | no sibling has the name | the claim, and the former one's end |
-//! | [`traces`] | what deletions leave | an attempt without an answer is settled | checks that these stay |
+//! - [`node`]: the record.
+//! - [`parent`]: the parent, and the ancestor paths.
+//! - [`position`]: the value that orders the node by hand, and those of siblings.
+//! - [`revision`]: the revision that is appended with it.
+//! - [`name`]: the claim of the name.
+//! - [`traces`]: an attempt without an answer.
 
 mod name;
 mod node;
@@ -40,22 +38,15 @@ use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX};
 /// write unit (a root 1 and 1), and with a caller's own id a read more. Where the node gets another parent, or
 /// something hangs under its id already, the write is a transaction that checks the ancestor paths: 3 round trips.
 /// With a revision it is a transaction as well, and the newest revision is looked for in a round trip more.
-///
-/// `placed` is what the batch has placed before, and `changed` takes the siblings that got other values, whether or not
-/// the node is written.
+/// `siblings` make room for it, whether or not it is written.
 pub(super) async fn save(
     io: &Io,
     attempts: &mut Attempts<'_>,
     node: &NodeRef,
     wanted: Wanted<'_>,
-    placed: Vec<SiblingPosition>,
-    changed: &mut Vec<SiblingPosition>,
+    siblings: &mut MakingRoom,
 ) -> Result<Outcome, Stop> {
-    let siblings = MakingRoom::new(placed);
-    let mut save = SaveNode { attempts, node, wanted, taken: None, siblings, next: None, renamed: None };
-    let outcome = save.carry_out(io).await;
-    changed.extend(save.siblings.changed());
-    outcome
+    SaveNode { attempts, node, wanted, taken: None, siblings, next: None, renamed: None }.carry_out(io).await
 }
 
 /// A node that is saved, and what its parts know from one look to the next.
@@ -67,7 +58,7 @@ struct SaveNode<'w, 'a> {
     /// the one that it had before it was put into the trash.
     taken: Option<Option<Id>>,
     /// Its siblings, as far as they make room for it.
-    siblings: MakingRoom,
+    siblings: &'w mut MakingRoom,
     /// The revision that is appended with the node, as the last attempt has it.
     next: Option<NextRevision>,
     /// The name that the node gets because a sibling has its own.

@@ -11,7 +11,7 @@ use super::super::attempts::Stop;
 use super::super::command::Patch;
 use super::super::record::Draft;
 use super::super::reorder::Insertion;
-use super::super::reorder::find_spot::Wish;
+use super::super::reorder::find_spot::SpotRequest;
 use super::super::wanted::Change;
 use super::{Look, SaveNode};
 use crate::keys::NodeRef;
@@ -44,8 +44,8 @@ impl<'a> SaveNode<'_, 'a> {
             self.usable_parent(parent, look)?;
         }
         let (node, own, anchor) = (self.node, look.node.as_deref(), look.anchor.as_ref());
-        let wish = Wish { node, parent: self.parent_afterwards(own), spot, own, anchor };
-        self.siblings.find(io, self.attempts.context, &self.attempts.request.stamp, wish).await
+        let request = SpotRequest { node, parent: self.parent_afterwards(own), spot, own, anchor };
+        self.siblings.find(io, self.attempts.context, &self.attempts.request.stamp, request).await
     }
 
     /// The attribute that orders the node by hand, with its new value, or with the one that it keeps where the caller

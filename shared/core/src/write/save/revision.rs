@@ -46,10 +46,8 @@ impl SaveNode<'_, '_> {
             revision::next(io, self.attempts, &topic, &wanted.attributes, &preconditions).await
         } else {
             // An id that the API has just made has no revisions.
-            let checked = preconditions.check(None).map_err(Stop::from);
-            checked
-                .and_then(|()| revision::after(None, self.attempts, &topic, &wanted.attributes, Vec::new()))
-                .map(Some)
+            let next = || revision::after(None, self.attempts, &topic, &wanted.attributes, Vec::new()).map(Some);
+            preconditions.check(None).map_err(Stop::from).and_then(|()| next())
         };
         self.next = found.map_err(|stop| match stop {
             Stop::Refused(Refusal::PreconditionFailed(_)) => {

@@ -24,8 +24,8 @@ impl SaveNode<'_, '_> {
         keys
     }
 
-    /// The evidence of an attempt without an answer besides the node's record: the revision that was appended with it. A
-    /// node that was created leaves the record of its deletion, or its tombstone, if it was deleted since.
+    /// The evidence of an attempt without an answer besides the node's record: the revision that was appended with it.
+    /// A node that was created leaves the record of its deletion, or its tombstone, if it was deleted since.
     pub(super) fn trace(&self, look: &Look, read: &Read) -> Result<Trace, Failure> {
         let (attempts, stamp) = (&self.attempts, &self.attempts.request.stamp);
         if let Some(next) = self.next.as_ref().filter(|_| self.was_sent()) {
