@@ -9,7 +9,8 @@ use sapwood_core::keys::{Id, NodeRef, Schema, Version};
 use sapwood_core::model::{DeletionMode, Latest, Settings, SiblingOrder, Totals, UniqueNames, text};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::query::{
-    Bounds, Fields, Granting, Linking, ListOptions, Mode, Order, Reader, Siblings, Tree, Window, Within,
+    Bounds, Fields, Granting, Linking, ListOptions, Mode, Order, Parent, Reader, SiblingList, Siblings, Tree, Window,
+    Within,
 };
 use sapwood_engine::write::{
     Children, Command, Content, Idempotency, NewRevision, OnConflict, Outcome, Patch, Refusal, Request, Spot, Stamp,
@@ -669,7 +670,10 @@ async fn the_children_in_their_order_and_all_customers_of_a_product_are_one_quer
 
     let in_order = Siblings::new(None, Order::Ascending, None, None, [None, None]).unwrap();
     let below = at("CUSTOMER#07");
-    let page = Reader::new(&siblings, &settings).children_in_order(&below, &in_order, &options).await.unwrap();
+    let page = Reader::new(&siblings, &settings)
+        .siblings(Parent::Node(&below), &SiblingList::Kept(in_order.clone()), &options)
+        .await
+        .unwrap();
     let found: Vec<&str> = page.items.iter().map(|child| child.id.as_str()).collect();
     assert_eq!((found, page.next), (vec!["ITEM#47", "ITEM#27", "ITEM#07"], None));
     assert_eq!((siblings.usage().requests, siblings.usage().read_units), (1, 0.5));
@@ -716,7 +720,8 @@ async fn each_read_is_one_request_whatever_the_window() {
     let (page, cost) = counted!(running, Reader, |reader| reader.tree(&at("r"), None, &options));
     page.unwrap();
     one_query("tree", &cost);
-    let (page, cost) = counted!(running, Reader, |reader| reader.roots(None, &options));
+    let (page, cost) =
+        counted!(running, Reader, |reader| reader.siblings(Parent::Roots(None), &SiblingList::ById, &options));
     assert_eq!(page.unwrap().items.len(), 1);
     one_query("roots", &cost);
     for (segments, from, found) in [(vec![], None, 12), (vec!["x1", "x2"], None, 11), (vec!["x1"], Some("x2"), 11)] {

@@ -1,7 +1,7 @@
 //! One node, all trees, the way up, and what is below by depth.
 
 use sapwood_core::model::{AttributeValue, Copied, Settings, text};
-use sapwood_engine::query::{Fields, ListOptions, ReadError, Window};
+use sapwood_engine::query::{Fields, ListOptions, Parent, ReadError, SiblingList, Window};
 use sapwood_simulation::fixture::Fixture;
 use sapwood_simulation::oracle::Oracle;
 
@@ -49,12 +49,15 @@ fn all_trees_are_listed_by_id_with_their_attributes() {
     fixture.put_node("below", Some("ROOTS"), &[]);
     fixture.put_node("A", None, &[]);
     fixture.settle();
-    let (page, usage) = counted(&fixture, async |r| r.roots(None, &options()).await.unwrap());
+    let (page, usage) =
+        counted(&fixture, async |r| r.siblings(Parent::Roots(None), &SiblingList::ById, &options()).await.unwrap());
     assert_eq!(page.items.iter().map(|root| root.id.as_str()).collect::<Vec<_>>(), ["A", "D", "ROOTS"]);
     assert_eq!(page.items[1].attributes["name"], text("Folder D"));
     assert_eq!((page.next, usage.requests), (None, 1));
     for limit in 1..=4 {
-        let paged = all_pages(limit, |options| read(&fixture, async |r| r.roots(None, options).await));
+        let paged = all_pages(limit, |options| {
+            read(&fixture, async |r| r.siblings(Parent::Roots(None), &SiblingList::ById, options).await)
+        });
         assert_eq!(paged, page.items);
     }
 }
@@ -63,7 +66,8 @@ fn all_trees_are_listed_by_id_with_their_attributes() {
 fn lists_of_rows_that_are_switched_off_say_so() {
     let settings = Settings { path_rows: false, root_rows: false, ..Settings::default() };
     let fixture = Fixture::new(settings, Oracle { path_rows: false, root_rows: false, ..Oracle::default() });
-    let roots = read(&fixture, async |r| r.roots(None, &options()).await).unwrap_err();
+    let roots =
+        read(&fixture, async |r| r.siblings(Parent::Roots(None), &SiblingList::ById, &options()).await).unwrap_err();
     assert!(roots.to_string().contains("RootRows=on"), "{roots}");
     let paths = read(&fixture, async |r| r.paths(&node("D"), &Default::default(), &options()).await).unwrap_err();
     assert!(paths.to_string().contains("PathRows=on"), "{paths}");
@@ -209,7 +213,9 @@ fn fields_are_those_named_and_reserved_names_are_none() {
         assert!(below.attributes.keys().eq(["name"]), "{below:?}");
     }
     assert_eq!(page.items[1].parent.as_ref().unwrap().as_str(), "D");
-    let page = read(&fixture, async |r| r.roots(None, &fields(&["size"])).await.unwrap());
+    let page = read(&fixture, async |r| {
+        r.siblings(Parent::Roots(None), &SiblingList::ById, &fields(&["size"])).await.unwrap()
+    });
     assert!(page.items[0].attributes.keys().eq(["size"]));
 }
 
@@ -258,7 +264,14 @@ fn a_row_that_had_no_room_for_the_attributes_says_so() {
     let page = read(&fixture, async |r| r.descendants(&node("D"), &window, &options()).await.unwrap());
     let said: Vec<_> = page.items.iter().map(|b| (b.truncated, b.attributes.len())).collect();
     assert_eq!(said, [(false, 1), (true, 0)]);
-    assert!(read(&fixture, async |r| r.roots(None, &fields(&["text"])).await.unwrap()).items[0].truncated);
+    assert!(
+        read(&fixture, async |r| r
+            .siblings(Parent::Roots(None), &SiblingList::ById, &fields(&["text"]))
+            .await
+            .unwrap())
+        .items[0]
+            .truncated
+    );
 }
 
 #[test]
@@ -289,7 +302,9 @@ fn tenants_do_not_see_one_another() {
         let page = read(&fixture, async |r| r.descendants(&own, &window, &options()).await.unwrap());
         assert_eq!(ids(&page.items), ["D", "V", tenant]);
         assert!(page.items.iter().all(|below| below.attributes["of"] == text(tenant)));
-        let roots = read(&fixture, async |r| r.roots(own.tenant.as_ref(), &options()).await.unwrap());
+        let roots = read(&fixture, async |r| {
+            r.siblings(Parent::Roots(own.tenant.as_ref()), &SiblingList::ById, &options()).await.unwrap()
+        });
         assert_eq!(roots.items.len(), 1);
         assert_eq!(roots.items[0].attributes["of"], text(tenant));
         let paths = read(&fixture, async |r| r.paths(&own, &Default::default(), &options()).await.unwrap());

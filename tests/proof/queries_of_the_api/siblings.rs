@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use proptest::prelude::*;
 use proptest::sample::select;
 use sapwood_core::model::{AttributeValue, Settings, SiblingOrder, text};
-use sapwood_engine::query::{ListOptions, Order, ReadError, Siblings, Values};
+use sapwood_engine::query::{ListOptions, Order, Parent, ReadError, SiblingList, Siblings, Values};
 use sapwood_simulation::fixture::Fixture;
 use sapwood_simulation::oracle::Oracle;
 use sapwood_simulation::own;
@@ -85,7 +85,9 @@ fn sorted(values: &[Value], order: Order, is_wanted: impl Fn(&Value) -> bool) ->
 /// all children whether rows were ever made with a third.
 fn children(fixture: &Fixture, siblings: &Siblings, limit: usize) -> Vec<String> {
     let all = all_pages(limit, |options| {
-        let (page, usage) = counted(fixture, async |r| r.children_in_order(&node("D"), siblings, options).await);
+        let (page, usage) = counted(fixture, async |r| {
+            r.siblings(Parent::Node(&node("D")), &SiblingList::Kept(siblings.clone()), options).await
+        });
         let page = page?;
         let asked = if siblings.part() == [None; 3] { 2 } else { 1 };
         assert_eq!(usage.requests, if page.items.is_empty() { 1 + asked } else { 1 });
@@ -97,7 +99,9 @@ fn children(fixture: &Fixture, siblings: &Siblings, limit: usize) -> Vec<String>
 
 fn roots(fixture: &Fixture, siblings: &Siblings, limit: usize) -> Vec<String> {
     let all = all_pages(limit, |options| {
-        let (page, usage) = counted(fixture, async |r| r.roots_in_order(None, siblings, options).await);
+        let (page, usage) = counted(fixture, async |r| {
+            r.siblings(Parent::Roots(None), &SiblingList::Kept(siblings.clone()), options).await
+        });
         assert_eq!(usage.requests, 1);
         page
     });
@@ -216,14 +220,19 @@ fn an_order_that_is_switched_off_says_so_and_every_other_list_is_as_it_was() {
     let fixture = ordered(Some("D"), &[Value::Number(2), Value::Number(1)]);
     let off = Settings { order: None, ..fixture.settings().clone() };
     let siblings = all_in(Order::Ascending);
-    let (list, usage) =
-        read_with(&fixture, &off, async |r| r.children_in_order(&node("D"), &siblings, &options()).await);
+    let (list, usage) = read_with(&fixture, &off, async |r| {
+        r.siblings(Parent::Node(&node("D")), &SiblingList::Kept(siblings.clone()), &options()).await
+    });
     assert!(list.unwrap_err().to_string().contains("OrderAttribute"));
     assert_eq!(usage.requests, 0);
-    let (list, _) = read_with(&fixture, &off, async |r| r.roots_in_order(None, &siblings, &options()).await);
+    let (list, _) = read_with(&fixture, &off, async |r| {
+        r.siblings(Parent::Roots(None), &SiblingList::Kept(siblings.clone()), &options()).await
+    });
     assert!(list.unwrap_err().to_string().contains("OrderAttribute"));
     let no_roots = Settings { root_rows: false, ..fixture.settings().clone() };
-    let (list, _) = read_with(&fixture, &no_roots, async |r| r.roots_in_order(None, &siblings, &options()).await);
+    let (list, _) = read_with(&fixture, &no_roots, async |r| {
+        r.siblings(Parent::Roots(None), &SiblingList::Kept(siblings.clone()), &options()).await
+    });
     assert!(list.unwrap_err().to_string().contains("RootRows=on"));
     let by_id = read(&fixture, async |r| {
         r.descendants(&node("D"), &sapwood_engine::query::Window::children(), &options()).await.unwrap()
@@ -239,12 +248,20 @@ fn children_of_an_id_without_a_node_are_its_orphans_and_else_it_is_absent() {
     }
     fixture.settle();
     let siblings = all_in(Order::Ascending);
-    let page = read(&fixture, async |r| r.children_in_order(&node("gone"), &siblings, &options()).await.unwrap());
+    let page = read(&fixture, async |r| {
+        r.siblings(Parent::Node(&node("gone")), &SiblingList::Kept(siblings.clone()), &options()).await.unwrap()
+    });
     assert_eq!(ids(&page.items), ["b", "a"]);
-    let none = read(&fixture, async |r| r.children_in_order(&node("no"), &siblings, &options()).await);
+    let none = read(&fixture, async |r| {
+        r.siblings(Parent::Node(&node("no")), &SiblingList::Kept(siblings.clone()), &options()).await
+    });
     assert!(matches!(none, Err(ReadError::Absent { .. })), "{none:?}");
     assert_eq!(
-        read(&fixture, async |r| r.children_in_order(&node("a"), &siblings, &options()).await.unwrap().items),
+        read(&fixture, async |r| r
+            .siblings(Parent::Node(&node("a")), &SiblingList::Kept(siblings.clone()), &options())
+            .await
+            .unwrap()
+            .items),
         []
     );
 }
@@ -254,7 +271,9 @@ fn fields_leave_the_order_as_it_is() {
     let fixture = ordered(Some("D"), &[Value::Number(2), Value::Number(1)]);
     let siblings = all_in(Order::Ascending);
     let options = fields(&["size"]);
-    let page = read(&fixture, async |r| r.children_in_order(&node("D"), &siblings, &options).await.unwrap());
+    let page = read(&fixture, async |r| {
+        r.siblings(Parent::Node(&node("D")), &SiblingList::Kept(siblings.clone()), &options).await.unwrap()
+    });
     assert_eq!(ids(&page.items), [id(1), id(0)]);
     assert!(page.items.iter().all(|child| child.attributes.is_empty()));
     let tree = read(&fixture, async |r| r.tree(&node("D"), None, &options).await.unwrap());
@@ -299,7 +318,9 @@ fn a_tenants_roots_in_order_are_its_own() {
     fixture.settle();
     let siblings = all_in(Order::Ascending);
     let tenant = node_of("t", "a").tenant;
-    let page = read(&fixture, async |r| r.roots_in_order(tenant.as_ref(), &siblings, &options()).await.unwrap());
+    let page = read(&fixture, async |r| {
+        r.siblings(Parent::Roots(tenant.as_ref()), &SiblingList::Kept(siblings.clone()), &options()).await.unwrap()
+    });
     let found: Vec<_> = page.items.iter().map(|root| (root.id.as_str(), root.attributes["of"].clone())).collect();
     assert_eq!(found, [("b", text("t")), ("a", text("t"))]);
 }

@@ -2,7 +2,7 @@
 
 use axum::response::Response;
 use sapwood_core::keys::{ID_BYTES_MAX, NodeRef};
-use sapwood_engine::query::{self, ListOptions, Order, Sorting, Values, Window};
+use sapwood_engine::query::{ListOptions, Order, Parent, SiblingList, Siblings, Sorting, Values, Window};
 use sapwood_store::Table;
 
 use super::call::{Asked, At, Shared};
@@ -14,120 +14,90 @@ use crate::cursor::Scope;
 use crate::problem::{Kind, Problem};
 
 /// `GET /roots`
-pub(super) struct Roots(Siblings);
-
-/// `GET /nodes/{id}/children`
-pub(super) struct Children(NodeRef, Siblings);
-
-/// A list of siblings, and its order.
-struct Siblings {
-    order: Asking,
-    list: List,
-}
-
-impl Siblings {
-    /// Reads the parameters of a list of siblings. `kinds` are the names of the list by id, in the order that the
-    /// deployment keeps, and in another one; `of` adds whose children they are.
-    fn read(
-        asked: &mut Asked<'_>,
-        order: Asking,
-        kinds: [&str; 3],
-        of: impl Fn(Scope) -> Scope,
-    ) -> Result<Self, Problem> {
-        let [by_id, kept, sorted] = kinds.map(|kind| of(Scope::new(kind, asked.caller.tenant.as_ref())));
-        let scope = match &order {
-            Asking::ById => by_id,
-            Asking::Kept(part) => {
-                let scope = kept.text(word(part.order()));
-                part.part().into_iter().fold(scope, Scope::optional)
-            }
-            Asking::Sorted(sorting) => sorted.text(word(sorting.order())).text(&sorting.by().to_string()),
-        };
-        Ok(Self { list: List::read(asked, scope, Takes::Totals)?, order })
-    }
-}
+pub(super) struct Roots(SiblingList, List);
 
 impl Call<Shared> for Roots {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let order = Asking::read(asked)?;
-        Siblings::read(asked, order, ["roots", "roots in order", "roots sorted"], |scope| scope).map(Self)
+        let siblings = siblings(asked)?;
+        let kind = match siblings {
+            SiblingList::ById => "roots",
+            SiblingList::Kept(_) => "roots in order",
+            SiblingList::Sorted(_) => "roots sorted",
+        };
+        let scope = of_siblings(Scope::new(kind, asked.caller.tenant.as_ref()), &siblings);
+        Ok(Self(siblings, List::read(asked, scope, Takes::Totals)?))
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let (Siblings { order, list }, reader, tenant) = (self.0, at.reader(), at.caller.tenant.as_ref());
-        let page = match &order {
-            Asking::ById => reader.roots(tenant, &list.options).await,
-            Asking::Kept(part) => reader.roots_in_order(tenant, part, &list.options).await,
-            Asking::Sorted(sorting) => reader.roots_sorted(tenant, sorting, &list.options).await,
-        };
-        list.answer_nodes(at, list.page(at.shared, page?, RootBody::from)).await
+        let (Self(siblings, list), parent) = (self, Parent::Roots(at.caller.tenant.as_ref()));
+        let page = at.reader().siblings(parent, &siblings, &list.options).await?;
+        list.answer_nodes(at, list.page(at.shared, page, RootBody::from)).await
     }
 }
+
+/// `GET /nodes/{id}/children`
+pub(super) struct Children(NodeRef, SiblingList, List);
 
 impl Call<Shared> for Children {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let order = Asking::read(asked)?;
-        let node = asked.node("id")?;
-        let is_by_id = matches!(order, Asking::ById);
-        let siblings = Siblings::read(asked, order, ["children", "children in order", "children sorted"], |scope| {
-            let scope = scope.text(node.id.as_str());
-            if is_by_id { of_window(scope, &Window::children()).optional(None) } else { scope }
-        })?;
-        Ok(Self(node, siblings))
+        let (siblings, node) = (siblings(asked)?, asked.node("id")?);
+        let scope = |kind| Scope::new(kind, node.tenant.as_ref()).text(node.id.as_str());
+        let scope = match siblings {
+            // As the window of one level that it is.
+            SiblingList::ById => of_window(scope("children"), &Window::children()).optional(None),
+            SiblingList::Kept(_) => scope("children in order"),
+            SiblingList::Sorted(_) => scope("children sorted"),
+        };
+        let list = List::read(asked, of_siblings(scope, &siblings), Takes::Totals)?;
+        Ok(Self(node, siblings, list))
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let (Self(node, Siblings { order, list }), reader) = (self, at.reader());
-        let page = match &order {
-            Asking::ById => reader.descendants(&node, &Window::children(), &list.options).await,
-            Asking::Kept(part) => reader.children_in_order(&node, part, &list.options).await,
-            Asking::Sorted(sorting) => reader.children_sorted(&node, sorting, &list.options).await,
-        };
-        list.answer_nodes(at, list.page(at.shared, page?, DescendantBody::from)).await
+        let Self(node, siblings, list) = self;
+        let page = at.reader().siblings(Parent::Node(&node), &siblings, &list.options).await?;
+        list.answer_nodes(at, list.page(at.shared, page, DescendantBody::from)).await
     }
 }
 
-/// The order in which siblings are asked for.
-enum Asking {
-    ById,
-    /// The order that the deployment keeps.
-    Kept(query::Siblings),
-    /// Another order.
-    Sorted(Sorting),
+/// Adds which siblings a list covers, and their order.
+fn of_siblings(scope: Scope, siblings: &SiblingList) -> Scope {
+    match siblings {
+        SiblingList::ById => scope,
+        SiblingList::Kept(kept) => kept.part().into_iter().fold(scope.text(word(kept.order())), Scope::optional),
+        SiblingList::Sorted(sorting) => scope.text(word(sorting.order())).text(&sorting.by().to_string()),
+    }
 }
 
-impl Asking {
-    /// Reads `order_by` and `order` and, with them, which siblings are asked for.
-    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let settings = &asked.shared.settings;
-        let kept = settings.order.as_ref();
-        let order = asked.parameters.choice("order", &ORDERS)?;
-        let sorting = asked.parameters.text("order_by");
-        let sorting = sorting.map(|by| Sorting::new(&by, order.unwrap_or(Order::Ascending), settings));
-        let sorting = sorting.transpose()?;
-        let is_other = |sorting: &Sorting| kept.is_none_or(|kept| kept.attributes() != sorting.by().attributes());
-        let values = asked.parameters.choice("values", &[("text", Values::Text), ("number", Values::Number)])?;
-        let names = ["value_prefix", "from", "to"];
-        let given = names.map(|name| asked.parameters.text(name));
-        let named = names.into_iter().zip(&given).find_map(|(name, value)| value.as_ref().map(|_| name));
-        let refuse = |detail| match values.map(|_| "values").or(named) {
-            None => Ok(()),
-            Some(name) => Err(Problem::new(Kind::BadParameter, detail).at(name)),
-        };
-        match (sorting, order) {
-            (None, None) => {
-                refuse("it is about siblings in their order; give `order=asc` or `order=desc` with it")?;
-                Ok(Self::ById)
-            }
-            (Some(sorting), _) if is_other(&sorting) => {
-                refuse("it is about the order that the deployment keeps; leave `order_by` out, or ask with `where`")?;
-                Ok(Self::Sorted(sorting))
-            }
-            (sorting, order) => {
-                let order = sorting.map(|sorting| sorting.order()).or(order).unwrap_or(Order::Ascending);
-                let [prefix, from, to] = given.each_ref().map(Option::as_deref);
-                Ok(Self::Kept(query::Siblings::new(kept, order, values, prefix, [from, to])?))
-            }
+/// Reads `order_by` and `order` and, with them, which siblings are asked for.
+fn siblings(asked: &mut Asked<'_>) -> Result<SiblingList, Problem> {
+    let settings = &asked.shared.settings;
+    let kept = settings.order.as_ref();
+    let order = asked.parameters.choice("order", &ORDERS)?;
+    let sorting = asked.parameters.text("order_by");
+    let sorting = sorting.map(|by| Sorting::new(&by, order.unwrap_or(Order::Ascending), settings));
+    let sorting = sorting.transpose()?;
+    let is_other = |sorting: &Sorting| kept.is_none_or(|kept| kept.attributes() != sorting.by().attributes());
+    let values = asked.parameters.choice("values", &[("text", Values::Text), ("number", Values::Number)])?;
+    let names = ["value_prefix", "from", "to"];
+    let given = names.map(|name| asked.parameters.text(name));
+    let named = names.into_iter().zip(&given).find_map(|(name, value)| value.as_ref().map(|_| name));
+    let refuse = |detail| match values.map(|_| "values").or(named) {
+        None => Ok(()),
+        Some(name) => Err(Problem::new(Kind::BadParameter, detail).at(name)),
+    };
+    match (sorting, order) {
+        (None, None) => {
+            refuse("it is about siblings in their order; give `order=asc` or `order=desc` with it")?;
+            Ok(SiblingList::ById)
+        }
+        (Some(sorting), _) if is_other(&sorting) => {
+            refuse("it is about the order that the deployment keeps; leave `order_by` out, or ask with `where`")?;
+            Ok(SiblingList::Sorted(sorting))
+        }
+        (sorting, order) => {
+            let order = sorting.map(|sorting| sorting.order()).or(order).unwrap_or(Order::Ascending);
+            let [prefix, from, to] = given.each_ref().map(Option::as_deref);
+            Ok(SiblingList::Kept(Siblings::new(kept, order, values, prefix, [from, to])?))
         }
     }
 }

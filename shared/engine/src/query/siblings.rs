@@ -1,9 +1,10 @@
-//! Siblings in the order of an attribute, or of several: the children of a node, and all trees.
+//! Siblings: the children of a node, and all roots, by id or in the order of attributes.
 
+use super::fields::segment;
 use super::page::Listing;
-use super::{Descendant, ListOptions, Order, Page, ReadError, Reader};
-use sapwood_core::keys::{NodeRef, OrderedList, Schema, SiblingPlace, SortRange, Tenant};
-use sapwood_core::model::{ROW_ATTRIBUTES, SiblingOrder};
+use super::{Descendant, ListOptions, Order, Page, ReadError, Reader, Sorting};
+use sapwood_core::keys::{ItemKey, NodeRef, OrderedList, Schema, SiblingPlace, SortKey, SortRange, Tenant};
+use sapwood_core::model::{Item, ROW_ATTRIBUTES, SiblingOrder, is_truncated, own_order};
 use sapwood_store::{RetryPolicy, Table};
 
 /// The kind of the values that a list in their order covers.
@@ -113,10 +114,6 @@ impl Siblings {
         }
     }
 
-    fn is_descending(&self) -> bool {
-        self.order == Order::Descending
-    }
-
     fn range(&self, list: OrderedList, schema: &Schema) -> Result<SortRange, ReadError> {
         let beginning = |place| {
             let range = schema.ordered_prefix_range(list, place);
@@ -135,56 +132,103 @@ impl Siblings {
     }
 }
 
+/// Whose children are listed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Parent<'a> {
+    /// Those of a node. An id without a node can have orphans as children.
+    Node(&'a NodeRef),
+    /// The nodes of a tenant that have no parent.
+    Roots(Option<&'a Tenant>),
+}
+
+/// Which siblings are listed, and in which order.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum SiblingList {
+    /// All of them, by id.
+    ById,
+    /// Some of them, or all, in the order that the deployment keeps.
+    Kept(Siblings),
+    /// All of them, in another order. Each page reads them all.
+    Sorted(Sorting),
+}
+
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Lists the children of a node in their order. An id without a node can have orphans as children.
+    /// Lists the children of a node, or all roots.
     ///
     /// # Errors
-    /// [`ReadError::SwitchedOff`], [`ReadError::NotBackfilled`], [`ReadError::Absent`] if neither the node nor such a
-    /// child exists, and [`ReadError::Position`].
-    pub async fn children_in_order(
+    /// [`ReadError::SwitchedOff`] and [`ReadError::NotBackfilled`] for rows that the deployment doesn't keep,
+    /// [`ReadError::Absent`] if neither the node nor such a child exists, [`ReadError::Parameter`] for more than 5,000
+    /// siblings that are sorted, or more than 20 MB of their rows, and [`ReadError::Position`].
+    pub async fn siblings(
         &self,
-        node: &NodeRef,
-        siblings: &Siblings,
+        parent: Parent<'_>,
+        list: &SiblingList,
         options: &ListOptions,
     ) -> Result<Page<Descendant>, ReadError> {
-        self.check_order()?;
-        let schema = self.client.schema();
-        let range = siblings.range(OrderedList::Children, schema)?;
-        let listing = Listing { descending: siblings.is_descending(), ..self.depth_listing(node, range) };
-        let page = self.list(&listing, options, |key, item| self.descendant(node, options, key, item)).await?;
-        if page.is_an_empty_list(options) {
+        if let Parent::Roots(_) = parent {
+            self.check_roots()?;
+        }
+        let read = |key: &ItemKey, item: &Item| match parent {
+            Parent::Node(node) => self.descendant(node, options, key, item),
+            Parent::Roots(_) => self.root(options, key, item),
+        };
+        let page = match list {
+            SiblingList::ById => self.list(&self.siblings_by_id(parent), options, read).await?,
+            SiblingList::Kept(siblings) => self.list(&self.siblings_in_order(parent, siblings)?, options, read).await?,
+            SiblingList::Sorted(sorting) => self.sorted(self.siblings_by_id(parent), sorting, options, read).await?,
+        };
+        if let Parent::Node(node) = parent
+            && page.is_an_empty_list(options)
+        {
             self.check_node(node).await?;
             // A part of the siblings may well be empty.
-            if siblings.part == Part::All && options.filter.is_empty() {
+            let is_kept = matches!(list, SiblingList::Kept(siblings) if siblings.part == Part::All);
+            if is_kept && options.filter.is_empty() {
                 self.check_backfilled(node, "their order", |placement| placement.order.is_some()).await?;
             }
         }
         Ok(page)
     }
 
-    /// Lists all nodes without a parent in their order.
-    ///
-    /// # Errors
-    /// [`ReadError::SwitchedOff`] and [`ReadError::Position`].
-    pub async fn roots_in_order(
-        &self,
-        tenant: Option<&Tenant>,
-        siblings: &Siblings,
-        options: &ListOptions,
-    ) -> Result<Page<Descendant>, ReadError> {
-        self.check_roots()?;
-        self.check_order()?;
+    fn siblings_by_id(&self, parent: Parent<'_>) -> Listing<'_> {
         let schema = self.client.schema();
-        let range = siblings.range(OrderedList::Roots, schema)?;
-        let listing = Listing::new(schema.roots_partition(tenant), range, ROW_ATTRIBUTES.into());
-        let listing = Listing { descending: siblings.is_descending(), ..listing };
-        self.list(&listing, options, |key, item| self.root(options, key, item)).await
+        match parent {
+            Parent::Node(node) => self.depth_listing(node, schema.depth_range(1, 1)),
+            Parent::Roots(tenant) => {
+                Listing::new(schema.roots_partition(tenant), schema.root_range(), ROW_ATTRIBUTES.into())
+            }
+        }
     }
 
-    fn check_order(&self) -> Result<(), ReadError> {
-        match self.settings.order {
-            Some(_) => Ok(()),
-            None => Err(ReadError::SwitchedOff { what: "siblings in an order", parameter: "OrderAttribute=…" }),
+    fn siblings_in_order(&self, parent: Parent<'_>, siblings: &Siblings) -> Result<Listing<'_>, ReadError> {
+        if self.settings.order.is_none() {
+            return Err(ReadError::SwitchedOff { what: "siblings in an order", parameter: "OrderAttribute=…" });
+        }
+        let ordered = match parent {
+            Parent::Node(_) => OrderedList::Children,
+            Parent::Roots(_) => OrderedList::Roots,
+        };
+        let range = siblings.range(ordered, self.client.schema())?;
+        Ok(Listing { range, descending: siblings.order == Order::Descending, ..self.siblings_by_id(parent) })
+    }
+
+    /// Returns the root that a row of the roots' collection describes.
+    fn root(&self, options: &ListOptions, key: &ItemKey, item: &Item) -> Option<Descendant> {
+        let schema = self.client.schema();
+        match schema.parse_sort_key(&key.sk)? {
+            SortKey::Root(id) | SortKey::OrderedRoot { id, .. } => {
+                let (place, segment) = (own_order(item), segment(item, schema));
+                let (attributes, truncated) = (options.fields.of_node(item, schema), is_truncated(item));
+                Some(Descendant { id, parent: None, depth: 0, place, segment, attributes, truncated })
+            }
+            _ => None,
+        }
+    }
+
+    fn check_roots(&self) -> Result<(), ReadError> {
+        match self.settings.root_rows {
+            true => Ok(()),
+            false => Err(ReadError::SwitchedOff { what: "root rows", parameter: "RootRows=on" }),
         }
     }
 }

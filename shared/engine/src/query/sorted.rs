@@ -4,8 +4,8 @@ use std::cmp::Ordering;
 use std::mem;
 
 use super::page::{Listing, PageBuilder, entry_size};
-use super::{Bounds, Descendant, ListOptions, Order, Page, ReadError, Reader, Window};
-use sapwood_core::keys::{Id, ItemKey, NodeRef, SiblingPlace, Tenant};
+use super::{Bounds, Descendant, ListOptions, Order, Page, ReadError, Reader};
+use sapwood_core::keys::{Id, ItemKey, SiblingPlace};
 use sapwood_core::model::{Item, Settings, SiblingOrder, key_of};
 use sapwood_store::{RetryPolicy, Table};
 
@@ -115,44 +115,8 @@ impl<R> Sorted<R> {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Lists the children of a node, sorted. An id without a node can have orphans as children. Each page reads all
-    /// children.
-    ///
-    /// # Errors
-    /// [`ReadError::Parameter`] for more than 5,000 children, or more than 20 MB of their rows, [`ReadError::Absent`]
-    /// if neither the node nor a child exists, and [`ReadError::Position`].
-    pub async fn children_sorted(
-        &self,
-        node: &NodeRef,
-        sorting: &Sorting,
-        options: &ListOptions,
-    ) -> Result<Page<Descendant>, ReadError> {
-        let listing = self.depth_listing(node, self.depth_range(&Window::children())?);
-        let read = |key: &ItemKey, item: &Item| self.descendant(node, options, key, item);
-        let page = self.sorted(listing, sorting, options, read).await?;
-        if page.is_an_empty_list(options) {
-            self.check_node(node).await?;
-        }
-        Ok(page)
-    }
-
-    /// Lists all nodes without a parent, sorted. Each page reads them all.
-    ///
-    /// # Errors
-    /// [`ReadError::Parameter`] for more than 5,000 roots, or more than 20 MB of their rows,
-    /// [`ReadError::SwitchedOff`], and [`ReadError::Position`].
-    pub async fn roots_sorted(
-        &self,
-        tenant: Option<&Tenant>,
-        sorting: &Sorting,
-        options: &ListOptions,
-    ) -> Result<Page<Descendant>, ReadError> {
-        self.check_roots()?;
-        let read = |key: &ItemKey, item: &Item| self.root(options, key, item);
-        self.sorted(self.root_listing(tenant), sorting, options, read).await
-    }
-
-    async fn sorted(
+    /// Reads all siblings of a listing, and returns a page of them, sorted.
+    pub(super) async fn sorted(
         &self,
         mut listing: Listing<'_>,
         sorting: &Sorting,

@@ -79,7 +79,9 @@ proptest! {
         if let Some(floor) = floor(&text) {
             prop_assert!(floor < text);
             let before = between(Some(&floor), Some(&text), micros);
-            prop_assert!(before.is_none_or(|before| first(Some(&text), &turn(micros)).is_some_and(|first| first < before)));
+            // Before a text that is a time and nothing else, nothing is put first, and its siblings make room.
+            let first = first(Some(&text), &turn(micros));
+            prop_assert!(before.is_none_or(|before| first.is_none_or(|first| first < before)));
         }
     }
 
