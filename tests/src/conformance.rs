@@ -102,6 +102,7 @@ impl OnEngine {
         let stream = Endpoint::new(url).ensure_table(&name, template.table()).await.unwrap();
         let config = aws_sdk_dynamodbstreams::Config::builder()
             .behavior_version(BehaviorVersion::latest())
+            .http_client(aws_smithy_http_client::Builder::new().build_http())
             .endpoint_url(url)
             .region(Region::new("local"))
             .credentials_provider(Credentials::new("local", "local", None, None, "test"))

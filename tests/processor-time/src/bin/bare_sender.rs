@@ -30,6 +30,7 @@ async fn main() -> Result<(), Error> {
     let (id, secret) = (variable("AWS_ACCESS_KEY_ID"), variable("AWS_SECRET_ACCESS_KEY"));
     let config = aws_sdk_dynamodb::Config::builder()
         .behavior_version(BehaviorVersion::latest())
+        .http_client(aws_smithy_http_client::Builder::new().build_http())
         .endpoint_url(variable("AWS_ENDPOINT_URL_DYNAMODB"))
         .region(Region::new(variable("AWS_REGION")))
         .credentials_provider(Credentials::new(id, secret, None, None, "environment"))
