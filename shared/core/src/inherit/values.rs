@@ -6,7 +6,7 @@ use super::chain::Chain;
 use crate::keys::Id;
 use crate::model::{AttributeValue, Item};
 
-/// Which values count.
+/// The values that count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
     /// Of each attribute that of the nearest node that has it. A stored null is a value: what is above it isn't

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-/// What a caller should do about a failed request.
+/// The remedy of a caller for a failed request.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ErrorKind {
     /// Try again. The table throttles, a transaction holds the item, or the network or the service has a fault. A write
@@ -19,7 +19,7 @@ pub enum ErrorKind {
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("{message}")]
 pub struct TableError {
-    /// What the caller should do.
+    /// The remedy.
     pub kind: ErrorKind,
     message: String,
     cause: Cause,

@@ -64,7 +64,7 @@ impl Query {
     }
 }
 
-/// One page of a [`Query`].
+/// A page of a [`Query`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Page {
     /// The items, ordered by their sort keys, in the query's direction.
@@ -88,7 +88,7 @@ pub struct Scan {
     pub reading: ReadOptions,
 }
 
-/// One page of a [`Scan`].
+/// A page of a [`Scan`].
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Scanned {
     /// The items. Those of one partition key come one after another, in the order of their sort keys.

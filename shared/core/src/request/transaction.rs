@@ -9,7 +9,7 @@ use crate::model::Item;
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 pub const TRANSACTION_ACTIONS_MAX: usize = 100;
 
-/// One action of a transaction, with the condition of its item.
+/// An action of a transaction, with the condition of its item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {
     /// Puts an item in the place of whatever is there.

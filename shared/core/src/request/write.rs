@@ -22,7 +22,7 @@ pub enum Write {
     PutRow {
         /// The row.
         row: Row,
-        /// What it shows of its node.
+        /// The contents of its node that it shows.
         shown: Arc<Shown>,
     },
     /// Deletes an item if it exists.
@@ -74,14 +74,14 @@ impl Write {
     }
 }
 
-/// What UpdateItem changes: attributes by name, each named once.
+/// The changes of an UpdateItem: attributes by name, each named once.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Update {
     /// The attributes to set, with their values.
     pub set: Item,
     /// The attributes to remove, whether they exist or not.
     pub remove: BTreeSet<String>,
-    /// What to add to the numbers of attributes. One that doesn't exist counts as zero.
+    /// The summands of numbers, by their attributes. One that doesn't exist counts as zero.
     pub add: BTreeMap<String, Decimal>,
 }
 
