@@ -5,15 +5,19 @@ use std::time::Duration;
 #[cfg(feature = "aws")]
 use anyhow::Context;
 use anyhow::{Result, anyhow, bail};
-use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region, SharedCredentialsProvider};
+use aws_credential_types::Credentials;
+use aws_credential_types::provider::SharedCredentialsProvider;
+use aws_smithy_runtime_api::client::behavior_version::BehaviorVersion;
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use aws_types::SdkConfig;
+use aws_types::region::Region;
 use clap::Args;
 use sapwood_core::keys::{Names, Schema};
 use sapwood_core::model::{Announcement, Settings};
-use sapwood_dynamodb::{DynamoTable, plain_http};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::announce::announced;
 use sapwood_local::template::Template;
+use sapwood_plain_http::plain_http;
 use sapwood_store::{Backoff, Client, ErrorKind, LATE, RetryPolicy, TableError};
 
 use crate::TEMPLATE;

@@ -1,7 +1,7 @@
 //! The command-line tool `sapwood`.
 //!
-//! Without the feature `aws` it reaches this machine alone: what signs in, S3, Lambda, CloudWatch and TLS take longer to compile
-//! than all the rest. The packages have it, and so have the tests.
+//! Without the feature `aws` it reaches this machine alone: sign-in, S3, Lambda, CloudWatch and TLS take as long to
+//! compile as all the rest. The packages have the feature, and so have the tests.
 #![cfg_attr(not(feature = "aws"), allow(dead_code, reason = "what only AWS needs isn't used"))]
 
 mod arguments;

@@ -13,7 +13,7 @@ use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, StreamSpecification,
     StreamViewType, TableDescription, TableStatus, TimeToLiveSpecification,
 };
-use sapwood_dynamodb::plain_http;
+use sapwood_plain_http::plain_http;
 
 use crate::sdk_error::said;
 use crate::template::{KeyAttribute, TableDefinition};

@@ -8,7 +8,7 @@ use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodbstreams::error::{ProvideErrorMetadata, SdkError};
 use aws_sdk_dynamodbstreams::types::ShardIteratorType;
-use sapwood_dynamodb::plain_http;
+use sapwood_plain_http::plain_http;
 
 use crate::record::Record;
 use crate::sdk_error::said;

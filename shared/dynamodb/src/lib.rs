@@ -3,11 +3,9 @@
 mod connection;
 mod errors;
 mod expressions;
-mod plain;
 mod requests;
 mod table;
 mod values;
 
 pub use connection::{Connection, lacks_credentials};
-pub use plain::plain_http;
 pub use table::{DynamoTable, place_of};

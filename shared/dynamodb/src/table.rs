@@ -16,8 +16,8 @@ use sapwood_core::model::{key_of, with_key};
 
 use crate::connection::Connection;
 use crate::errors::{Kind, table_error};
-use crate::plain::plain_http;
 use crate::values::{WRITE_BYTES, from_sdk, put_object};
+use sapwood_plain_http::plain_http;
 use sapwood_store::{ANSWER_BYTES_MAX, Deadline, ErrorKind, ReadOptions, Reply, Table, TableError, Write};
 
 /// Longest time that one request may take, unless [`DynamoTable::waiting`] sets another. It is a choice: several
@@ -51,8 +51,8 @@ fn place(endpoint_url: Option<&str>, region: &str) -> String {
 }
 
 impl DynamoTable {
-    /// Makes a table by its name, reached by a client: that of `sapwood-https`, or [`plain_http`]. The SDK's own retries are off, because [`sapwood_store::Client`] retries in the time
-    /// that it has, and counts.
+    /// Makes a table by its name, which is reached by this client: that of `sapwood-https`, or [`plain_http`]. The SDK's own
+    /// retries are off, because [`sapwood_store::Client`] retries in the time that it has, and counts.
     #[must_use]
     pub fn new(connection: &Connection, http: SharedHttpClient, name: impl Into<String>, schema: Schema) -> Self {
         let Connection { region, endpoint_url, access_key_id, secret_access_key, session_token } = connection.clone();

@@ -23,8 +23,8 @@ const TIME_MAX: Duration = Duration::from_secs(15);
 /// Most differences that are named.
 const NAMED_MAX: usize = 200;
 
-/// Compares a node and what is below it, or the whole table. `wrong` are the differences that a second look has found as
-/// the first did, `moving` those that it hasn't: the handler is at them. Only their owner can mend `findings`.
+/// Compares a node and what is below it, or the whole table. `wrong` are the differences that a second look has found
+/// as the first did, `moving` those that it hasn't: the handler is at them. Only their owner can mend `findings`.
 pub(super) async fn compared<T: Scannable, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,

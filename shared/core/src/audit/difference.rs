@@ -10,8 +10,8 @@ use crate::model::{Item, encode_item};
 /// Declares the kinds, each with its name in reports.
 macro_rules! kinds {
     ($($(#[$attribute:meta])* $kind:ident = $name:literal,)+) => {
-        /// What is wrong with an item. Kinds up to [`Kind::RecordPutBack`] are faults of derived items, and can be repaired.
-        /// The others are findings about base records: its owner has to decide what the record should be.
+        /// The fault of an item. Kinds up to [`Kind::RecordPutBack`] are faults of derived items, and can be repaired. The
+        /// others are findings about base records: its owner has to decide what the record should be.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Kind {
             $($(#[$attribute])* $kind,)+

@@ -177,8 +177,8 @@ impl Schema {
         sort_key::parse(sk, &self.names.node)
     }
 
-    /// Returns the id of the node that a row with this sort key shows, however its path is spelled: only one spelling is
-    /// a handler's, and only that can be parsed. `None` for keys that no row has.
+    /// Returns the id of the node that a row with this sort key shows, however its path is spelled: only one spelling
+    /// is a handler's, and only that can be parsed. `None` for keys that no row has.
     #[must_use]
     pub fn shown(&self, sk: &str) -> Option<String> {
         if let Some(key) = self.parse_sort_key(sk) {
@@ -188,8 +188,8 @@ impl Schema {
         unspelled(last.split_once('!').map_or(last, |(_, id)| id))
     }
 
-    /// True if a sort key begins as that of a row, whether or not it can be one: a query for all that begin so returns the
-    /// item.
+    /// True if a sort key begins as that of a row, whether or not it can be one: a query for all that begin so returns
+    /// the item.
     #[must_use]
     pub fn begins_as_row(&self, sk: &str) -> bool {
         sk.strip_prefix(&self.names.node).is_some_and(|rest| rest.starts_with('#')) || sort_key::begins_as_row(sk)

@@ -31,7 +31,7 @@ pub struct Sapwood {
     handled: Arc<Mutex<Vec<(String, Instant)>>>,
 }
 
-/// The handler, counted request by request. It does what `sapwood_handlers::stream::Handler` does, on a table that is observed.
+/// The handler, counted request by request. It does what the product's does, on a table that is observed.
 struct Counted {
     fanout: Fanout,
     table: DynamoTable,

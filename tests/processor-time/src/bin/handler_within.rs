@@ -6,9 +6,10 @@ use std::time::SystemTime;
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use sapwood_core::fanout::Limits;
-use sapwood_dynamodb::{Connection, DynamoTable, plain_http};
+use sapwood_dynamodb::{Connection, DynamoTable};
 use sapwood_engine::fanout::Fanout;
 use sapwood_handlers::stream::{Config, Handler};
+use sapwood_plain_http::plain_http;
 use serde_json::value::RawValue;
 
 #[tokio::main(flavor = "current_thread")]
