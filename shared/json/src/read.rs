@@ -42,8 +42,7 @@ impl FromJson for Attributes {
     }
 }
 
-/// Reads attributes that are a part of something else. Works with serde_json alone. The errors are text;
-/// [`read`](super::read) returns errors that name the kind of mistake.
+/// Reads attributes within something else, by serde_json alone. [`read`](super::read) returns errors with a kind.
 impl<'de> Deserialize<'de> for Attributes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
@@ -51,8 +50,7 @@ impl<'de> Deserialize<'de> for Attributes {
     }
 }
 
-/// Reads a value of an attribute. `levels` is the number of levels of lists and maps that the value may have, which
-/// bounds this recursion. serde_json doesn't recurse into a raw value.
+/// Reads a value with at most `levels` levels of lists and maps, which bounds this recursion.
 pub(super) fn value(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<AttributeValue, JsonError> {
     Ok(match raw.get().as_bytes().first() {
         Some(b'n') => AttributeValue::Null(true),
@@ -118,7 +116,6 @@ pub(super) fn check_name(name: &str, at: &Place<'_>) -> Result<(), JsonError> {
     }
 }
 
-/// Reads the members of an object.
 pub(super) fn members<'a>(raw: &'a RawValue, at: &Place<'_>, wanted: &'static str) -> Result<Members<'a>, JsonError> {
     if !raw.get().starts_with('{') {
         return Err(JsonError::Type { path: at.to_string(), wanted });
@@ -143,7 +140,6 @@ pub fn list<'a>(raw: &'a RawValue, at: &Place<'_>, wanted: &'static str) -> Resu
     serde_json::from_str(raw.get()).map_err(|_| JsonError::Type { path: at.to_string(), wanted })
 }
 
-/// Reads a text.
 pub(super) fn string(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
     if !raw.get().starts_with('"') {
         return Err(JsonError::Type { path: at.to_string(), wanted: "a string" });

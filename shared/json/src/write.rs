@@ -76,8 +76,7 @@ impl Serialize for Binary<'_> {
     }
 }
 
-/// A number. It is written as it is if that is JSON and short, and otherwise in the shorter of two spellings (`.5`,
-/// `+1`, 126 digits).
+/// A number, as it is if that is JSON and short, else in the shorter of two spellings (`.5`, `+1`, 126 digits).
 struct Number<'a>(&'a str);
 
 impl Serialize for Number<'_> {

@@ -37,8 +37,7 @@ kinds! {
     LineageMissing = "lineage-missing",
     /// A lineage says that the node stands elsewhere than its record and its parent's lineage ask for.
     LineageWrong = "lineage-wrong",
-    /// A lineage says rightly where the node stands, and not which rows it has there; or it says that rows are still to
-    /// be written.
+    /// A lineage places its node rightly but names other rows than it has, or says that rows are pending.
     LineageRows = "lineage-rows",
     /// A lineage's node has no base record.
     LineageSurplus = "lineage-surplus",
@@ -120,8 +119,7 @@ kinds! {
     RecountLeft = "recount-left",
     /// A node with something that can't be added up in an attribute that is.
     TotalLeftOut = "total-left-out",
-    /// The totals of a node can't be compared with those of its children: it is in a cycle, there are more than 98
-    /// levels below it, or too many children, or a newer version has counted one of them.
+    /// The totals can't be compared: in a cycle, above 98 levels or too many children, or by a newer version's count.
     TotalNotCompared = "total-not-compared",
     /// A lineage that names something as a row to delete that can't be a row of its node.
     ForeignRows = "foreign-rows",
@@ -129,8 +127,7 @@ kinds! {
     DeletionBlocked = "deletion-blocked",
     /// An item that a newer version of the handler has written.
     NewerFormat = "newer-format",
-    /// A node or a row that can't be compared, because a newer version of the handler has written the lineage that
-    /// decides about it.
+    /// A node or a row whose lineage a newer version has written, so that it can't be compared.
     NotCompared = "not-compared",
 }
 

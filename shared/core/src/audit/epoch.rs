@@ -24,7 +24,6 @@ impl<'i> Epochs<'i> {
         Self { item, copy }
     }
 
-    /// The two items among what was read.
     pub(super) fn of(read: &'i Read, schema: &Schema) -> Result<Self, Failure> {
         Ok(Self::new(read.item(&schema.epoch_key())?, read.item(&schema.epoch_copy_key())?))
     }
@@ -49,8 +48,7 @@ impl<'i> Epochs<'i> {
         Ok(wanted.filter(|_| is_item_right && (self.copy.is_none() || copy == wanted)))
     }
 
-    /// Returns the present epoch, or what is wrong with it. As long as that is so, nothing that is counted can be
-    /// judged. `node` is any node of the table.
+    /// The present epoch, or what is wrong with it: then no count can be judged. `node` is any node of the table.
     pub(super) fn judge(&self, node: &NodeRef, schema: &Schema) -> Result<Result<Epoch, Difference>, NewerFormat> {
         if let Some(epoch) = self.present()? {
             return Ok(Ok(epoch));
@@ -61,7 +59,7 @@ impl<'i> Epochs<'i> {
         Ok(Err(Difference::of(Kind::EpochWrong, key, &node, &evidence)))
     }
 
-    /// What puts this epoch into both items, while they are as they were read.
+    /// Puts this epoch into both items, while they are as they were read.
     fn put(&self, epoch: Epoch, unfinished: Option<AttributeValue>, context: Context<'_>) -> Task {
         let schema = context.schema();
         let (mut item, copy) = (epoch.item(schema), epoch.copy(schema));
@@ -83,7 +81,6 @@ pub fn present_epoch(item: Option<&Item>, copy: Option<&Item>) -> Result<Option<
     Epochs::new(item, copy).present()
 }
 
-/// The condition that an item of the epoch says what it said.
 pub(super) fn as_read(item: Option<&Item>) -> Condition {
     let Some(item) = item else { return Condition::Absent };
     let names = [Epoch::EPOCH, Epoch::UNFINISHED, FORMAT_ATTRIBUTE];

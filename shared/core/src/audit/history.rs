@@ -45,19 +45,17 @@ pub fn look_at_history(
     })
 }
 
-/// What was seen of a node's history.
 struct History<'a> {
     settings: &'a Settings,
     node: NodeRef,
     topics: BTreeMap<String, Topic>,
 }
 
-/// What was seen of a topic. Only hashes are kept, because a history can be long.
+/// Only hashes are kept, because a history can be long.
 #[derive(Debug, Default)]
 struct Topic {
     /// The newest revision: the hash of the copy that it asks for, and the evidence.
     newest: Option<(Version, u64, Evidence)>,
-    /// The copy that is there.
     copy: Option<(u64, Evidence)>,
     /// True if what is in the copy's place has no version, and so is the table owner's.
     is_owners: bool,
@@ -111,7 +109,6 @@ fn hash(item: &Item) -> u64 {
     Evidence::new().and(Some(item)).hash()
 }
 
-/// The topic of a copy's key.
 pub(super) fn topic_of(key: &ItemKey, node: &NodeRef, settings: &Settings) -> Option<Latest> {
     match settings.schema.parse_sort_key(&key.sk)? {
         SortKey::Latest { topic } => Some(Latest { node: node.clone(), topic }),

@@ -69,7 +69,6 @@ pub fn start_anew(context: Context<'_>, node: NodeRef, name: String) -> Plan<'_,
     })
 }
 
-/// A difference that is being mended.
 pub(super) struct Mend<'m> {
     pub(super) context: Context<'m>,
     pub(super) difference: &'m Difference,
@@ -117,8 +116,7 @@ impl<'m> Mend<'m> {
         }
     }
 
-    /// Writes an attribute that no row carries into an item that exists. Its record makes the handler look at the item
-    /// as if it were written for the first time.
+    /// Writes an attribute that no row carries, if the item exists: the handler then looks at it as at a new one.
     async fn redrive(&self, key: ItemKey) -> Result<Mended, Failure> {
         self.write_into(key, REDRIVEN).await
     }
@@ -135,7 +133,6 @@ impl<'m> Mend<'m> {
         if self.context.rules.keeps(rule) { condition } else { Condition::Always }
     }
 
-    /// Writes, and returns what this means.
     async fn write(&self, action: Action, means: Mended) -> Result<Mended, Failure> {
         self.one(Task::Write(action), means).await
     }
@@ -226,8 +223,7 @@ impl<'m> Mend<'m> {
         self.one(Task::Transact(actions), Mended::Claimed).await
     }
 
-    /// Deletes a part of a total that nobody reads, while it is as it was read. Nobody goes back to an earlier epoch. A
-    /// later one may be begun just now, so the present one is checked as well.
+    /// Deletes a lane that isn't read, while it and the present epoch are as read: a later epoch may begin just now.
     async fn delete_lane(&self) -> Result<Mended, Failure> {
         let (schema, key) = (self.schema(), self.difference.key.clone());
         let epoch_key = schema.epoch_key();
@@ -277,8 +273,7 @@ impl<'m> Mend<'m> {
         }
     }
 
-    /// Deletes totals of a node that has gone, if they are nothing, while they are as they were read. Nothing is
-    /// counted wrong by that, whatever comes back.
+    /// Deletes totals of a gone node that are nothing, while they are as they were read: no count becomes wrong.
     async fn delete_lanes(&self) -> Result<Mended, Failure> {
         let (schema, node) = (self.schema(), self.node());
         let keys: Vec<ItemKey> =
@@ -300,8 +295,7 @@ impl<'m> Mend<'m> {
         self.one(Task::together(lanes.into_iter().map(delete).collect()), Mended::Deleted).await
     }
 
-    /// Deletes a row only while its owner's lineage is as it was read, and so doesn't name it. No handler can be about
-    /// to put the row: the handler writes a lineage before the rows that it names.
+    /// Deletes a row while its owner's lineage, which doesn't name it, is as read: lineages are written before rows.
     async fn delete_row(&self, lineage: Option<&Item>) -> Result<Mended, Failure> {
         let (schema, key) = (self.schema(), self.difference.key.clone());
         if !self.context.rules.keeps(Rule::RepairCheck) {
@@ -315,8 +309,7 @@ impl<'m> Mend<'m> {
         self.one(Task::Transact(vec![check, delete]), Mended::Deleted).await
     }
 
-    /// Deletes what stands in a cursor's place and is none, while it is as it was read. The handler, too, would write
-    /// over it.
+    /// Deletes what is no cursor in a cursor's place, while it is as it was read. The handler would overwrite it, too.
     async fn delete_cursor(&self, item: &Item) -> Result<Mended, Failure> {
         if Cursor::read(item) != Err(CursorError::Malformed) || !Cursor::is_ours(item) {
             return Ok(Mended::Gone);
@@ -381,7 +374,6 @@ impl<'m> Mend<'m> {
     }
 }
 
-/// The condition that a lineage is as it was read.
 fn same(item: &Item, schema: &Schema) -> Condition {
     let names = schema.names();
     let compared = item.keys().filter(|name| **name != names.partition_key && **name != names.sort_key);

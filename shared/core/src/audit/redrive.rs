@@ -83,7 +83,6 @@ fn is_counted(item: Option<&Item>) -> bool {
     counted.is_some_and(|counted| counted.share.is_some())
 }
 
-/// An item that is being redriven.
 struct Redrive<'r> {
     context: Context<'r>,
     key: &'r ItemKey,
@@ -118,8 +117,7 @@ impl Redrive<'_> {
         }
     }
 
-    /// Reads a node, its lineage and its cursor, and redrives one of them. Returns `None` if it has to be looked at
-    /// again.
+    /// Reads a node, its lineage and its cursor, and redrives one of them. `None`: it has to be looked at again.
     async fn redrive(&self, node: &NodeRef, sort_key: &SortKey) -> Result<Option<Redriven>, Failure> {
         let schema = self.context.schema();
         let [node_key, lineage_key, cursor_key] =
@@ -179,8 +177,7 @@ impl Redrive<'_> {
         Ok((!matches!(mended, Mended::Gone | Mended::Left)).then_some(()))
     }
 
-    /// Puts a cursor, whose record has the handler do from the start what a change of the lineage asked for. It takes
-    /// the place of a cursor that is half way: that one may be of an older change.
+    /// Puts a cursor that starts from the beginning, in the place of one half way, which may be of an older change.
     async fn start_cursor(&self, node: &NodeRef, means: Redriven) -> Result<Redriven, Failure> {
         if self.is_dry {
             return Ok(means);

@@ -15,12 +15,10 @@ mod item;
 #[cfg(test)]
 mod tests;
 
-/// How far a time may be ahead of the clock that reads it, in seconds: clocks differ. What is further ahead can't be
-/// true.
+/// Clocks differ: a time further ahead than this of the clock that reads it, in seconds, can't be true.
 const AHEAD_SECONDS_MAX: u64 = 600;
 
-/// Most differences of a pass that were left and are remembered, at 8 bytes each. What doesn't fit may be counted more
-/// than once.
+/// Most differences left in a pass that are remembered, at 8 bytes each. Others may be counted more than once.
 const LEFT_MAX: usize = 10_000;
 
 /// A position in a part of the table.
@@ -89,8 +87,7 @@ pub struct AuditorState {
     pub trail_at: u64,
     /// The differences that may count.
     pub suspects: Suspects,
-    /// What this pass has left as it is, or has given up: hashes of each node, or item. It isn't suspected again in
-    /// this pass.
+    /// Hashes of the nodes or items that this pass has left or given up, and doesn't suspect again.
     left: BTreeSet<u64>,
 }
 

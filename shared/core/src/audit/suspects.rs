@@ -13,12 +13,10 @@ use crate::keys::{ItemKey, NodeRef};
 /// A suspect counts once it has lasted this many times as long as the longest one that went away by itself.
 const OUTLIVES: u32 = 3;
 
-/// How many times the settling time a suspect of the auditor must last at most: an hour, where that is 10 minutes. What
-/// makes it last longer is no lag, or one that sets off alarms of its own.
+/// Most settling times that a suspect must last: an hour, at 10 minutes each. A longer lag sets off its own alarms.
 const SETTLES_MAX: u32 = 6;
 
-/// For how many times the settling time the auditor remembers how long a suspect lasted: 6 hours, where that is 10
-/// minutes.
+/// For how many settling times the auditor remembers how long a suspect lasted: 6 hours, at 10 minutes each.
 const REMEMBERS: u32 = 36;
 
 /// The auditor gives up on a suspect that still changes after this many settling times.
@@ -40,10 +38,8 @@ pub struct Suspect {
     pub(super) explained: bool,
     /// When it was first suspected, or mended, or a mend has come to explain it.
     pub(super) first: Duration,
-    /// When a strong look first found it with this evidence. None: only a pass has seen it, which reads what may be a
-    /// moment old.
+    /// When a strong look first found it with this evidence. `None`: only a pass, whose reads may lag, has seen it.
     pub(super) since: Option<Duration>,
-    /// When it was last found.
     pub(super) seen: Duration,
     /// How many strong looks have found it.
     pub(super) looks: u32,
@@ -121,7 +117,6 @@ impl Suspects {
         Self { settle, longest: Longest::default(), suspects: BTreeMap::new(), is_endless: false }
     }
 
-    /// These suspects of the auditor.
     pub(super) fn endless(settle: Duration, longest: Longest, suspects: impl IntoIterator<Item = Suspect>) -> Self {
         let suspects = suspects.into_iter().map(|suspect| (suspect.key(), suspect)).collect();
         Self { settle, longest, suspects, is_endless: true }
@@ -146,7 +141,6 @@ impl Suspects {
         self.settle().saturating_mul(PATIENCE)
     }
 
-    /// The longest time that a suspect lasted that has gone away by itself, or has changed.
     pub(super) fn longest(&self) -> Longest {
         self.longest
     }
@@ -271,8 +265,7 @@ impl Suspects {
         self.take_out(|all, suspect| suspect.stage == Stage::Mended && all.counts(suspect))
     }
 
-    /// Takes out those that count, and wait for no other node, or in vain. Where nodes wait for one another, somebody
-    /// has to be the first.
+    /// Takes out those that count and wait for no other node, or wait in vain: of nodes in a circle one goes first.
     pub(super) fn take_due(&mut self, waits_in_vain: impl Fn(&Difference) -> bool) -> Vec<Suspect> {
         self.take_out(|all, suspect| {
             let Difference { kind, node, waits_for, .. } = &suspect.difference;

@@ -89,8 +89,7 @@ enum Compared {
     },
     /// A child isn't counted as a child of this node: it is on its way, or wrong itself.
     NotNow(Evidence),
-    /// They can't be compared so: in a cycle, above the levels that are counted, above too many children, and above
-    /// one that a newer version has counted.
+    /// They can't be: in a cycle, above too many levels or children, or above one that a newer version has counted.
     Never,
 }
 
@@ -114,8 +113,7 @@ impl Look<'_> {
         })
     }
 
-    /// Compares the totals of the present epoch. What a child that is apart is counted as isn't taken, but what is
-    /// below it.
+    /// Compares the totals of the present epoch. Of a child that is apart only what is below it is taken.
     async fn compared(
         &self,
         apart: Option<&NodeRef>,
@@ -190,7 +188,6 @@ impl Look<'_> {
         Need { options, ..Need::keys(keys) }
     }
 
-    /// The rows of the nodes at a depth below the node.
     fn rows(&self, depth: usize, limit: usize, after: Option<String>) -> Query {
         let schema = &self.settings.schema;
         Query {
@@ -208,7 +205,6 @@ impl Look<'_> {
         shown_by(row, &key_of(row, &self.settings.schema)?, &self.settings.schema)
     }
 
-    /// The parts of the totals of these nodes.
     async fn lanes(&self, nodes: &[NodeRef], epoch: Epoch) -> Result<BTreeMap<ItemKey, Item>, Failure> {
         let schema = &self.settings.schema;
         let keys = nodes.iter().flat_map(|node| schema.totals_keys(node, epoch.0));

@@ -38,7 +38,6 @@ pub struct StreamRecord {
 }
 
 impl StreamRecord {
-    /// True if the record has the images that a change of its kind has.
     fn has_its_images(&self) -> bool {
         match self.event {
             Event::Insert => self.new.is_some(),
@@ -286,9 +285,8 @@ impl Batch {
             let reason = "this lineage is not the handler's; it counts as not there until its node is written again";
             self.problems.push(Problem { key: record.key.clone(), reason: reason.to_owned(), unreadable: false });
         }
-        // A record without images, or with one of a newer format, may stand for any change. Whether the item is still
-        // of that format, and so left to a newer handler, is seen when it is read: an image says what was, and would
-        // fail its record for ever.
+        // A record without images, or with one of a newer format, may stand for any change. Whether the item still is
+        // of that format is seen when it is read: its image would fail the record for ever.
         let imaged = (record.old.is_some() || record.new.is_some()) && !old.newer && !new.newer;
         let touches = !imaged || old.placed(rules) != new.placed(rules);
         let acts_on_children =
@@ -343,11 +341,10 @@ fn is_back(record: Option<&Item>, stale: Option<&LifeUnder>) -> bool {
     stale.zip(record).is_some_and(|(stale, record)| stale.is_of(record))
 }
 
-/// What children inherit from their parent's lineage.
+/// The part of a lineage that children inherit.
 #[derive(Default)]
 struct Inherited {
-    /// The ancestors, the path, and whether the node is in the trash. `None` if there is no lineage, or a tombstone in
-    /// its place.
+    /// The ancestors, the path, and whether it is in the trash; `None` without a lineage, or for a tombstone.
     placed: Option<(Vec<Id>, Vec<String>, bool)>,
     /// The mark, and what had its deletion begin again.
     deleting: Option<(DeletionMark, Option<String>)>,

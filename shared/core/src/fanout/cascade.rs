@@ -48,11 +48,9 @@ pub fn continue_cursor(context: Context<'_>, node: NodeRef) -> Plan<'_, ()> {
     })
 }
 
-/// What is handed down to the children of one node.
 struct Cascade<'c> {
     context: Context<'c>,
     node: &'c NodeRef,
-    /// The sequence number of the change.
     sequence: String,
     /// True if this is a slice that a cursor asks for.
     is_continued: bool,
@@ -64,7 +62,6 @@ impl Cascade<'_> {
         self.context.schema().cascade_key(self.node)
     }
 
-    /// Touches a page of the node's children.
     async fn touch_children(&self, after: Option<String>) -> Result<(), Failure> {
         let range = self.context.schema().depth_range(1, 1);
         let limit = self.context.limits.touch_slice_items_max;
@@ -76,9 +73,8 @@ impl Cascade<'_> {
         self.touch(children_of(&page, &self.context), Position::Touching, page.next).await
     }
 
-    /// Touches children, in the order of their rows, and moves the cursor past those that are done. Where there was no
-    /// time for all of a slice, that is past the first ones that are: if all of a slice took longer than an invocation
-    /// has, no invocation would ever be done with it.
+    /// Touches children in the order of their rows, and moves the cursor past the first ones that are done: if a slice
+    /// took longer than an invocation has, no invocation would ever be done with all of it.
     async fn touch(&self, children: BTreeSet<Id>, position: Position, next: Option<String>) -> Result<(), Failure> {
         let schema = self.context.schema();
         let task = |child: &Id| touch(&self.context, self.node, child.clone(), &self.sequence);
@@ -125,7 +121,6 @@ impl Cascade<'_> {
         count_held(&self.io.all(vec![task]).await?)
     }
 
-    /// The cursor of this change.
     fn cursor(&self, position: Position, after: Option<String>, blocked: bool) -> Cursor {
         Cursor { sequence: self.sequence.clone(), after, position, blocked }
     }
@@ -201,8 +196,7 @@ pub(super) fn touch(context: &Context<'_>, node: &NodeRef, child: Id, sequence: 
     })
 }
 
-/// The problems of nodes that the table refuses to touch. No retry would help, so their parent's record isn't kept
-/// waiting for them.
+/// Problems of nodes that the table refuses to touch. No retry helps, so their parent's record doesn't wait for them.
 pub(super) fn untouched(
     keys: Vec<ItemKey>,
     outcomes: &[Result<TaskOutcome, Failure>],

@@ -31,21 +31,17 @@ impl LateChild {
     }
 }
 
-/// A late child that acts on itself.
 struct Acting<'s> {
     context: Context<'s>,
     child: Child,
     io: &'s Io,
 }
 
-/// A node that is to adopt the late child.
 struct Heir {
     node: NodeRef,
-    /// The life that was read.
     born: Option<String>,
     /// The condition that it still is that life.
     same_life: Condition,
-    /// What is known of its ancestors.
     ancestry: Ancestry,
 }
 
@@ -116,7 +112,6 @@ impl Acting<'_> {
         }
     }
 
-    /// Marks the late child, or makes it a root.
     async fn change(&self, action: &ChildAction) -> Result<(), Failure> {
         match self.child.task(action, &self.context) {
             Ok(task) => self.count(&self.io.all(vec![task]).await?),
@@ -137,10 +132,9 @@ impl Acting<'_> {
         self.io.note(self.child.kept(error, &self.context));
     }
 
-    /// Moves the late child to an heir that existed a moment ago. The same transaction checks every edge from the heir
-    /// to the root: the late child has no ancestor path of its own, so the two paths have no common ancestor to stop
-    /// at. A cycle above the heir, which other clients made, doesn't hold the late child. Returns false if a node on
-    /// the path has changed.
+    /// Moves the late child to an heir that existed a moment ago, with checks of every edge from the heir to the root:
+    /// the late child has no ancestor path of its own to stop at. A cycle above the heir, by other clients, doesn't
+    /// hold it. Returns false if a node on the path has changed.
     async fn adopt(&self, heir: Heir) -> Result<bool, Failure> {
         let Heir { node: heir, born, same_life, mut ancestry } = heir;
         let schema = self.context.schema();

@@ -66,13 +66,12 @@ pub fn copy_highest<'a>(context: Context<'a>, topics: &'a BTreeMap<Latest, Topic
     })
 }
 
-/// A topic of a batch.
 #[derive(Default)]
 struct Topic {
-    /// What is to be copied; `None` if there is nothing, or no more.
+    /// The revision to copy; `None` if there is none, or no more.
     highest: Option<Highest>,
-    /// True if one of the revisions was deleted, even if it is back by now. Then the newest has to be looked for: an
-    /// attempt of the delivery before may have set the copy back just now, although it was of a newer revision.
+    /// True if a revision was deleted, even if it is back: an attempt of an earlier delivery may have set the copy
+    /// back.
     deleted: bool,
     failed: bool,
 }

@@ -112,7 +112,6 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
 
 /// The rows of a node that may be there.
 struct There<'a> {
-    /// The rows that the lineage's placement has.
     rows: Vec<Row>,
     /// The rows of earlier placements that the lineage names.
     stale: Vec<&'a ItemKey>,
@@ -217,7 +216,6 @@ impl<'a> There<'a> {
     }
 }
 
-/// True if a lineage's item has room for the rows that it names, and for a deletion.
 fn has_room(lineage: &Item) -> bool {
     item_bytes(lineage) <= LINEAGE_BYTES_MAX
 }

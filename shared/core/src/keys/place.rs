@@ -19,7 +19,7 @@ pub struct SiblingPlace(Arc<str>);
 /// Most bytes of the text in a place. Longer ones are cut, and their nodes are in the order of their ids.
 const TEXT_BYTES_MAX: usize = 256;
 
-/// What a sort key has besides the place's text and the id: `ORDERED#s#`.
+/// Bytes of a sort key besides the place's text and the id: `ORDERED#s#`.
 const AROUND_BYTES: usize = 10;
 
 const NUMBER: char = 'n';
@@ -112,7 +112,7 @@ impl SiblingPlace {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(PART_END);
-        // What isn't in a key unescaped can't be in a place.
+        // A place has no character that a key escapes.
         let is_one = |part: &str| (part == NONE || part.starts_with([NUMBER, TEXT])) && part.chars().all(|c| c > '$');
         let is_whole = parts.all(is_one) && text.matches(PART_END).count() < ORDER_ATTRIBUTES_MAX;
         (is_whole && text.len() <= TEXT_BYTES_MAX + 1).then(|| Self(text.into()))

@@ -35,8 +35,7 @@ pub enum OrderedList {
 /// Ends a part of a place that has more than one. It sorts before all that a part can have.
 pub(super) const PART_END: char = '!';
 
-/// The byte after `!`, which no key contains. A path with it sorts after the nodes at that path, and before their
-/// descendants.
+/// The byte after `!`, in no key. A path with it sorts after the nodes at that path and before their descendants.
 const PAST_EXPLICIT: char = '"';
 
 impl Schema {
@@ -194,7 +193,6 @@ impl Schema {
     }
 }
 
-/// The range of all sort keys that begin with a prefix, which ends with `#`.
 fn all_of(prefix: &str) -> SortRange {
     SortRange { from: prefix.to_owned(), to: prefix.replace('#', "$") }
 }
@@ -207,8 +205,7 @@ fn path_up_to(segments: &[String], past: char) -> Result<SortRange, KeyError> {
     Ok(SortRange { from, to })
 }
 
-/// The end of the range of keys that begin with a path: the path with a character that sorts after all that may follow
-/// it. A path of the greatest length has nothing after it.
+/// The path with a character that sorts after all that may follow it. After a path of the greatest length none does.
 fn through(path: &str, past: char) -> String {
     if path.len() < SORT_KEY_BYTES_MAX { format!("{path}{past}") } else { path.to_owned() }
 }

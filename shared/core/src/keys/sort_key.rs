@@ -359,7 +359,6 @@ pub(super) fn begins_as_row(text: &str) -> bool {
     [PATH, ROOT, ORPHAN, CHILD, ORDERED, LINK, TRASH].iter().any(|prefix| text.starts_with(prefix))
 }
 
-/// Returns a text as a part of a key that is between separators.
 pub(super) fn escape_part(text: &str) -> Cow<'_, str> {
     SEGMENT.escape_part(text)
 }

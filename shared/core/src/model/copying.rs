@@ -23,7 +23,7 @@ pub const LEFT_OUT: &str = "_left_out";
 /// How a copy has ended ([`CopyEnd`]), in its operation's record.
 pub const ENDED: &str = "_ended";
 
-/// What the names of the attributes begin with that say which copies aren't placed yet, in the operation's record.
+/// The prefix of the attributes of an operation's record that name copies not placed yet.
 const UNPLACED: &str = "_u_";
 
 /// Bytes of the hash in such a name. Among the copies of one operation two are the same once in 10^11 operations.

@@ -6,8 +6,7 @@ use std::ops::{Add, AddAssign, Neg, Sub};
 /// Digits after the point that are counted.
 const FRACTION_DIGITS: i32 = 9;
 
-/// Most digits before the point of a value that is added up. With the digits after it, and a hundred thousand million
-/// values, a sum has 38 digits: as many as DynamoDB keeps.
+/// Most digits of a value before the point. With those after it, a sum of 10^11 values has DynamoDB's 38 digits.
 const VALUE_DIGITS_MAX: i32 = 18;
 
 /// Most digits before the point of a sum.

@@ -72,8 +72,7 @@ impl Deletion {
         item.insert(DELETING.into(), AttributeValue::M(map));
     }
 
-    /// Reads the deletion from a lineage or tombstone: `Some(None)` if there is none, `None` if no handler has written
-    /// it.
+    /// Reads the deletion from a lineage or tombstone. `Some(None)`: there is none; `None`: no handler has written it.
     pub(super) fn read(item: &Item) -> Option<Option<Self>> {
         let Some(value) = item.get(DELETING) else { return Some(None) };
         let AttributeValue::M(map) = value else { return None };

@@ -53,11 +53,7 @@ pub(super) fn is(format: u64, item: &Item) -> bool {
     matches!(item.get(FORMAT_ATTRIBUTE), Some(AttributeValue::N(digits)) if digits.parse() == Ok(format))
 }
 
-/// Returns true if the item has a format that this code knows, and false if it has none, an older one, or a value that
-/// is no format at all. Such an item counts as malformed.
-///
-/// # Errors
-/// [`NewerFormat`] where a newer version has written the item.
+/// True if the item has a known format. Without one, or with an older one, it counts as malformed.
 pub(super) fn is_known(item: &Item) -> Result<bool, NewerFormat> {
     let Some(AttributeValue::N(digits)) = item.get(FORMAT_ATTRIBUTE) else { return Ok(false) };
     match digits.parse() {

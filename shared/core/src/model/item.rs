@@ -51,7 +51,6 @@ pub fn text_of<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     }
 }
 
-/// Returns a list of texts as an attribute value.
 pub(super) fn texts(values: impl IntoIterator<Item = impl Into<String>>) -> AttributeValue {
     AttributeValue::L(values.into_iter().map(text).collect())
 }

@@ -16,8 +16,7 @@ const ROWS_PENDING: &str = "rows_pending";
 const RESTARTED: &str = "restarted";
 pub(super) const EARLIER: &str = "earlier";
 
-/// Most earlier lives that a lineage names. It is a choice: no id comes back so often while one record of the stream
-/// waits.
+/// Most earlier lives that a lineage names: no id comes back so often while one record of the stream waits.
 const EARLIER_LIVES_MAX: usize = 8;
 
 /// Where a node is in its tree. Together with the schema it names every row of the node.

@@ -107,7 +107,6 @@ impl BaseNode {
         is_live.then(|| (parent, segment.unwrap_or_else(|| node.id.as_str().to_owned())))
     }
 
-    /// Returns the node's parent and its segment.
     fn place(item: &Item, node: &NodeRef, schema: &Schema) -> Result<(Option<Id>, Option<String>), Unreadable> {
         let names = schema.names();
         let parent = match optional_text(item, &names.parent, "parent")? {

@@ -36,9 +36,8 @@ pub const PUT_BACK: &str = "_put_back";
 /// A table with a TTL attribute of another name uses that instead.
 pub const EXPIRES: &str = "_expires";
 
-/// Most bytes of the name of a life, a mark or an operation. Ours are UUIDs with a few characters behind. A longer one
-/// is another client's, and counts as none: lineages and children's marks carry these names, and must have room for
-/// them.
+/// Most bytes of the name of a life, a mark or an operation: lineages and children's marks must have room for them. A
+/// longer one is another client's, and counts as none.
 const NAME_BYTES_MAX: usize = 256;
 
 /// The name of a life, a mark or an operation in an attribute.

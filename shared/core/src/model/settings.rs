@@ -39,7 +39,7 @@ pub struct OrderAttribute {
     pub is_caseless: bool,
 }
 
-/// What the name of an attribute ends with of which case doesn't count.
+/// The end of the name of an attribute whose case doesn't count.
 const CASELESS: &str = ":caseless";
 
 impl OrderAttribute {

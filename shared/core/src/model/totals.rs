@@ -150,7 +150,7 @@ impl Amounts {
     const LEFT_OUT: &str = "_left_out";
     /// The attribute that counts the writes of a lane.
     pub const WRITES: &str = "_writes";
-    /// What the name of a sum begins with: a user's attribute can be an index's key, or the table's TTL attribute.
+    /// The prefix of a sum's name: a user's attribute can be an index's key, or the table's TTL attribute.
     const SUM: &str = "_sum_";
 
     /// Adds other amounts.
@@ -269,8 +269,7 @@ impl Counted {
     const VALUES: &str = "values";
     const LEFT_OUT: &str = "left_out";
 
-    /// How long a tombstone is kept, in seconds: 14 days, as that of a lineage. A transaction that was on its way when
-    /// the node went has long ended then.
+    /// Seconds that a tombstone is kept: 14 days, as a lineage's. Transactions under way when the node went have ended.
     const KEPT_SECONDS: u64 = 14 * 24 * 60 * 60;
 
     /// The item, written at this time in seconds since 1970.

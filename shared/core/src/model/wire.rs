@@ -67,7 +67,6 @@ pub(super) fn plain(number: &str) -> String {
     }
 }
 
-/// How numbers are written.
 #[derive(Clone, Copy)]
 enum Spelling {
     AsIs,
@@ -115,7 +114,6 @@ fn value_size(value: &AttributeValue, spelling: Spelling) -> usize {
     }
 }
 
-/// The size of a text in quotes.
 pub(super) fn text_size(text: &str) -> usize {
     let escaped = |byte| match byte {
         b'"' | b'\\' | 0x08 | b'\t' | b'\n' | 0x0c | b'\r' => 2,

@@ -260,8 +260,7 @@ struct Missing {
 }
 
 impl Missing {
-    /// Returns what to read, strongly consistent, with these attributes besides. `relative` is any node of the same
-    /// tenant.
+    /// The strongly consistent read, with these attributes besides. `relative` is any node of the same tenant.
     fn need(&self, relative: &NodeRef, schema: &Schema, besides: &BTreeSet<String>) -> Need {
         let node_key = |id: &Id| schema.node_key(&relative.sibling(id.clone()));
         let lineage_key = |id: &Id| schema.lineage_key(&relative.sibling(id.clone()));
@@ -274,7 +273,6 @@ impl Missing {
         Need { options: ReadOptions { strong: true, attributes }, ..Need::keys(keys) }
     }
 
-    /// Adds what was read to the ancestry.
     fn learn(self, read: &Read, relative: &NodeRef, schema: &Schema, ancestry: &mut Ancestry) -> Result<(), Failure> {
         for id in self.nodes {
             let node = relative.sibling(id);

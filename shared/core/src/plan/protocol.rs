@@ -24,9 +24,7 @@ pub struct Io(Arc<Mutex<Slot>>);
 /// The step and the answer between a protocol and its plan.
 #[derive(Debug, Default)]
 struct Slot {
-    /// The step that the protocol asks for.
     step: Option<Step<Infallible>>,
-    /// The answer.
     facts: Option<Facts>,
     report: PlanReport,
 }

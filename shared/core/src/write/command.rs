@@ -237,7 +237,6 @@ pub enum Children {
 }
 
 impl NewRevision {
-    /// The precondition on the topic's newest revision.
     pub(super) fn preconditions(&self) -> Preconditions {
         Preconditions { if_match: self.if_match.clone(), if_none_match: None }
     }

@@ -101,7 +101,6 @@ async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Resul
 
 /// The result of a look at the record's key.
 enum Standing {
-    /// The import has ended.
     Settled(Imported),
     /// There is none. It is put on this condition, where these checks hold.
     Gone(Condition, Vec<Action>),

@@ -14,9 +14,7 @@ pub(super) struct Move<'a> {
     pub(super) node: &'a Id,
     /// The path up from the node; none where the node isn't there yet.
     pub(super) own: Option<&'a AncestorPath>,
-    /// The path up from its new parent.
     pub(super) target: &'a AncestorPath,
-    /// How many levels there are below the node.
     pub(super) height: usize,
 }
 
@@ -63,7 +61,6 @@ impl<'a> Move<'a> {
     }
 }
 
-/// The deepest row below a node.
 pub(super) fn deepest_row(node: &NodeRef, schema: &Schema) -> Query {
     Query::first(schema.partition(node), schema.depth_range(1, DEPTH_MAX), 1).descending().of([])
 }
@@ -77,7 +74,6 @@ pub(super) fn height(page: &Page, schema: &Schema) -> usize {
     }
 }
 
-/// True if a node is in the trash by its lineage.
 pub(super) fn is_in_trash(lineage: &Stored) -> bool {
     lineage.lineage().is_some_and(|lineage| lineage.placement.trash.is_in())
 }

@@ -107,8 +107,7 @@ pub(super) fn operation_item(
     item
 }
 
-/// The item of a copy. It names the copies that aren't placed yet as well, each by an attribute. docs/table.md has an
-/// example.
+/// The item of a copy, with an attribute for each copy that isn't placed yet. docs/table.md has an example.
 pub(super) fn copy_item(
     key: &ItemKey,
     operation: &str,
@@ -213,8 +212,7 @@ fn copies(top: Option<&Item>, operation: &str) -> bool {
     top.and_then(CopyMark::read).is_some_and(|mark| mark.operation == operation)
 }
 
-/// True if so many other copies of the tenant go on, of its newest operations. Copies that begin at the same moment
-/// don't see each other, so a few more can come through.
+/// True if so many other copies of the tenant go on. Copies that begin at once don't see each other.
 pub(super) async fn are_copies_at_their_limit(
     io: &Io,
     schema: &Schema,

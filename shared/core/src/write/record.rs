@@ -21,16 +21,13 @@ pub const ROOM_BYTES: usize = 1_536;
 /// Most bytes of the sort key that the mark of a copy has.
 const AFTER_BYTES_MAX: usize = 1_024;
 
-/// A record as it is to be, and how it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Draft {
-    /// The item afterwards.
     pub(super) item: Item,
     pub(super) action: Action,
 }
 
 impl Draft {
-    /// A record that is put whole.
     pub(super) fn put(key: ItemKey, item: Item, condition: Condition) -> Self {
         Self { action: Action::Put { key, item: item.clone(), condition }, item }
     }
@@ -86,12 +83,9 @@ pub(super) fn as_read(before: Option<&Item>, strict: bool, schema: &Schema) -> R
     }
 }
 
-/// A node's record that is to be written.
 pub(super) struct NodeRecord<'a> {
     pub(super) key: ItemKey,
-    /// The record as it was read, if there is one.
     pub(super) before: Option<&'a Item>,
-    /// The parent, if one is named.
     pub(super) under: Option<Under>,
     /// True if the caller has named an entity tag.
     pub(super) strict: bool,

@@ -60,7 +60,6 @@ pub fn note_placed(context: Context<'_>, copies: BTreeMap<NodeRef, CopyOf>) -> P
     })
 }
 
-/// A copy that is being made.
 struct Copying<'c> {
     context: Context<'c>,
     /// The node at the top of the copy.
@@ -71,35 +70,29 @@ struct Copying<'c> {
 /// The position of the count among the actions of a step.
 const COUNT: usize = 1;
 
-/// What is known when a step begins.
+/// The state at the beginning of a step.
 struct Look {
     mark: CopyMark,
-    /// The record of the top.
     top: Arc<Item>,
     /// The operation's record. `None` if it is forgotten, or isn't seen yet.
     operation: Option<Item>,
-    /// False if the source is gone.
     is_there: bool,
     /// The rows to deal with. There are none if the source is gone.
     page: Page,
 }
 
-/// What a step is to write.
+/// The writes of a step.
 #[derive(Default)]
 struct Step {
-    /// The copies.
     puts: Vec<Action>,
     /// The attributes that name the copies until they are placed.
     unplaced: Vec<String>,
     /// How far the walk is after them.
     after: Option<String>,
-    /// How the walk has ended, if it has.
     end: Option<CopyEnd>,
-    /// The claims of their names.
     claims: Vec<Action>,
     /// How many of the names aren't those of what is copied.
     renamed: usize,
-    /// How many copies the table has refused.
     left_out: usize,
 }
 
@@ -120,8 +113,7 @@ impl Copying<'_> {
                     is_single = true;
                     continue;
                 }
-                // The table refuses this very copy, and the executor has noted it: the copy of a record that has just
-                // room for itself. What is below it isn't copied either.
+                // The table refuses this copy, as its record has just room for itself: it and its subtree are left out.
                 Err(Failure::Refused) if !step.puts.is_empty() => {
                     let past = Step { after: step.after.clone(), end: step.end, left_out: 1, ..Step::default() };
                     self.write(&look, &past, is_forgotten).await
@@ -199,7 +191,6 @@ impl Copying<'_> {
         }
     }
 
-    /// Decides on the next step.
     async fn step(&self, look: &Look) -> Result<Step, Failure> {
         let schema = self.schema();
         let rows: Vec<(String, Option<Id>)> = look.page.items.iter().filter_map(|row| row_of(row, schema)).collect();
@@ -302,7 +293,6 @@ impl Copying<'_> {
     }
 }
 
-/// The sort key of a row, and the node that it is about.
 fn row_of(row: &Item, schema: &Schema) -> Option<(String, Option<Id>)> {
     let key = key_of(row, schema)?;
     let id = match schema.parse_sort_key(&key.sk) {

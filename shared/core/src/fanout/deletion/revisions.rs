@@ -8,8 +8,7 @@ use crate::plan::{Failure, Need, Problem, Rule, Task, count_held};
 use crate::request::{Action, Condition, ReadOptions};
 
 impl DeletionSlice<'_> {
-    /// Deletes a page of revisions, if the mark says so. They are read, and then the node: if it still has its mark,
-    /// they are of this node.
+    /// Deletes a page of revisions, if the mark says so. They are read first: they are the node's if its mark stands.
     pub(super) async fn delete_revisions(&self, present: Present) -> Result<Slice, Failure> {
         let Present { item, deletion } = present;
         if !deletion.mark.revisions {

@@ -92,7 +92,6 @@ pub(super) fn attributes() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|kind| kind.attribute())
 }
 
-/// Returns what a node can't have of its rows.
 pub(super) fn shortfalls(wanted: &Wanted<'_>, placement: &Placement) -> impl Iterator<Item = Shortfall> {
     KINDS.iter().flat_map(|kind| kind.shortfalls(wanted, placement))
 }
@@ -129,7 +128,6 @@ pub struct Shown {
     record: Arc<Item>,
     /// For each attribute of the record, in its order, true if rows carry it. A record can have 200,000 attributes.
     is_copied: Vec<bool>,
-    /// The size of the attributes that rows carry.
     copied_bytes: usize,
     /// How many bytes these take in a request.
     sent_bytes: usize,
@@ -153,7 +151,6 @@ impl Shown {
         shown
     }
 
-    /// The attributes that rows carry.
     fn copies(&self) -> impl Iterator<Item = (&String, &AttributeValue)> {
         self.record.iter().zip(&self.is_copied).filter(|(_, is_copied)| **is_copied).map(|(attribute, _)| attribute)
     }

@@ -33,8 +33,7 @@ const LAST: char = '~';
 const CLOCK_DIGITS: u32 = 9;
 /// The digits of noise, which keep writes of the same microsecond apart.
 const NOISE_DIGITS: u32 = 2;
-/// How many digits finer than its room a fraction is, at least: two that are taken at the same time are hardly ever
-/// equal.
+/// How many digits finer than its room a fraction is: two taken at the same time are hardly ever equal.
 const FINER_DIGITS: usize = 3;
 
 /// Returns a text that sorts after all existing ones: `above` is the greatest of them.

@@ -28,7 +28,6 @@ const BOUND_BYTES_MAX: usize = VALUE_BYTES_MAX + 4;
 
 type Order = (SiblingPlace, Id);
 
-/// The siblings of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Siblings<'a> {
     pub(super) settings: &'a Settings,
@@ -54,7 +53,6 @@ impl Sibling {
     }
 }
 
-/// The direction of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Up,
@@ -84,7 +82,6 @@ pub(super) enum Start<'s> {
     UnvaluedAfter(&'s Id),
 }
 
-/// A walk.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     parent: Option<Id>,
@@ -184,8 +181,8 @@ impl<'a> Siblings<'a> {
         Ok(walk)
     }
 
-    /// Comes further along the walk: reads rows, and looks at the base records of what they show, and of the next of
-    /// the batch. At the end of the list there is nothing to read.
+    /// Reads further rows, and looks at the records that they show and at the batch's next. At the end it reads
+    /// nothing.
     pub(super) async fn further(&self, io: &Io, walk: &mut Walk) -> Result<(), Stop> {
         let mut rows = Vec::new();
         if !walk.is_over {
@@ -231,7 +228,6 @@ impl<'a> Siblings<'a> {
         Ok(self.settings.schema.sort_key(&key)?)
     }
 
-    /// The next rows on the way.
     fn rows(&self, walk: &Walk) -> Query {
         let schema = &self.settings.schema;
         let (pk, list) = match &walk.parent {
@@ -252,7 +248,6 @@ impl<'a> Siblings<'a> {
         Query { after, descending, ..Query::first(pk, range, limit).of([]) }
     }
 
-    /// The need for siblings' base records.
     fn records(&self, ids: &[Id]) -> Need {
         let names = self.settings.schema.names();
         let own = [DELETING, PUT_BACK, TRASHED, REVISION, CREATED_AT];
