@@ -9,11 +9,11 @@ pub enum Rule {
     Confirm,
     /// The parent read again is compared with what the plan used (planned or read), not with what was read first.
     ConfirmAgainstUsed,
-    /// That comparison includes the path, not the ancestors alone.
+    /// This comparison includes the path, not the ancestors alone.
     ConfirmPath,
-    /// That comparison includes whether the parent has a lineage at all.
+    /// This comparison includes whether the parent has a lineage at all.
     ConfirmPresence,
-    /// That comparison includes whether the parent is in the trash.
+    /// This comparison includes whether the parent is in the trash.
     ConfirmTrash,
     /// The base record of a parent that was predicted is read again as well.
     ConfirmBase,
@@ -23,7 +23,7 @@ pub enum Rule {
     Intent,
     /// Rows that an earlier placement still had to delete stay named in the lineage.
     KeepStaleRows,
-    /// Nothing is deleted because a lineage names it but rows of its node.
+    /// Of the items that a lineage names only rows of its node are deleted.
     OwnRows,
     /// A row is deleted only while its `_id` says that it shows its node.
     RowsById,
@@ -90,7 +90,7 @@ pub enum Rule {
     ChildAgain,
     /// A child is adopted in one transaction with a check of the parent that it leaves.
     AdoptTogether,
-    /// That check includes the parent's own parent, which is the heir.
+    /// The check includes the parent's own parent, which is the heir.
     AdoptParent,
     /// The heir's present life is read, named in `_under`, and checked in the same transaction.
     AdoptLife,
@@ -98,7 +98,7 @@ pub enum Rule {
     AdoptAncestorPath,
     /// Where the adopting node has been deleted as well, its own tombstone decides.
     AdoptOnwards,
-    /// That holds only for the tombstone of the life that adopts.
+    /// The heir's tombstone counts only for the life that adopts.
     HeirLife,
     /// The node is deleted after the action on its last child.
     FinishLast,
@@ -120,7 +120,7 @@ pub enum Rule {
     TombstoneUnder,
     /// A tombstone concerns only children that were put under the life that has ended.
     TombstoneLife,
-    /// What was put under an earlier life of a deleted node, or under one that had no name yet, is its late child as
+    /// A child put under an earlier life of a deleted node, or under one that had no name yet, is its late child as
     /// well.
     EarlierLives,
     /// The record that a node was deleted gives way to that of a later deletion only while it is as it was read.
@@ -205,9 +205,9 @@ pub enum Rule {
     ReleaseOwn,
     /// The copies of a step are put in one transaction with the mark that says how far their operation is.
     CopyTogether,
-    /// That transaction is done only while the mark is as it was read, and the top isn't being deleted.
+    /// The transaction is done only while the mark is as it was read, and the top isn't being deleted.
     CopyMark,
-    /// What this or a later operation has copied isn't copied.
+    /// Copies of this or a later operation aren't copied.
     CopyOwn,
     /// A node is copied only if no copy of it was ever there.
     CopyOnce,
@@ -221,15 +221,15 @@ pub enum Rule {
     CopyPlaced,
     /// A copy whose name a sibling has claimed gets another one.
     CopyRenamed,
-    /// What a node is counted as and the totals change in one transaction.
+    /// The count of a node and the totals change in one transaction.
     CountTogether,
-    /// That transaction is done only while what the node was counted as is as it was read.
+    /// The transaction is done only while the node's count is as it was read.
     CountedAsRead,
     /// Each write of what a node is counted as has a name of its own.
     CountedName,
-    /// What is added to the totals is the difference to what the node was counted as when it was read last.
+    /// The totals get the difference to the node's count as it was read last.
     CountedAgain,
-    /// What a node was counted as gives way to a tombstone when the node has gone.
+    /// The count of a node gives way to a tombstone when the node has gone.
     CountedTombstone,
     /// A node that has gone and was never counted leaves one as well.
     CountedWhereNone,
@@ -251,25 +251,25 @@ pub enum Rule {
     EmptyAsRead,
     /// A node isn't counted in an earlier epoch than before.
     EpochOnwards,
-    /// Whoever writes the epoch does so only while it is as it was read.
+    /// The epoch is written only while it is as it was read.
     EpochAsRead,
-    /// Who begins an epoch knows it again by its name, after a lost answer, and ends no other.
+    /// The name of an epoch tells its command after a lost answer that it has begun it, and it ends no other.
     EpochByName,
-    /// What is counted ahead of the present epoch is deleted only while that is the present one.
+    /// Counts ahead of the present epoch are deleted only while that is the present one.
     AheadAsRead,
     /// The auditor has a node counted only if the totals of its ancestors hold what it was counted as.
     CountHolds,
     /// A node that can't be counted now is touched, and its record doesn't fail.
     CountLater,
-    /// What is placed next to a sibling checks that it is where it was.
+    /// A write that places a node next to a sibling checks that this is where it was.
     AnchorStays,
-    /// What is placed last sorts by its time, and not only after what was seen.
+    /// A node that is placed last sorts by its time, and not only after what was seen.
     LastByTime,
     /// A move checks the ancestor paths that it has read.
     AncestorPathChecks,
 }
 
-/// Which rules are kept: all of them, outside of tests. Asking costs one comparison.
+/// The rules that are kept: all of them, outside of tests. Asking costs one comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     broken: Option<Rule>,

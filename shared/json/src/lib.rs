@@ -57,27 +57,18 @@ impl Attributes {
         Self(own.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
-    /// Checks that a node can have these attributes.
-    ///
-    /// # Errors
-    /// [`JsonError::Reserved`] for a reserved name.
+    /// Checks that a node can have these attributes: none of the names is reserved.
     pub fn check_node(&self, schema: &Schema) -> Result<(), JsonError> {
         names::check(self.0.keys(), Record::Node, schema)
     }
 
-    /// Checks that a revision can have these attributes.
-    ///
-    /// # Errors
-    /// [`JsonError::Reserved`] for a reserved name.
+    /// Checks that a revision can have these attributes: none of the names is reserved.
     pub fn check_revision(&self, schema: &Schema) -> Result<(), JsonError> {
         names::check(self.0.keys(), Record::Revision, schema)
     }
 }
 
-/// Reads the body of a request.
-///
-/// # Errors
-/// [`JsonError`] if the body isn't JSON, isn't of this shape, or has a value that can't be kept.
+/// Reads the body of a request. Fails if it isn't JSON, isn't of this shape, or has a value that can't be kept.
 pub fn read<T: FromJson>(body: &[u8]) -> Result<T, JsonError> {
     let raw: &serde_json::value::RawValue =
         serde_json::from_slice(body).map_err(|error| JsonError::Syntax { detail: error.to_string() })?;

@@ -21,10 +21,7 @@ pub enum Numbers {
     Strings,
 }
 
-/// Writes an answer as JSON.
-///
-/// # Errors
-/// The errors of [`serde_json::to_vec`].
+/// Writes an answer as JSON. Fails as [`serde_json::to_vec`] does.
 pub fn to_vec(body: &impl Serialize, numbers: Numbers) -> serde_json::Result<Vec<u8>> {
     match numbers {
         Numbers::Plain => serde_json::to_vec(body),

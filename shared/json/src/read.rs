@@ -132,10 +132,7 @@ pub(super) fn members<'a>(raw: &'a RawValue, at: &Place<'_>, wanted: &'static st
     Ok(members)
 }
 
-/// Reads the elements of a list. `wanted` says what the JSON must be, if it is none.
-///
-/// # Errors
-/// [`JsonError::Type`] if it is no list.
+/// Reads the elements of a list. `wanted` says what the JSON must be. Fails if it is no list.
 pub fn list<'a>(raw: &'a RawValue, at: &Place<'_>, wanted: &'static str) -> Result<Vec<&'a RawValue>, JsonError> {
     serde_json::from_str(raw.get()).map_err(|_| JsonError::Type { path: at.to_string(), wanted })
 }
@@ -159,10 +156,8 @@ fn number_text_of(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
     number_text(&string(raw, at)?, at)
 }
 
-/// Returns a number in the one spelling that DynamoDB gives back: plain digits, without an exponent.
-///
-/// # Errors
-/// [`JsonError`] if the text isn't a number, or not one that DynamoDB keeps.
+/// Returns a number in the one spelling that DynamoDB gives back: plain digits, without an exponent. Fails if the text
+/// isn't a number, or not one that DynamoDB keeps.
 pub fn number_text(text: &str, at: &Place<'_>) -> Result<String, JsonError> {
     let path = || at.to_string();
     Decimal::read(text).map(|number| number.plain()).map_err(|fault| match fault {

@@ -18,10 +18,7 @@ impl Serialize for Attributes {
     }
 }
 
-/// Writes the value of one attribute.
-///
-/// # Errors
-/// The serializer's, and one for a number that is no number.
+/// Writes the value of one attribute. Fails as the serializer does, and for a number that is none.
 pub fn write_value<S: Serializer>(value: &AttributeValue, serializer: S) -> Result<S::Ok, S::Error> {
     Value(value).serialize(serializer)
 }

@@ -10,7 +10,7 @@ use crate::model::{Item, encode_item};
 /// Declares the kinds, each with its name in reports.
 macro_rules! kinds {
     ($($(#[$attribute:meta])* $kind:ident = $name:literal,)+) => {
-        /// What is wrong with an item. Kinds up to [`Kind::RecordPutBack`] are faults of derived items, and can be repaired.
+        /// The fault of an item. Kinds up to [`Kind::RecordPutBack`] are faults of derived items, and can be repaired.
         /// The others are findings about base records: its owner has to decide what the record should be.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
         pub enum Kind {
@@ -138,8 +138,8 @@ impl Kind {
         self > Self::RecordPutBack
     }
 
-    /// True for a finding that a repair mends all the same: nothing is wrong, and nobody has to decide anything. The
-    /// claims of names, and totals, are right without it.
+    /// True for a finding that a repair mends all the same: no one has to decide anything. Claims of names and totals
+    /// are right without it.
     #[must_use]
     pub fn is_tidied(self) -> bool {
         matches!(self, Self::NameUnclaimed | Self::NameLeft | Self::TotalsEmpty)
@@ -210,7 +210,7 @@ impl Kind {
 pub struct Difference {
     /// The item that is missing, wrong or surplus.
     pub key: ItemKey,
-    /// What is wrong with it.
+    /// The fault.
     pub kind: Kind,
     /// The node that the item belongs to.
     pub node: NodeRef,

@@ -73,10 +73,8 @@ impl<'i> Epochs<'i> {
     }
 }
 
-/// Returns the present epoch by its two items. `None` if they differ, or one of them can't be read.
-///
-/// # Errors
-/// [`NewerFormat`] if a newer version has written one of them.
+/// Returns the present epoch by its two items; `None` if they differ, or one of them can't be read. Fails if a newer
+/// version has written one.
 pub fn present_epoch(item: Option<&Item>, copy: Option<&Item>) -> Result<Option<Epoch>, NewerFormat> {
     Epochs::new(item, copy).present()
 }
@@ -112,9 +110,9 @@ pub enum NotBegun {
     AllAround,
 }
 
-/// The plan that begins an epoch which is later than the present one and than all of these: those of totals, and of
-/// what nodes are counted as. Handlers count in it from their next batch on. `name` is one that nobody else has. Who
-/// sends it again, with the same name, is told of the epoch that was begun.
+/// The plan that begins an epoch later than the present one and than all of these, of totals and of counted nodes.
+/// Handlers count in it from their next batch on. `name` is the caller's alone: sent again with it, the plan returns
+/// the epoch that was begun.
 pub fn begin_epoch<'c>(context: Context<'c>, used: &[Epoch], name: String) -> Plan<'c, Result<Epoch, NotBegun>> {
     let mut all = used.to_vec();
     Plan::new(|io| async move {
@@ -147,8 +145,8 @@ pub fn begin_epoch<'c>(context: Context<'c>, used: &[Epoch], name: String) -> Pl
     })
 }
 
-/// The plan that notes that all nodes are written, so that handlers count them in this epoch. Returns false if another
-/// one was begun meanwhile.
+/// The plan that ends an epoch's recount, so that handlers count all nodes in it. False if another one was begun
+/// meanwhile.
 pub fn end_epoch(context: Context<'_>, epoch: Epoch, name: String) -> Plan<'_, bool> {
     Plan::new(move |io| async move {
         let key = context.schema().epoch_key();

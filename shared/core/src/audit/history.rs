@@ -9,9 +9,8 @@ use crate::model::{Item, Latest, Settings, item_bytes, key_of};
 use crate::plan::Plan;
 use crate::request::{Page, Query, ReadOptions};
 
-/// The plan that looks at all revisions and copies of a node, in pages of `page_items_max` items. It goes from the
-/// newest revision down: for each topic the first that comes is the newest. A history that goes on after `bytes_max`
-/// bytes isn't compared.
+/// The plan that looks at all revisions and copies of a node, in pages of `page_items_max` items, the newest first, as
+/// the first of each topic is its newest. A history that goes on after `bytes_max` bytes isn't compared.
 pub fn look_at_history(
     settings: &Settings,
     node: NodeRef,

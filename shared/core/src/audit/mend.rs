@@ -18,7 +18,7 @@ use crate::plan::conditions::{same_claim, same_name};
 use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
-/// What became of a difference.
+/// The outcome of a mend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mended {
     /// The handler was told to look at the item again.

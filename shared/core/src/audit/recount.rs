@@ -37,15 +37,14 @@ pub struct Recount {
 #[derive(Clone, Debug, Default)]
 struct Totals {
     lanes: BTreeMap<u32, Item>,
-    /// What nodes are counted as below it, as far as they were read.
+    /// The counts of nodes below it, as far as they were read.
     counted: Amounts,
 }
 
 impl Recount {
-    /// The plan that begins to count the totals of these nodes, and of those above them: what the totals of a node
-    /// lack, theirs can lack as well, and then they only seem right. `name` is one that no other recount has. Once all
-    /// transactions are over that were under way, the whole table has to be [taken](Recount::take), read strongly
-    /// consistent.
+    /// The plan that begins to count the totals of these nodes and of those above them, which can lack the same and
+    /// then only seem right. `name` is no other recount's. Once all transactions under way are over, the whole table
+    /// has to be [taken](Recount::take), read strongly consistent.
     pub fn begin(context: Context<'_>, mut nodes: BTreeSet<NodeRef>, name: String) -> Plan<'_, Self> {
         Plan::new(|io| async move {
             let schema = context.schema();

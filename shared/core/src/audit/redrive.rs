@@ -11,7 +11,7 @@ use crate::model::{Counted, Cursor, CursorError, Item, Latest, PUT_BACK, Stored,
 use crate::plan::{Failure, Io, Need, Plan, Rule, Task};
 use crate::request::{Action, Condition};
 
-/// What became of an item whose record was lost.
+/// The outcome for an item whose record was lost.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Redriven {
     /// The handler was told to look at the item again.

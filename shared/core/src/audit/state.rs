@@ -80,8 +80,8 @@ pub struct AuditorState {
     pub position: Option<Position>,
     /// True when the scan of the pass is done, and only suspects are left.
     pub scanned: bool,
-    /// All that stood in the table at this time has been compared since, and what was wrong with it is known. In
-    /// seconds since 1970.
+    /// All that stood in the table at this time, in seconds since 1970, has been compared since, and its faults are
+    /// known.
     pub right_as_of: Option<u64>,
     /// When the newest trail was left that was followed, in seconds since 1970. 0 before the first.
     pub trail_at: u64,

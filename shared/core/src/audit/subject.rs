@@ -4,7 +4,7 @@ use super::AuditorState;
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{Amounts, Announcement, Item, NameClaim, ROW_ID, key_of, shown_by};
 
-/// What is looked at: an item of the table, with all that belongs to it.
+/// An item of the table to look at, with all that belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// A node: its lineage, and the rows that this names.
@@ -52,7 +52,7 @@ pub enum Subject {
     },
 }
 
-/// What an item is, by its key, and a row by its `_id` as well.
+/// The class of an item, by its key, and of a row by its `_id` as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// A node's base record.

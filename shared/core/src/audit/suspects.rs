@@ -28,9 +28,9 @@ const LOOKS_MIN: u32 = 5;
 /// Something that seems to be wrong. Times are counted from any moment that stays the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspect {
-    /// What seems to be wrong.
+    /// The suspected difference.
     pub difference: Difference,
-    /// What is known of it.
+    /// How far it is known.
     pub stage: Stage,
     /// True once it was counted among the differences.
     pub counted: bool,
@@ -45,7 +45,7 @@ pub struct Suspect {
     pub(super) looks: u32,
 }
 
-/// What is known of a suspect.
+/// How far a suspect is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// It may go away by itself.
@@ -274,8 +274,7 @@ impl Suspects {
         })
     }
 
-    /// Takes out those that still change, long after they were first suspected. What waits for another suspect goes
-    /// with that one.
+    /// Takes out those that still change, long after they were first suspected, with those that wait for them.
     pub fn take_restless(&mut self, now: Duration) -> Vec<Suspect> {
         let patience = self.patience();
         let restless = |suspect: &Suspect| {

@@ -14,8 +14,7 @@ use crate::model::{Amounts, Counted, Epoch, Item, ROW_ID, Settings, Share, Store
 use crate::plan::{Failure, Io, Need, Plan, Read};
 use crate::request::{Query, ReadOptions};
 
-/// The plan that looks at the totals of a node, in pages of `page_items_max` children. Those of a node with more than
-/// `children_max` aren't compared.
+/// The plan that looks at a node's totals, in pages of `page_items_max` children. Over `children_max` aren't compared.
 pub fn look_at_totals(
     settings: &Settings,
     node: NodeRef,
@@ -220,7 +219,7 @@ impl Look<'_> {
     }
 }
 
-/// What a node is counted as in this epoch. `None` if it isn't.
+/// The share that a node is counted with in this epoch. `None` if it isn't.
 fn counted(item: Option<&Item>, epoch: Epoch) -> Option<Share> {
     Counted::read(item?).ok().flatten().filter(|counted| counted.epoch == epoch)?.share
 }

@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::plan::{Problem, Rule, Rules};
 
-/// What happened to an item.
+/// The kind of change of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The item didn't exist before and exists now.
@@ -22,14 +22,14 @@ pub enum Event {
     Remove,
 }
 
-/// One record of the stream.
+/// A record of the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamRecord {
     /// The item that changed.
     pub key: ItemKey,
     /// The record's sequence number, as the stream gave it.
     pub sequence: String,
-    /// What happened to the item.
+    /// The kind of change.
     pub event: Event,
     /// The item before the change; `None` if it didn't exist, or the record has no such image.
     pub old: Option<Item>,
@@ -61,28 +61,27 @@ pub struct Standing {
 pub struct Placing {
     /// True if every record of the node in the batch is a touch.
     pub only_touched: bool,
-    /// True if a record of the node in the batch took its mark away, be it with the whole node, or a redrive or repair
-    /// found none.
+    /// True if a record of the batch took the node's mark away, with the node or not, or a redrive or repair found
+    /// none.
     pub mark_went: bool,
     /// The `_under` that the records of the batch show to be stale, if one does.
     pub stale_under: Option<LifeUnder>,
-    /// What the node is a copy of, if its creation may be among the records.
+    /// The source of the node, if it is a copy and its creation may be among the records.
     pub copy_of: Option<CopyOf>,
-    /// What the node's newest record shows.
+    /// The node as its newest record shows it.
     pub newest: NewestRecord,
     /// The sequence number of the node's newest record, padded to 40 digits.
     pub sequence: String,
     /// The parent in the node's newest record. Its lineage is read together with the node.
     pub likely_parent: Option<Id>,
-    /// The position of the node's first record in the batch. What comes first is written first, because the stream is
+    /// The position of the node's first record in the batch. The first is written first, because the stream is
     /// delivered again from the first record that isn't done.
     pub position: usize,
-    /// The rows that an earlier round of this run has put. They aren't put again unless the base record has changed
-    /// since.
+    /// Rows that an earlier round of this run has put. They are put again only if the base record has changed since.
     pub standing: Option<Arc<Standing>>,
 }
 
-/// What the newest record of a node in a batch shows of it.
+/// A node as the newest record of a batch shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum NewestRecord {
     /// The record has no images.
@@ -121,8 +120,8 @@ impl NewestRecord {
         }
     }
 
-    /// False if another record of the node is on its way: this base record, which has no mark, isn't what the newest
-    /// one shows.
+    /// False if another record of the node is on its way, as this base record, without a mark, isn't what the newest
+    /// shows.
     #[must_use]
     pub fn may_be_of(&self, item: &Item) -> bool {
         match self {
@@ -143,7 +142,7 @@ impl NewestRecord {
 pub struct LineageChange {
     /// The sequence number of the newest such change, padded to 40 digits.
     pub sequence: String,
-    /// Which nodes the change concerns.
+    /// The nodes that the change concerns.
     pub kind: HandDown,
 }
 
@@ -158,8 +157,8 @@ pub enum HandDown {
     Deletion {
         /// True if the node's placement changed as well. Children that remain are then touched.
         touches: bool,
-        /// True if a mark went: the node was deleted, or stays after all. A cursor that rests as the sign of a blocked
-        /// deletion goes as well.
+        /// True if a mark went, as the node was deleted or stays after all. The sign of a blocked deletion goes as
+        /// well.
         mark_went: bool,
     },
 }

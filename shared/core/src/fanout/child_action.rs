@@ -81,8 +81,7 @@ pub struct Child {
 }
 
 impl Child {
-    /// True if `node` is the child's parent and the child isn't being deleted itself. Only then the deletion of `node`
-    /// acts on it.
+    /// True if `node` is the child's parent and the child has no mark. Only then the deletion of `node` acts on it.
     #[must_use]
     pub fn is_child_of(&self, node: &NodeRef) -> bool {
         self.base.parent.as_ref() == Some(&node.id) && self.base.deleting.is_none()

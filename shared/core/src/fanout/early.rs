@@ -69,7 +69,7 @@ impl Early {
     }
 }
 
-/// What came of the wait.
+/// The outcome of the wait.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Awaited {
     /// Nodes whose parents are placed, and those below them.

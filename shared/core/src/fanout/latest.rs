@@ -9,7 +9,7 @@ use crate::plan::newest::newest_on;
 use crate::plan::{Failure, Io, Need, Plan, Read, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Query, ReadOptions};
 
-/// What the records of a batch say of a topic.
+/// The changes of a topic by the records of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TopicChanges {
     /// The revisions that they are about.
@@ -18,10 +18,10 @@ pub struct TopicChanges {
     pub any_deleted: bool,
 }
 
-/// What is left to do for a topic.
+/// The work left for a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copied {
-    /// Nothing is left to do.
+    /// No work is left.
     Done,
     /// The newest revision has to be looked for ([`copy_newest`]).
     LookForNewest,

@@ -13,14 +13,14 @@ use crate::plan::{Rule, Rules};
 /// no lineage has as many: 98 ancestors and segments, 100 links and a deletion have about 250 KB at most.
 const LINEAGE_BYTES_MAX: usize = ITEM_BYTES_MAX - 4_096;
 
-/// What [`place`] decides from.
+/// The input of [`place`].
 #[derive(Clone, Copy, Debug)]
 pub struct PlaceInput<'a> {
     /// The node.
     pub node: &'a NodeRef,
     /// The node's base record; `None` if it doesn't exist or can't be understood.
     pub base: Option<&'a BaseNode>,
-    /// What stands in the place of the node's lineage.
+    /// The item in the place of the node's lineage.
     pub stored: &'a Stored,
     /// The parent's placement; `None` if the parent has no lineage, or the node has no parent.
     pub parent: Option<&'a Placement>,
@@ -38,8 +38,7 @@ pub struct PlaceInput<'a> {
     pub new_life: &'a str,
 }
 
-/// The writes that bring a node where it belongs, in the order of the fields. The plan is empty if the node is there
-/// already.
+/// The writes that bring a node where it belongs, in the order of the fields; none if it is there already.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct PlacePlan {
     /// The node's placement once the plan is carried out; `None` if the node was deleted.
@@ -52,13 +51,13 @@ pub struct PlacePlan {
     pub is_named: bool,
     /// The rows to delete.
     pub deletes: Vec<ItemKey>,
-    /// What becomes of the lineage after the rows were written.
+    /// The last write of the lineage, after the rows.
     pub settle: Settle,
     /// True if the node has to be planned again once this is carried out, because there was no room to do all at once.
     pub again: bool,
 }
 
-/// What becomes of a lineage after the rows that it names were written.
+/// The last write of a lineage, after the rows that it names.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Settle {
     /// The lineage stays as it is.

@@ -94,7 +94,7 @@ impl SiblingPlace {
         Self::text(text, share(TEXT_BYTES_MAX, attributes))
     }
 
-    /// What the places by a number begin with.
+    /// The beginning of the places by a number.
     #[must_use]
     pub fn numbers() -> Self {
         Self(NUMBER.to_string().into())

@@ -123,8 +123,7 @@ impl Schema {
         Self::in_tenant(tenant, TRASH)
     }
 
-    /// Returns the partition key of the register of orphans that holds the children of `parent`, `ORPHANS#0` to
-    /// `ORPHANS#f`.
+    /// Returns the partition key of the register of orphans with the children of `parent`, `ORPHANS#0` to `ORPHANS#f`.
     #[must_use]
     pub fn orphans_partition(&self, parent: &NodeRef) -> String {
         // FNV-1a. Any hash would do that never changes while the table exists.
@@ -150,10 +149,8 @@ impl Schema {
         }
     }
 
-    /// Returns the node of a partition key. Without tenants every partition key is an id.
-    ///
-    /// # Errors
-    /// [`KeyError::Tenancy`] if tenants are on and the key has none, and the errors of [`Id::new`] and [`Tenant::new`].
+    /// Returns the node of a partition key. Without tenants every partition key is an id; with them it fails if there
+    /// is none, and as [`Id::new`] and [`Tenant::new`] do.
     pub fn parse_partition(&self, pk: &str) -> Result<NodeRef, KeyError> {
         if !self.tenants {
             return Ok(Id::new(pk)?.into());
@@ -163,10 +160,8 @@ impl Schema {
         Ok(NodeRef { tenant: Some(Tenant::new(tenant)?), id: Id::new(id)? })
     }
 
-    /// Returns the sort key of an item.
-    ///
-    /// # Errors
-    /// [`KeyError`] if the key would pass [`SORT_KEY_BYTES_MAX`](super::SORT_KEY_BYTES_MAX) or a part is out of range.
+    /// Returns the sort key of an item. Fails if it would pass [`SORT_KEY_BYTES_MAX`](super::SORT_KEY_BYTES_MAX) or a
+    /// part is out of range.
     pub fn sort_key(&self, key: &SortKey) -> Result<String, KeyError> {
         sort_key::write(key, &self.names.node)
     }
@@ -188,18 +183,14 @@ impl Schema {
         unspelled(last.split_once('!').map_or(last, |(_, id)| id))
     }
 
-    /// True if a sort key begins as that of a row, whether or not it can be one: a query for all that begin so returns the
-    /// item.
+    /// True if a sort key begins as that of a row, whether or not it can be one: a query for all of these returns it.
     #[must_use]
     pub fn begins_as_row(&self, sk: &str) -> bool {
         sk.strip_prefix(&self.names.node).is_some_and(|rest| rest.starts_with('#')) || sort_key::begins_as_row(sk)
     }
 
-    /// Returns the key of an item in a node's partition.
-    ///
-    /// # Errors
-    /// As [`Schema::sort_key`], and [`KeyError::Tenancy`] if the node has no tenant while tenants are on, or has one
-    /// while they are off.
+    /// Returns the key of an item in a node's partition. Fails as [`Schema::sort_key`] does, and if the node has a
+    /// tenant while tenants are off, or none while they are on.
     pub fn item_key(&self, node: &NodeRef, key: &SortKey) -> Result<ItemKey, KeyError> {
         if node.tenant.is_some() != self.tenants {
             return Err(KeyError::Tenancy { tenants: self.tenants });

@@ -11,7 +11,7 @@ use crate::keys::{Id, KeyError};
 
 /// The [`CopyMark`] of the node at the top of a copy, while it is being made.
 pub const COPYING: &str = "_copying";
-/// What a node is a copy of ([`CopyOf`]).
+/// The source of a copy ([`CopyOf`]).
 pub const COPY_OF: &str = "_copy_of";
 
 /// How many nodes an operation has copied, in its record.
@@ -38,7 +38,7 @@ pub struct CopyMark {
     pub source: Id,
     /// The life of the source, if it was known. The copy ends with that life.
     pub born: Option<String>,
-    /// What the ids of the copies below the top begin with; without it they are UUIDs.
+    /// The beginning of the ids of the copies below the top; without it they are UUIDs.
     pub ids: Option<String>,
     /// The sort key of the last row below the source that was dealt with; none before the first.
     pub after: Option<String>,
@@ -76,7 +76,7 @@ impl CopyEnd {
     }
 }
 
-/// What a node is a copy of.
+/// The source of a node that is a copy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CopyOf {
     /// The operation's id.
@@ -140,10 +140,8 @@ impl CopyMark {
         })
     }
 
-    /// The id of the copy of a node: the same whenever it is asked for, and another one in each operation.
-    ///
-    /// # Errors
-    /// [`KeyError`] if the id is too long, because of what it begins with.
+    /// The id of the copy of a node: the same each time, another one in each operation. Fails if it is too long with
+    /// its beginning.
     pub fn id_of(&self, node: &Id) -> Result<Id, KeyError> {
         match &self.ids {
             Some(ids) => Id::new(format!("{ids}-{}", URL_SAFE_NO_PAD.encode(&self.hash(node)[..HASH_BYTES]))),

@@ -14,7 +14,7 @@ pub struct Cursor {
     pub sequence: String,
     /// The sort key of the last row or revision that was handled; none before the first slice.
     pub after: Option<String>,
-    /// What the slices are for.
+    /// The use of the slices.
     pub position: Position,
     /// True if the table refused to change a child of a node that is being deleted. The node isn't deleted above that
     /// child. After the last slice the cursor stays, without a position, until it is redriven.
@@ -24,7 +24,7 @@ pub struct Cursor {
 /// The attribute by which an item is handled again: redrives and repairs write it. No row carries it.
 pub const REDRIVEN: &str = "_redriven";
 
-/// What a cursor's slices are for.
+/// The use of a cursor's slices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
     /// The slices touch the node's children.
@@ -94,10 +94,7 @@ impl Cursor {
         item
     }
 
-    /// Reads a cursor's item.
-    ///
-    /// # Errors
-    /// [`CursorError`] where no handler, or a newer one, has written the item.
+    /// Reads a cursor's item. Fails where no handler, or a newer one, has written it.
     pub fn read(item: &Item) -> Result<Self, CursorError> {
         if !format::is_known(item)? {
             return Err(CursorError::Malformed);

@@ -17,9 +17,9 @@ const SUM_DIGITS_MAX: i32 = 29;
 pub struct Decimal(i128);
 
 impl Decimal {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// One.
+    /// The number 1.
     pub const ONE: Self = Self(1_000_000_000);
 
     /// Reads a number that can be added up: of at most 18 digits before the point. It is rounded to 9 after it, a half

@@ -35,8 +35,8 @@ pub struct Deletion {
 pub struct Heir {
     /// The parent's id.
     pub id: Id,
-    /// The life of the parent that the API has seen. `None` if another client has put the node there: then the parent
-    /// may not have been written yet.
+    /// The life of the parent that the API has seen. `None` if another client put the node there, maybe before the
+    /// parent.
     pub born: Option<String>,
 }
 
@@ -86,8 +86,8 @@ impl Deletion {
     }
 }
 
-/// What replaces the lineage of a deleted node until DynamoDB expires it. Where the API has deleted a node that showed
-/// no children, the record of that (`DELETED`) says the same.
+/// The item that replaces the lineage of a deleted node until DynamoDB expires it. Where the API has deleted a node
+/// that showed no children, the record of that (`DELETED`) says the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tombstone {
     /// The deletion, as the lineage had it.
@@ -137,7 +137,7 @@ impl Tombstone {
         Some(Self { deletion: Deletion::read(item)??, born, earlier: lives_in(item), deleted: deleted.parse().ok()? })
     }
 
-    /// What the deletion does with a child that was put under a life of its node. A child of an earlier life was the
+    /// The action of the deletion on a child that was put under a life of its node. A child of an earlier life was the
     /// last one's as well. Nobody has asked to delete it, so it is adopted at most.
     #[must_use]
     pub fn deletion_of_child(&self, life: Option<&str>, rules: Rules) -> Option<Deletion> {

@@ -106,10 +106,7 @@ impl Stored {
         read.unwrap_or(Self::Malformed)
     }
 
-    /// Checks that this version of the handler may act on the item and replace it.
-    ///
-    /// # Errors
-    /// [`NewerFormat`] where a newer version has written it.
+    /// Checks that this version of the handler may act on the item and replace it: no newer one has written it.
     pub fn check_format(&self) -> Result<(), NewerFormat> {
         match self {
             Self::Newer(format) => Err(NewerFormat { format: *format }),
@@ -232,8 +229,7 @@ impl Lineage {
             && format::is(row::format_of(placement), item)
     }
 
-    /// Returns true if the lineage names something as a row to delete that can't be a row of its node. Another client
-    /// has written it.
+    /// Returns true if the lineage names a row to delete that can't be its node's. Another client has written it.
     #[must_use]
     pub fn names_others(&self, node: &NodeRef, schema: &Schema) -> bool {
         self.stale_rows.iter().any(|key| !row::is_row_key(key, node, schema))

@@ -55,8 +55,7 @@ impl NameClaim {
         item
     }
 
-    /// The node that an item names as the one that has the name. `None` for what is no claim: nobody has the name by
-    /// it.
+    /// The node that an item names as the one that has the name. `None` for an item that is no claim.
     #[must_use]
     pub fn node_in(item: &Item) -> Option<Id> {
         Id::new(text_of(item, Self::NODE)?).ok()

@@ -65,8 +65,8 @@ impl Under {
     const PARENT: &str = "parent";
     const BORN: &str = "born";
 
-    /// Reads the attribute of a base record. Returns `None` if there is none, or neither the API nor the handler has
-    /// written it.
+    /// Reads the attribute of a base record. `None` if there is none, or neither the API nor the handler has written
+    /// it.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
         let Some(AttributeValue::M(map)) = item.get(UNDER) else { return None };
@@ -101,7 +101,7 @@ pub fn is_reserved(name: &str, schema: &Schema) -> bool {
     name.starts_with('_') || name == names.partition_key || name == names.sort_key
 }
 
-/// What happens to the children of a node that is being deleted.
+/// The fate of the children of a node that is being deleted.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum DeletionMode {
     /// All descendants are deleted as well.
@@ -134,7 +134,7 @@ impl DeletionMode {
 /// out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletionMark {
-    /// What happens to the node's children.
+    /// The fate of the node's children.
     pub mode: DeletionMode,
     /// The operation's id.
     pub operation: String,

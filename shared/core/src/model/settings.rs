@@ -86,10 +86,7 @@ impl SiblingOrder {
         (1..=ORDER_ATTRIBUTES_MAX).contains(&attributes.len()).then_some(Self { attributes, by_hand: false })
     }
 
-    /// Reads an order as settings and requests name it: `rank,name:caseless`.
-    ///
-    /// # Errors
-    /// What is expected instead.
+    /// Reads an order as settings and requests name it: `rank,name:caseless`. The error says what is expected instead.
     pub fn read(text: &str, schema: &Schema) -> Result<Self, &'static str> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
         let attributes: Vec<OrderAttribute> = names.map(OrderAttribute::read).collect();
@@ -120,8 +117,7 @@ impl SiblingOrder {
         self.attributes.first().map_or("", |attribute| &attribute.name)
     }
 
-    /// Returns the place that a base record has among its siblings. An attribute that is missing, or neither a number
-    /// nor a text, comes after all values.
+    /// Returns the place of a base record among its siblings. One without a number or text comes after all values.
     #[must_use]
     pub fn place(&self, base: &Item, id: &Id) -> SiblingPlace {
         SiblingPlace::of_values(self.attributes.iter().map(|attribute| attribute.value(base)), id)
@@ -181,15 +177,14 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns the attribute that holds the expiry time of Sapwood's own items: the table's TTL attribute, or
-    /// [`EXPIRES`].
+    /// Returns the attribute with the expiry time of Sapwood's own items: the table's TTL attribute, or [`EXPIRES`].
     #[must_use]
     pub fn expires(&self) -> &str {
         self.ttl.as_deref().unwrap_or(EXPIRES)
     }
 
-    /// Returns the attributes of a base record that its rows carry. Reserved names ([`is_reserved`]) and the TTL
-    /// attribute are never among them.
+    /// Returns the attributes of a base record that its rows carry: never reserved names ([`is_reserved`]) nor the TTL
+    /// attribute.
     #[must_use]
     pub fn copies(&self, base: &Item) -> Item {
         base.iter()

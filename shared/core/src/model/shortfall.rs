@@ -31,12 +31,12 @@ pub enum Shortfall {
         /// The attribute.
         attribute: String,
     },
-    /// What stands in the place of the mark of a deletion is none.
+    /// The value in the place of the mark of a deletion is none.
     #[error(
         "`_deleting` isn't the mark of a deletion, so nobody deletes the node; remove the attribute, and delete the node by the API"
     )]
     Mark,
-    /// What stands in the place of how the node was put into the trash isn't the API's.
+    /// The value in the place of how the node was put into the trash isn't the API's.
     #[error(
         "`_trashed` isn't as the API writes it; the node is in the trash all the same. Restore it by the API, or remove the attribute, which makes a root of it"
     )]
@@ -68,8 +68,7 @@ pub enum Shortfall {
 }
 
 impl Shortfall {
-    /// False for what is as it should be: an orphan waits for its parent, and a node may have no place among its
-    /// siblings.
+    /// False for an orphan, which waits for its parent, and for a node without a place among its siblings.
     #[must_use]
     pub fn is_a_problem(&self) -> bool {
         !matches!(self, Self::Orphan | Self::Order { .. })

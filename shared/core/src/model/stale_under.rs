@@ -4,7 +4,7 @@ use super::item::{AttributeValue, Item};
 use super::reserved::{BORN, PUT_BACK, REVISION, UNDER, life_of};
 use crate::keys::Schema;
 
-/// What a stream record shows of who has put a node where it is.
+/// The client that has put a node where it is, as a stream record shows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PutBy {
     /// None has: the node is where it was.
@@ -15,7 +15,7 @@ pub enum PutBy {
     Others(LifeUnder),
 }
 
-/// What a base record says of its life, and of the parent that the API or an operation has put it under.
+/// The life of a base record, and the parent that the API or an operation has put it under.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LifeUnder {
     born: Option<AttributeValue>,

@@ -11,12 +11,12 @@ pub const TRASHED: &str = "_trashed";
 /// Most bytes of the name of who put a node into the trash. A row of the trash carries it.
 const BY_BYTES_MAX: usize = 2_048;
 
-/// What a base record says of how its node was put into the trash.
+/// How a node was put into the trash, by its base record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trashed {
     /// When.
     pub at: TrashTime,
-    /// Who, as the authorizer names them.
+    /// The user, as the authorizer names them.
     pub by: Option<String>,
     /// The parent that the node had; a root had none.
     pub parent: Option<Id>,

@@ -22,8 +22,7 @@ pub fn answered_bytes(item: &Item) -> usize {
     item_size(item, Spelling::AsIs)
 }
 
-/// Returns a number as it is sent: with an exponent, if it is long and that makes it shorter. DynamoDB takes it for the
-/// same number.
+/// Returns a number as it is sent: with an exponent, if that is shorter. DynamoDB takes it for the same number.
 #[must_use]
 pub fn shortest(digits: &str) -> Cow<'_, str> {
     if digits.len() <= PLAIN_NUMBER_BYTES_MAX {

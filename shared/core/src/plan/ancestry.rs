@@ -166,10 +166,7 @@ impl Ancestry {
         self.edges.insert(edge.node.clone(), edge);
     }
 
-    /// Returns the ancestor path of a node.
-    ///
-    /// # Errors
-    /// The id of the first node on the path whose edge isn't known.
+    /// Returns the ancestor path of a node. The error is the id of the first node on the path whose edge isn't known.
     pub fn resolve(&self, from: &Id) -> Result<AncestorPath, Id> {
         let mut edges: Vec<Edge> = Vec::new();
         let mut next = Some(from);

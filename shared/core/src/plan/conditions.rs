@@ -65,8 +65,7 @@ fn same(item: &Item, names: &[&str]) -> Condition {
     Condition::All(std::iter::once(Condition::Exists).chain(names.iter().map(is)).collect())
 }
 
-/// Returns the condition that a node has the name among its siblings that it had, or still has none: that what decides
-/// about it in the record is as it was read.
+/// Returns the condition that a node has kept its name among its siblings, or still has none.
 #[must_use]
 pub fn same_name(record: Option<&Item>, schema: &Schema) -> Condition {
     let (Some(item), None) = (record, still_gone(record)) else {
@@ -88,7 +87,7 @@ pub fn same_claim(item: &Item) -> Condition {
     same(item, &[NameClaim::NODE, WRITE])
 }
 
-/// Returns the condition that a node is still gone, if it is: there is no base record, or one that a repair has put
+/// Returns the condition that a node is still gone, if it is: without a base record, or with one that a repair has put
 /// back.
 #[must_use]
 pub fn still_gone(record: Option<&Item>) -> Option<Condition> {

@@ -21,8 +21,7 @@ pub enum Task {
         /// The condition on the base record.
         condition: Condition,
     },
-    /// Writes that say what nodes are counted as, and the totals that change with them: carried out together, or not at
-    /// all.
+    /// Writes of counts and of the totals that change with them: carried out together, or not at all.
     Count(Counting),
 }
 
@@ -143,10 +142,7 @@ pub enum Failure {
     Refused,
 }
 
-/// Counts the tasks that held. A task that the table refuses for good isn't counted and is no error.
-///
-/// # Errors
-/// [`Failure::Again`] if a task has to be tried again.
+/// Counts the tasks that held. One that the table refuses for good is no error; one to be tried again is.
 pub fn count_held(outcomes: &[Result<TaskOutcome, Failure>]) -> Result<u64, Failure> {
     let mut held = 0;
     for outcome in outcomes {

@@ -120,8 +120,7 @@ impl Command {
         }
     }
 
-    /// The revision that is appended with the node, if there is one. Then a command that is carried out twice appends
-    /// two.
+    /// The revision that is appended with the node. A command that is carried out twice appends two.
     #[must_use]
     pub fn revision(&self) -> Option<&NewRevision> {
         match self {

@@ -135,10 +135,8 @@ impl Claim {
     }
 }
 
-/// Begins a request with a key: claims the key, or reads what it was completed with.
-///
-/// # Errors
-/// [`Refusal::IdempotencyMismatch`], [`Refusal::InProgress`] and [`Refusal::Contended`].
+/// Begins a request with a key: claims the key, or reads what it was completed with. Refused if the key was used for
+/// another request, one is in progress, or others are in the way.
 #[must_use]
 pub fn begin<'a>(context: Context<'a>, key: &'a Idempotency, stamp: &'a Stamp) -> Plan<'a, Result<Begun, Refusal>> {
     Plan::new(move |io| async move { done(begun(&io, context, key, stamp).await) })

@@ -37,8 +37,7 @@ pub enum Unknown {
     Another,
     /// It isn't there, and a node of this id was deleted at about that time, or is being deleted.
     Deleted,
-    /// It isn't there, and a deletion would leave no trace: that of a revision never does, and that of a node for 14
-    /// days.
+    /// It isn't there, and a deletion would leave no trace: a revision's never does, a node's does for 14 days.
     NoTrace,
 }
 

@@ -15,7 +15,7 @@ const ORDER: &str = "_order";
 const ANCESTORS: &str = "_ancestors";
 pub(super) const TRUNCATED: &str = "_truncated";
 
-/// What [`own_id`] and [`orphan_row_parent`] read.
+/// The attributes that [`own_id`] and [`orphan_row_parent`] read.
 pub const ORPHAN_ROW: [&str; 2] = [ID, PARENT];
 
 /// The size of `{"S":…},` in a request.

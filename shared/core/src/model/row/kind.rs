@@ -8,7 +8,7 @@ use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{BaseNode, FORMAT, InTrash, Item, Placement, Settings, Shortfall};
 use crate::rules::{Rule, Rules};
 
-/// What a placement is made from, besides its ancestors.
+/// The input of a placement, besides its ancestors.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The node.

@@ -141,11 +141,8 @@ pub enum LinkFault {
     },
 }
 
-/// Checks the links of a record that takes the place of another, or of none. What was wrong before is no fault of this
-/// write.
-///
-/// # Errors
-/// [`LinkFault`], of the first attribute that changes and can't be kept as it is.
+/// Checks the links of a record that replaces another, or none. Fails with the first attribute that this write changes
+/// and that can't be kept as it is: an earlier fault is none of this write's.
 pub fn check_links(node: &NodeRef, before: Option<&Item>, after: &Item, settings: &Settings) -> Result<(), LinkFault> {
     let changes = |attribute: &&String| before.and_then(|item| item.get(*attribute)) != after.get(*attribute);
     let changed: Vec<&String> =

@@ -118,8 +118,7 @@ pub fn is_row_key(key: &ItemKey, node: &NodeRef, schema: &Schema) -> bool {
 /// About how many attributes of its own a row has, its key among them.
 const OWN_MAX: usize = 7;
 
-/// What the rows of a node show of it. All rows of the node share one, because together they can be a hundred times the
-/// base record.
+/// The node as its rows show it. All of them share one, because together they can be a hundred times the base record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
     id: Id,
@@ -157,8 +156,7 @@ impl Shown {
 }
 
 impl Row {
-    /// The row's own attributes, and those that are copied from the base record. Together they are its item
-    /// ([`Row::item`]).
+    /// The row's own attributes, and those copied from the base record: together its item ([`Row::item`]).
     pub fn attributes<'a>(
         &self,
         shown: &'a Shown,
