@@ -1,5 +1,7 @@
 //! The rules of the protocol. A test breaks one on purpose, and the simulation must find a fault.
 
+use crate::request::Condition;
+
 /// A rule of the protocol. `docs/protocol.md` has the reason for each. The plans ask [`Rules::keeps`] where a rule
 /// acts; outside of tests the answer is always yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -286,5 +288,10 @@ impl Rules {
     #[must_use]
     pub fn keeps(self, rule: Rule) -> bool {
         self.broken != Some(rule)
+    }
+
+    /// The condition, while the rule is kept.
+    pub(crate) fn on(self, rule: Rule, condition: Condition) -> Condition {
+        if self.keeps(rule) { condition } else { Condition::Always }
     }
 }

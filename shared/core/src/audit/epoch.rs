@@ -64,10 +64,8 @@ impl<'i> Epochs<'i> {
         let schema = context.schema();
         let (mut item, copy) = (epoch.item(schema), epoch.copy(schema));
         item.extend(unfinished.map(|name| (Epoch::UNFINISHED.to_owned(), name)));
-        let put = |key, item, read| {
-            let condition = if context.rules.keeps(Rule::EpochAsRead) { as_read(read) } else { Condition::Always };
-            Action::Put { key, item, condition }
-        };
+        let on = |read| context.rules.on(Rule::EpochAsRead, as_read(read));
+        let put = |key, item, read| Action::Put { key, item, condition: on(read) };
         let (key, copy_key) = (schema.epoch_key(), schema.epoch_copy_key());
         Task::Transact(vec![put(key, item, self.item), put(copy_key, copy, self.copy)])
     }

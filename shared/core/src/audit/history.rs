@@ -7,7 +7,7 @@ use super::{Difference, Kind};
 use crate::keys::{ItemKey, NodeRef, SortKey, Version};
 use crate::model::{Item, Latest, Settings, item_bytes, key_of};
 use crate::plan::Plan;
-use crate::request::{Page, Query, ReadOptions};
+use crate::request::{Page, Query};
 
 /// The plan that looks at all revisions and copies of a node, in pages of `page_items_max` items, the newest first, as
 /// the first of each topic is its newest. A history that goes on after `bytes_max` bytes isn't compared.
@@ -18,14 +18,9 @@ pub fn look_at_history(
     page_items_max: usize,
     bytes_max: usize,
 ) -> Plan<'_, Vec<Difference>> {
-    let mut query = Query {
-        pk: settings.schema.partition(&node),
-        range: settings.schema.revision_range(),
-        after: None,
-        limit: page_items_max,
-        descending: true,
-        reading: ReadOptions { strong, attributes: None },
-    };
+    let (pk, range) = (settings.schema.partition(&node), settings.schema.revision_range());
+    let mut query = Query::first(pk, range, page_items_max).descending();
+    query.reading.strong = strong;
     let mut history = History { settings, node, topics: BTreeMap::new() };
     Plan::new(move |io| async move {
         let mut bytes = 0;

@@ -14,7 +14,7 @@ use crate::model::{
     NameClaim, PUT_BACK, REDRIVEN, REVISION, ROW_ID, Stored, TOUCHED, WRITE, held_name, holds_name, shown_by, text,
     with_key,
 };
-use crate::plan::conditions::{same_claim, same_name};
+use crate::plan::conditions::{as_read, same_claim, same_name};
 use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
@@ -124,13 +124,8 @@ impl<'m> Mend<'m> {
     /// Writes the name of this repair into an attribute that no row carries, if the item exists.
     async fn write_into(&self, key: ItemKey, attribute: &str) -> Result<Mended, Failure> {
         let update = Update::set(attribute, text(self.name));
-        let condition = self.on(Rule::RepairExists, Condition::Exists);
+        let condition = self.context.rules.on(Rule::RepairExists, Condition::Exists);
         self.write(Action::Update { key, update, condition }, Mended::Redriven).await
-    }
-
-    /// The condition, as long as this rule is kept.
-    fn on(&self, rule: Rule, condition: Condition) -> Condition {
-        if self.context.rules.keeps(rule) { condition } else { Condition::Always }
     }
 
     async fn write(&self, action: Action, means: Mended) -> Result<Mended, Failure> {
@@ -236,12 +231,15 @@ impl<'m> Mend<'m> {
         let (of_lane, now) = (Epoch(of_lane), Epoch::read(epoch));
         let is_read = |now| of_lane == now && number < LANES;
         let (Some(lane), Some(now)) = (lane, now.ok().filter(|now| !is_read(*now))) else { return Ok(Mended::Gone) };
-        let condition = self.on(Rule::EmptyAsRead, is_as_read(lane, schema));
+        let condition = self.context.rules.on(Rule::EmptyAsRead, is_as_read(lane, schema));
         let delete = Action::Delete { key, condition };
         if !of_lane.is_after(now) {
             return self.write(delete, Mended::Deleted).await;
         }
-        let check = Action::Check { key: epoch_key, condition: self.on(Rule::AheadAsRead, epoch::as_read(epoch)) };
+        let check = Action::Check {
+            key: epoch_key,
+            condition: self.context.rules.on(Rule::AheadAsRead, epoch::as_read(epoch)),
+        };
         self.one(Task::Transact(vec![check, delete]), Mended::Deleted).await
     }
 
@@ -260,9 +258,12 @@ impl<'m> Mend<'m> {
         if !counted.epoch.is_after(now) {
             return Ok(Mended::Gone);
         }
-        let as_read = Condition::is(Counted::VERSION, Some(text(counted.version.as_str())));
-        let delete = Action::Delete { key, condition: as_read };
-        let check = Action::Check { key: epoch_key, condition: self.on(Rule::AheadAsRead, epoch::as_read(epoch)) };
+        let same = Condition::is(Counted::VERSION, Some(text(counted.version.as_str())));
+        let delete = Action::Delete { key, condition: same };
+        let check = Action::Check {
+            key: epoch_key,
+            condition: self.context.rules.on(Rule::AheadAsRead, epoch::as_read(epoch)),
+        };
         match self.one(Task::Transact(vec![check, delete]), Mended::Redriven).await? {
             // Without its record a node is counted nowhere then.
             Mended::Redriven => match self.write_into(schema.node_key(node), TOUCHED).await? {
@@ -290,7 +291,7 @@ impl<'m> Mend<'m> {
         }
         let delete = |(key, lane): (ItemKey, &Item)| Action::Delete {
             key,
-            condition: self.on(Rule::EmptyAsRead, is_as_read(lane, schema)),
+            condition: self.context.rules.on(Rule::EmptyAsRead, is_as_read(lane, schema)),
         };
         self.one(Task::together(lanes.into_iter().map(delete).collect()), Mended::Deleted).await
     }
@@ -303,7 +304,7 @@ impl<'m> Mend<'m> {
         }
         // Another client may put an item of its own there.
         let is_row = Condition::is(ROW_ID, Some(text(self.node().id.as_str())));
-        let condition = lineage.map_or(Condition::Absent, |item| same(item, schema));
+        let condition = lineage.map_or(Condition::Absent, |item| as_read(item, Lineage::attributes(), schema));
         let check = Action::Check { key: schema.lineage_key(self.node()), condition };
         let delete = Action::Delete { key, condition: is_row };
         self.one(Task::Transact(vec![check, delete]), Mended::Deleted).await
@@ -315,8 +316,8 @@ impl<'m> Mend<'m> {
             return Ok(Mended::Gone);
         }
         let names = [Cursor::SEQUENCE, FORMAT_ATTRIBUTE].map(|name| Condition::is(name, item.get(name).cloned()));
-        let condition = Condition::All(names.into_iter().collect());
-        self.write(Action::Delete { key: self.difference.key.clone(), condition }, Mended::Deleted).await
+        let delete = Action::Delete { key: self.difference.key.clone(), condition: Condition::All(names.into()) };
+        self.write(delete, Mended::Deleted).await
     }
 
     /// Puts a record there that counts as none, only to delete it again: the handler then removes what a lost deletion
@@ -347,10 +348,13 @@ impl<'m> Mend<'m> {
             // What makes a node of the record may come in just now.
             let names = [names.parent.as_str(), &names.segment, BORN, REVISION, WRITE, DELETING];
             let bare = names.map(|name| Condition::is(name, None));
-            let condition = self.on(Rule::RepairTakesOwn, Condition::All([is_ours].into_iter().chain(bare).collect()));
+            let condition = self
+                .context
+                .rules
+                .on(Rule::RepairTakesOwn, Condition::All([is_ours].into_iter().chain(bare).collect()));
             return self.write(Action::Delete { key, condition }, Mended::Redriven).await;
         }
-        let condition = self.on(Rule::RepairTakesOwn, is_ours);
+        let condition = self.context.rules.on(Rule::RepairTakesOwn, is_ours);
         let update = Update { remove: [PUT_BACK.to_owned()].into(), ..Update::default() };
         self.write(Action::Update { key, update, condition }, Mended::Redriven).await
     }
@@ -372,13 +376,4 @@ impl<'m> Mend<'m> {
         // Another cursor would do the same, and may be half way.
         self.write(Action::Put { key, item, condition: Condition::Absent }, Mended::Redriven).await
     }
-}
-
-fn same(item: &Item, schema: &Schema) -> Condition {
-    let names = schema.names();
-    let compared = item.keys().filter(|name| **name != names.partition_key && **name != names.sort_key);
-    let as_read = compared.map(|name| Condition::is(name, item.get(name).cloned()));
-    let absent = Lineage::attributes().filter(|name| !item.contains_key(*name));
-    let absent = absent.map(|name| Condition::is(name, None));
-    Condition::All(std::iter::once(Condition::Exists).chain(as_read).chain(absent).collect())
 }

@@ -15,6 +15,7 @@ use super::Mended;
 use crate::fanout::Context;
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, Stored, key_of, text, with_key};
+use crate::plan::conditions::as_read;
 use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
@@ -215,9 +216,5 @@ pub(super) fn are_nothing<'l>(lanes: impl IntoIterator<Item = &'l Item>) -> bool
 
 /// The condition that a lane is as it was read. Handlers count their writes; other clients may write anything.
 pub(super) fn is_as_read(item: &Item, schema: &Schema) -> Condition {
-    let names = schema.names();
-    let compared = item.keys().filter(|name| **name != names.partition_key && **name != names.sort_key);
-    let as_read = compared.map(|name| Condition::is(name, item.get(name).cloned()));
-    let unwritten = (!item.contains_key(Amounts::WRITES)).then(|| Condition::is(Amounts::WRITES, None));
-    Condition::All(std::iter::once(Condition::Exists).chain(as_read).chain(unwritten).collect())
+    as_read(item, [Amounts::WRITES], schema)
 }

@@ -189,14 +189,9 @@ impl Look<'_> {
 
     fn rows(&self, depth: usize, limit: usize, after: Option<String>) -> Query {
         let schema = &self.settings.schema;
-        Query {
-            pk: schema.partition(self.node),
-            range: schema.depth_range(depth, depth),
-            after,
-            limit,
-            descending: false,
-            reading: ReadOptions { strong: self.strong, attributes: Some([ROW_ID.to_owned()].into()) },
-        }
+        let mut query = Query::first(schema.partition(self.node), schema.depth_range(depth, depth), limit).of([ROW_ID]);
+        (query.after, query.reading.strong) = (after, self.strong);
+        query
     }
 
     /// The node that a row shows. `None` for an item of somebody else's.

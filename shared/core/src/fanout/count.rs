@@ -10,13 +10,7 @@ use super::context::Context;
 use crate::keys::{Id, ItemKey, LANES, NodeRef};
 use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, NewerFormat, Share, TOUCHED, item_bytes, text};
 use crate::plan::{Added, Counting, Failure, Io, Need, Plan, Rule, Rules, Task, TaskOutcome};
-use crate::request::{Action, Condition, Update};
-
-/// Most bytes of what nodes are counted as in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]), and the
-/// totals of a hundred ancestors have little more than their keys.
-///
-/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
-const COUNTED_BYTES_MAX: usize = 3 * 1_024 * 1_024;
+use crate::request::{Action, Condition, TRANSACTION_BYTES_MAX, Update};
 
 /// A node that isn't counted as it should be.
 #[derive(Clone, Debug, PartialEq)]
@@ -206,7 +200,7 @@ impl Counter<'_> {
             let counted = Counted { epoch: one.epoch(rules), version, share };
             let item = counted.item(&node, self.context.settings, self.context.run.now);
             let (key, bytes) = (schema.counted_key(&node), item_bytes(&item));
-            let condition = if rules.keeps(Rule::CountedAsRead) { one.seen.condition() } else { Condition::Always };
+            let condition = rules.on(Rule::CountedAsRead, one.seen.condition());
             let action = match &counted.share {
                 None if !rules.keeps(Rule::CountedTombstone) => Action::Delete { key, condition },
                 _ => Action::Put { key, item, condition },
@@ -219,7 +213,7 @@ impl Counter<'_> {
                 !alone.contains(&node)
                     && !group.nodes.iter().any(|(other, _)| alone.contains(other))
                     && group.nodes.len() + 1 + group.changes.len() + more <= actions_max
-                    && group.bytes + bytes <= COUNTED_BYTES_MAX
+                    && group.bytes + bytes <= TRANSACTION_BYTES_MAX
             };
             if !groups.last().is_some_and(has_room) {
                 groups.push(Group::default());

@@ -104,11 +104,8 @@ impl Topic {
 
     fn put(&self, context: &Context<'_>) -> Option<Task> {
         let Highest { version, item, copy, .. } = self.highest.as_ref().filter(|_| !self.failed)?;
-        let condition = if context.rules.keeps(Rule::LatestCondition) {
-            Condition::AtMost { name: VERSION.into(), value: number(version.number() as usize) }
-        } else {
-            Condition::Always
-        };
+        let is_not_newer = Condition::AtMost { name: VERSION.into(), value: number(version.number() as usize) };
+        let condition = context.rules.on(Rule::LatestCondition, is_not_newer);
         let item = Latest::copy(copy, *version, item, context.settings);
         Some(Task::Write(Action::Put { key: copy.clone(), item, condition }))
     }
@@ -147,14 +144,8 @@ pub(crate) async fn make_equal(context: Context<'_>, latest: &Latest, io: &Io) -
         let standing = io.read(Need::keys([key.clone()])).await?.item(&key)?.cloned();
         // The first page of revisions is read whole, since it mostly shows the newest. If it doesn't, only keys are
         // read, and then the one revision: the history of other topics can be long, and large.
-        let mut query = Query {
-            pk: schema.partition(&latest.node),
-            range: schema.revision_range(),
-            after: None,
-            limit: context.limits.revision_page_items_max,
-            descending: true,
-            reading: ReadOptions::default(),
-        };
+        let (pk, limit) = (schema.partition(&latest.node), context.limits.revision_page_items_max);
+        let mut query = Query::first(pk, schema.revision_range(), limit).descending();
         let newest = loop {
             let page = io.page(query.clone()).await?;
             match newest_on(&page, &latest.topic, schema) {
@@ -167,7 +158,7 @@ pub(crate) async fn make_equal(context: Context<'_>, latest: &Latest, io: &Io) -
                 }
                 Some((version, revision)) => break Some((version, revision.clone())),
                 None if page.next.is_none() => break None,
-                None => (query.after, query.reading.attributes) = (page.next, Some(BTreeSet::new())),
+                None => (query.after, query.reading) = (page.next, ReadOptions::of([])),
             }
         };
         let wanted = newest.map(|(version, revision)| Latest::copy(&key, version, &revision, settings));
@@ -176,11 +167,8 @@ pub(crate) async fn make_equal(context: Context<'_>, latest: &Latest, io: &Io) -
         if is_owners || wanted == standing {
             return Ok(());
         }
-        let condition = if rules.keeps(Rule::LatestCondition) {
-            Condition::is(VERSION, standing.as_ref().and_then(Latest::version_of).cloned())
-        } else {
-            Condition::Always
-        };
+        let same = Condition::is(VERSION, standing.as_ref().and_then(Latest::version_of).cloned());
+        let condition = rules.on(Rule::LatestCondition, same);
         let write = match wanted {
             Some(item) => Action::Put { key: key.clone(), item, condition },
             None => Action::Delete { key: key.clone(), condition },

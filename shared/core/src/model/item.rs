@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 pub use serde_dynamo::AttributeValue;
 
-use crate::keys::{ItemKey, Schema};
+use crate::keys::{Id, ItemKey, Schema, SortKey};
 
 /// An item: its attributes by name. Whoever reads an item from a table sorts its sets ([`sort_sets`]), so that equal
 /// items compare equal.
@@ -33,6 +33,14 @@ pub fn key_of(item: &Item, schema: &Schema) -> Option<ItemKey> {
         pk: text_of(item, &names.partition_key)?.to_owned(),
         sk: text_of(item, &names.sort_key)?.to_owned(),
     })
+}
+
+/// The depth and the node that an ancestor row shows; `None` for any other item.
+pub(crate) fn ancestor_in(row: &Item, schema: &Schema) -> Option<(usize, Id)> {
+    match schema.parse_sort_key(&key_of(row, schema)?.sk)? {
+        SortKey::Ancestor { depth, id } => Some((depth, id)),
+        _ => None,
+    }
 }
 
 /// Returns an item that has only its key attributes.

@@ -65,6 +65,15 @@ fn same(item: &Item, names: &[&str]) -> Condition {
     Condition::All(std::iter::once(Condition::Exists).chain(names.iter().map(is)).collect())
 }
 
+/// The condition that all attributes of an item are as they were read, and that none of these `others` has come.
+pub(crate) fn as_read<'n>(item: &Item, others: impl IntoIterator<Item = &'n str>, schema: &Schema) -> Condition {
+    let names = schema.names();
+    let own = item.iter().filter(|(name, _)| **name != names.partition_key && **name != names.sort_key);
+    let same = own.map(|(name, value)| Condition::is(name, Some(value.clone())));
+    let absent = others.into_iter().filter(|name| !item.contains_key(*name)).map(|name| Condition::is(name, None));
+    Condition::All(std::iter::once(Condition::Exists).chain(same).chain(absent).collect())
+}
+
 /// Returns the condition that a node has kept its name among its siblings, or still has none.
 #[must_use]
 pub fn same_name(record: Option<&Item>, schema: &Schema) -> Condition {

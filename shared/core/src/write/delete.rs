@@ -220,7 +220,7 @@ impl DeleteNode<'_> {
         let last = read.item(&key)?;
         // It may have been read before the node: then it isn't the last one, and leaves out a life.
         let is_last = Condition::is(WRITE, last.and_then(|item| item.get(WRITE)).cloned());
-        let is_last = if rules.keeps(Rule::DeletedAsRead) { is_last } else { Condition::Always };
+        let is_last = rules.on(Rule::DeletedAsRead, is_last);
         let mut item = with_key(&key, schema);
         stamp.mark(&mut item);
         item.extend(before.get(BORN).map(|born| (BORN.to_owned(), born.clone())));

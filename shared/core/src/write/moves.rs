@@ -2,8 +2,8 @@
 //! takes a subtree.
 
 use super::Refusal;
-use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema, SortKey};
-use crate::model::{Stored, key_of};
+use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema};
+use crate::model::{Stored, ancestor_in};
 use crate::plan::ancestry::{AncestorPath, Edge, PathEnd};
 use crate::plan::{Rule, Rules};
 use crate::request::{Page, Query};
@@ -67,11 +67,7 @@ pub(super) fn deepest_row(node: &NodeRef, schema: &Schema) -> Query {
 
 /// How many levels there are below a node, by its deepest row.
 pub(super) fn height(page: &Page, schema: &Schema) -> usize {
-    let key = page.items.first().and_then(|row| key_of(row, schema));
-    match key.and_then(|key| schema.parse_sort_key(&key.sk)) {
-        Some(SortKey::Ancestor { depth, .. }) => depth,
-        _ => 0,
-    }
+    page.items.first().and_then(|row| ancestor_in(row, schema)).map_or(0, |(depth, _)| depth)
 }
 
 pub(super) fn is_in_trash(lineage: &Stored) -> bool {

@@ -13,7 +13,7 @@ use crate::keys::{Id, ItemKey, NodeRef, SortRange};
 use crate::model::{Item, NameClaim, ending, held_name, key_of, numbered};
 use crate::plan::conditions::{same_claim, same_name, unclaimed_or_of};
 use crate::plan::{Io, Need, Rule};
-use crate::request::{Action, Condition, Query};
+use crate::request::{Action, Query};
 
 /// Most numbers that are tried, where requests for one name take them from each other.
 const RENAMES_MAX: usize = 20;
@@ -58,8 +58,7 @@ impl Naming {
     /// Gives back the name that the node had. On another node's claim the attempt fails, and the next leaves it alone.
     pub(super) fn release(&self, node: &NodeRef, attempts: &Attempts<'_>) -> Option<Action> {
         let key = self.left.as_ref().filter(|key| !attempts.has_failed_on(key))?;
-        let is_own = attempts.context.rules.keeps(Rule::ReleaseOwn);
-        let condition = if is_own { unclaimed_or_of(&node.id) } else { Condition::Always };
+        let condition = attempts.context.rules.on(Rule::ReleaseOwn, unclaimed_or_of(&node.id));
         Some(Action::Delete { key: key.clone(), condition })
     }
 
@@ -77,7 +76,6 @@ impl Naming {
         let Some((key, _)) = &self.taken else { return Ok(Vec::new()) };
         let Context { settings, rules, .. } = attempts.context;
         let schema = &settings.schema;
-        let on = |rule, condition| if rules.keeps(rule) { condition } else { Condition::Always };
         let claim = NameClaim { node: node.id.clone(), write: attempts.request.stamp.token.clone() };
         let put = |condition| Action::Put { key: key.clone(), item: claim.item(key, schema), condition };
         let found = match read.filter(|(of, _)| *of == key) {
@@ -88,9 +86,9 @@ impl Naming {
             None => None,
         };
         let Some(found) = found.filter(|found| NameClaim::node_in(found).as_ref() != Some(&node.id)) else {
-            return Ok(vec![put(on(Rule::ClaimName, unclaimed_or_of(&node.id)))]);
+            return Ok(vec![put(rules.on(Rule::ClaimName, unclaimed_or_of(&node.id)))]);
         };
-        let take_over = put(on(Rule::ClaimAsRead, same_claim(&found)));
+        let take_over = put(rules.on(Rule::ClaimAsRead, same_claim(&found)));
         // An item of another client isn't overwritten.
         let id = NameClaim::node_in(&found).ok_or_else(|| Refusal::NameObstructed(key.clone()))?;
         let other = node.sibling(id);

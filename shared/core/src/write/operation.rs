@@ -7,7 +7,8 @@ use super::request::Stamp;
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey, Tenant};
 use crate::model::{
     AttributeValue, COPIED, COPYING, CREATED_AT, CREATED_BY, CopyEnd, CopyMark, CopyOf, DeletionMark, DeletionMode,
-    ENDED, Item, LEFT_OUT, RENAMED, Settings, key_of, names_unplaced, number, text, text_of, times, with_key,
+    ENDED, Item, LEFT_OUT, RENAMED, Settings, ancestor_in, key_of, names_unplaced, number, text, text_of, times,
+    with_key,
 };
 use crate::plan::{Failure, Io, Need, Plan, Read};
 use crate::request::{Query, ReadOptions};
@@ -266,10 +267,7 @@ async fn is_running(
     // A deletion goes down, so the deepest are left.
     let rows = Query::first(schema.partition(node), schema.depth_range(1, DEPTH_MAX), ROWS_LOOKED_AT).descending();
     let mut query = rows.of([]);
-    let of_row = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk)? {
-        SortKey::Ancestor { id, .. } => Some(node.sibling(id)),
-        _ => None,
-    };
+    let of_row = |row: &Item| ancestor_in(row, schema).map(|(_, id)| node.sibling(id));
     for _ in 0..LOOKS_MAX {
         let page = io.page(query.clone()).await?;
         // A node has two rows while it is moved.

@@ -108,8 +108,7 @@ impl Copying<'_> {
         keys.extend(claims.iter().cloned());
         // Records and lineages can be large, and little of them counts.
         let names = schema.names();
-        let attributes = [BORN, DELETING, COPY_OF, PUT_BACK, &names.parent, &names.segment].map(str::to_owned);
-        let options = ReadOptions { strong: true, attributes: Some(attributes.into()) };
+        let options = ReadOptions::of([BORN, DELETING, COPY_OF, PUT_BACK, &names.parent, &names.segment]);
         let need = Need { options, ..Need::keys(keys) };
         let read = if need.keys.is_empty() { Read::default() } else { self.io.read(need).await? };
         let mut there = CopiesThere::default();

@@ -12,21 +12,15 @@ use std::sync::Arc;
 
 use self::candidate::Candidate;
 use super::context::Context;
-use super::deletion::{keys_alone, page_query};
-use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
+use super::deletion::page_query;
+use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema};
 use crate::model::{
     AttributeValue, BaseNode, COPIED, COPYING, CopyEnd, CopyMark, CopyOf, DELETING, Decimal, ENDED, Item, LEFT_OUT,
-    NameClaim, RENAMED, has_mark, item_bytes, key_of, life_of, number, sent_bytes, text, times,
+    NameClaim, RENAMED, ancestor_in, has_mark, item_bytes, key_of, life_of, number, sent_bytes, text, times,
 };
 use crate::plan::conditions::unclaimed_or_of;
 use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome, count_held};
-use crate::request::{Action, Condition, Page, Update};
-
-/// About how many bytes of records one step reads, as answers have them, and puts: a transaction takes 4 MB
-/// ([AWS: API reference][aws]), and the copies are a little larger than what they copy.
-///
-/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
-const STEP_BYTES_MAX: usize = 3 * 1_024 * 1_024;
+use crate::request::{Action, Condition, Page, ReadOptions, TRANSACTION_BYTES_MAX, Update};
 
 /// The plan that a record of a copy's top asks for, while the top has the mark: a few steps.
 #[must_use]
@@ -161,14 +155,8 @@ impl Copying<'_> {
         }
         let source = self.top.sibling(mark.source.clone());
         let operation = schema.operation_key(self.top.tenant.as_ref(), &mark.operation);
-        let query = page_query(
-            &self.context,
-            &source,
-            schema.depth_range(1, DEPTH_MAX),
-            mark.after.clone(),
-            items_max,
-            keys_alone(),
-        );
+        let range = schema.depth_range(1, DEPTH_MAX);
+        let query = page_query(&self.context, &source, range, mark.after.clone(), items_max, ReadOptions::of([]));
         let need = Need { query: Some(query), ..Need::keys([schema.node_key(&source), operation.clone()]) };
         let mut read = self.io.read(need).await?;
         let is_there = is_same(&mark, read.item(&schema.node_key(&source))?, &source, schema);
@@ -196,7 +184,7 @@ impl Copying<'_> {
         let rows: Vec<(String, Option<Id>)> = look.page.items.iter().filter_map(|row| row_of(row, schema)).collect();
         let nodes: BTreeSet<&Id> = rows.iter().filter_map(|(_, id)| id.as_ref()).collect();
         let keys = nodes.iter().map(|id| self.key(id));
-        let read = self.io.read(Need::keys(keys).within(STEP_BYTES_MAX)).await?;
+        let read = self.io.read(Need::keys(keys).within(TRANSACTION_BYTES_MAX)).await?;
         let mut found: BTreeMap<&Id, Candidate> = BTreeMap::new();
         for id in nodes.iter().filter(|id| !read.left.contains(&self.key(id))) {
             found.extend(self.found(look, id, &read)?.map(|one| (*id, one)));
@@ -222,7 +210,7 @@ impl Copying<'_> {
                 let other = named.as_ref().and_then(|(name, _)| name.as_deref());
                 item.extend(other.map(|name| (self.schema().names().segment.clone(), text(name))));
                 let more = item_bytes(&item).max(sent_bytes(&item) / 4);
-                if bytes + more > STEP_BYTES_MAX && !step.puts.is_empty() {
+                if bytes + more > TRANSACTION_BYTES_MAX && !step.puts.is_empty() {
                     return Ok(step);
                 }
                 bytes += more;
@@ -294,12 +282,7 @@ impl Copying<'_> {
 }
 
 fn row_of(row: &Item, schema: &Schema) -> Option<(String, Option<Id>)> {
-    let key = key_of(row, schema)?;
-    let id = match schema.parse_sort_key(&key.sk) {
-        Some(SortKey::Ancestor { id, .. }) => Some(id),
-        _ => None,
-    };
-    Some((key.sk, id))
+    Some((key_of(row, schema)?.sk, ancestor_in(row, schema).map(|(_, id)| id)))
 }
 
 /// True if the source is there, isn't being deleted, and lives the life that is copied.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::{DeletionSlice, Present, Slice, children_of, delete_marked, keys_alone};
+use super::{DeletionSlice, Present, Slice, children_of, delete_marked};
 use crate::fanout::child_action::{Child, ChildAction};
 use crate::keys::{Id, ItemKey};
 use crate::model::{
@@ -11,13 +11,7 @@ use crate::model::{
 };
 use crate::plan::conditions::{TooManyAttributes, still_gone};
 use crate::plan::{Failure, Need, Read, Rule, Task, TaskOutcome, count_held};
-use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX};
-
-/// Most bytes of items in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]); the rest is room for what
-/// the updates add.
-///
-/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
-const TRANSACTION_BYTES_MAX: usize = 3 * 1_024 * 1_024;
+use crate::request::{Action, Condition, ReadOptions, TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX};
 
 /// About how many bytes of children one pass reads, as answers have them. It is a choice: 200 children of 400 KB, each
 /// forty times that in an answer and more in memory, are more than an invocation has room for.
@@ -26,7 +20,7 @@ const PASS_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 impl DeletionSlice<'_> {
     /// Acts on a page of children; one that changes after it was read is read again. Returns the slice if it ends here.
     pub(super) async fn act_on_children(&mut self, present: &mut Present) -> Result<Option<Slice>, Failure> {
-        let page = self.page_of(self.context.schema().depth_range(1, 1), keys_alone()).await?;
+        let page = self.page_of(self.context.schema().depth_range(1, 1), ReadOptions::of([])).await?;
         let mut ids = children_of(&page, &self.context);
         // How many passes found children changed.
         let mut passes = 0;

@@ -10,9 +10,9 @@ mod revisions;
 use std::collections::BTreeSet;
 
 use crate::fanout::Context;
-use crate::keys::{Id, ItemKey, NodeRef, SortKey, SortRange};
+use crate::keys::{Id, ItemKey, NodeRef, SortRange};
 use crate::model::{
-    BaseNode, Cursor, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, key_of, text,
+    BaseNode, Cursor, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, ancestor_in, text,
 };
 use crate::plan::{Failure, Io, Need, Problem, Read, Rule, Task, count_held};
 use crate::request::{Action, Condition, Page, Query, ReadOptions};
@@ -169,7 +169,7 @@ impl<'d> DeletionSlice<'d> {
         if !self.touches {
             return Ok(Slice::Done);
         }
-        let page = self.page_of(self.context.schema().depth_range(1, 1), keys_alone()).await?;
+        let page = self.page_of(self.context.schema().depth_range(1, 1), ReadOptions::of([])).await?;
         let (mut ids, mut children) = (children_of(&page, &self.context), BTreeSet::new());
         while !ids.is_empty() {
             let (present, left) = self.read_children(ids).await?;
@@ -182,18 +182,8 @@ impl<'d> DeletionSlice<'d> {
 
 /// Deletes a node on the condition that it still has the mark of this base record.
 pub(super) fn delete_marked(context: &Context<'_>, node: &NodeRef, item: &Item) -> Task {
-    let condition = if context.rules.keeps(Rule::FinishCondition) {
-        Condition::is(DELETING, item.get(DELETING).cloned())
-    } else {
-        Condition::Always
-    };
+    let condition = context.rules.on(Rule::FinishCondition, Condition::is(DELETING, item.get(DELETING).cloned()));
     Task::Write(Action::Delete { key: context.schema().node_key(node), condition })
-}
-
-/// Reads keys alone. Rows can have 400 KB, and forty times that in an answer, and their keys name the nodes that they
-/// are about.
-pub(super) fn keys_alone() -> ReadOptions {
-    ReadOptions { attributes: Some(BTreeSet::new()), ..ReadOptions::default() }
 }
 
 /// A page of a node's collection: the first, if `after` isn't in the range, which is no handler's position.
@@ -205,21 +195,11 @@ pub(super) fn page_query(
     limit: usize,
     reading: ReadOptions,
 ) -> Query {
-    Query {
-        pk: context.schema().partition(node),
-        after: after.filter(|after| range.contains(after)),
-        range,
-        limit,
-        descending: false,
-        reading,
-    }
+    let after = after.filter(|after| range.contains(after));
+    Query { after, reading, ..Query::first(context.schema().partition(node), range, limit) }
 }
 
 pub(super) fn children_of(page: &Page, context: &Context<'_>) -> BTreeSet<Id> {
     let schema = context.schema();
-    let id = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk) {
-        Some(SortKey::Ancestor { id, .. }) => Some(id),
-        _ => None,
-    };
-    page.items.iter().filter_map(id).collect()
+    page.items.iter().filter_map(|row| ancestor_in(row, schema)).map(|(_, id)| id).collect()
 }

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Round;
 use crate::keys::ItemKey;
 use crate::plan::{Need, Rule, WritesKind};
-use crate::request::{ReadOptions, Write};
+use crate::request::Write;
 
 /// About how many bytes are read at a time, as answers have them. What stands may have more than what is to be put.
 const READ_BYTES_MAX: usize = 8 * 1_024 * 1_024;
@@ -58,7 +58,6 @@ impl Round<'_> {
     /// deliveries have ended, and strong reads alone show all of them.
     async fn standing(&self, rows: &[&Write]) -> Vec<ItemKey> {
         let need = Need {
-            options: ReadOptions { strong: true, attributes: None },
             bytes_max: Some(READ_BYTES_MAX),
             time: Some(WritesKind::Meanwhile { ahead: 0 }),
             ..Need::keys(rows.iter().map(|write| write.key().clone()))
