@@ -10,54 +10,28 @@ use crate::keys::{ItemKey, NodeRef, SortKey};
 use crate::model::{Counted, Cursor, CursorError, Item, Latest, PUT_BACK, Stored, has_mark};
 use crate::plan::{Failure, Io, Need, Plan, Rule, Task};
 use crate::request::{Action, Condition};
+use crate::words::words;
 
-/// The outcome for an item whose record was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Redriven {
-    /// The handler was told to look at the item again.
-    Redriven,
-    /// The same, and a cursor has the node's deletion begin again.
-    DeletionSetOff,
-    /// A cursor has all children of the node touched, or its deletion begin again.
-    Cascaded,
-    /// The record is gone. It was put back and deleted again, so that the handler removes what is left of the node.
-    DeletedAgain,
-    /// The copy of the topic is that of the newest revision now.
-    Copied,
-    /// There was nothing left to do.
-    Gone,
-    /// The item isn't Sapwood's, or no record of it reaches the handler.
-    NotOurs,
-    /// A newer version of the handler has written the item.
-    Newer,
-}
-
-impl Redriven {
-    /// All outcomes.
-    pub const ALL: [Self; 8] = [
-        Self::Redriven,
-        Self::DeletionSetOff,
-        Self::Cascaded,
-        Self::DeletedAgain,
-        Self::Copied,
-        Self::Gone,
-        Self::NotOurs,
-        Self::Newer,
-    ];
-
-    /// The outcome's name in reports, for example `deleted-again`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Redriven => "redriven",
-            Self::DeletionSetOff => "deletion-set-off",
-            Self::Cascaded => "cascaded",
-            Self::DeletedAgain => "deleted-again",
-            Self::Copied => "copied",
-            Self::Gone => "gone",
-            Self::NotOurs => "not-ours",
-            Self::Newer => "newer-format",
-        }
+words! {
+    /// The outcome for an item whose record was lost.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Redriven {
+        /// The handler was told to look at the item again.
+        Redriven = "redriven",
+        /// The same, and a cursor has the node's deletion begin again.
+        DeletionSetOff = "deletion-set-off",
+        /// A cursor has all children of the node touched, or its deletion begin again.
+        Cascaded = "cascaded",
+        /// The record is gone. It was put back and deleted again, so that the handler removes what is left of the node.
+        DeletedAgain = "deleted-again",
+        /// The copy of the topic is that of the newest revision now.
+        Copied = "copied",
+        /// There was nothing left to do.
+        Gone = "gone",
+        /// The item isn't Sapwood's, or no record of it reaches the handler.
+        NotOurs = "not-ours",
+        /// A newer version of the handler has written the item.
+        Newer = "newer-format",
     }
 }
 

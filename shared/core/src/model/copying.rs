@@ -5,9 +5,10 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use super::item::{AttributeValue, Item, text, text_of};
+use super::item::{AttributeValue, Item, map_of, optional, text, text_of};
 use super::reserved::name_of;
 use crate::keys::{Id, KeyError};
+use crate::words::words;
 
 /// The [`CopyMark`] of the node at the top of a copy, while it is being made.
 pub const COPYING: &str = "_copying";
@@ -46,33 +47,24 @@ pub struct CopyMark {
     pub is_over: bool,
 }
 
-/// How the walk of a copy has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyEnd {
-    /// It came to the last row.
-    Walked,
-    /// The source was deleted.
-    SourceGone,
-    /// There were more nodes than one copy may have.
-    LimitReached,
+words! {
+    /// How the walk of a copy has ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CopyEnd {
+        /// It came to the last row.
+        Walked = "walked",
+        /// The source was deleted.
+        SourceGone = "source-gone",
+        /// There were more nodes than one copy may have.
+        LimitReached = "limit-reached",
+    }
 }
 
 impl CopyEnd {
-    /// The word in the operation's record.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Walked => "walked",
-            Self::SourceGone => "source-gone",
-            Self::LimitReached => "limit-reached",
-        }
-    }
-
     /// How an operation's record says that its copy has ended; `None` while it goes on.
     #[must_use]
     pub fn read(record: &Item) -> Option<Self> {
-        let word = text_of(record, ENDED)?;
-        [Self::Walked, Self::SourceGone, Self::LimitReached].into_iter().find(|one| one.as_str() == word)
+        text_of(record, ENDED).and_then(Self::parse)
     }
 }
 
@@ -125,11 +117,8 @@ impl CopyMark {
     /// it: such a value counts as none everywhere, and asks for nothing.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
-        let map = map_of(item, COPYING)?;
-        let known = |name: &str| match map.get(name) {
-            None => Some(None),
-            Some(_) => Some(Some(text_of(&map, name)?.to_owned())),
-        };
+        let map = map_of(item.get(COPYING)?)?;
+        let known = |name: &str| Some(optional(&map, name, text_of)?.map(str::to_owned));
         Some(Self {
             operation: name_of(&map, OPERATION)?.to_owned(),
             source: Id::new(text_of(&map, SOURCE)?).ok()?,
@@ -224,14 +213,9 @@ impl CopyOf {
     /// Reads what a base record says. Returns `None` if its node is no copy.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
-        let map = map_of(item, COPY_OF)?;
+        let map = map_of(item.get(COPY_OF)?)?;
         Some(Self { operation: name_of(&map, OPERATION)?.to_owned(), node: Id::new(text_of(&map, NODE)?).ok()? })
     }
-}
-
-fn map_of(item: &Item, name: &str) -> Option<Item> {
-    let AttributeValue::M(map) = item.get(name)? else { return None };
-    Some(map.clone().into_iter().collect())
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::format::{self, NewerFormat};
-use super::item::{AttributeValue, Item, text, text_of, with_key};
+use super::item::{AttributeValue, Item, optional, text, text_of, with_key};
 use crate::keys::{NodeRef, Schema};
 
 /// A node's cascade cursor, the item `CASCADE`. It exists while the children or the revisions of a wide node are
@@ -115,10 +115,7 @@ impl Cursor {
     }
 
     fn parse(item: &Item) -> Option<Self> {
-        let after = match item.get(Self::AFTER) {
-            None => None,
-            Some(_) => Some(text_of(item, Self::AFTER)?.to_owned()),
-        };
+        let after = optional(item, Self::AFTER, text_of)?.map(str::to_owned);
         let mark = |name| text_of(item, name).map(str::to_owned);
         let position = match (mark(Self::REVISIONS), mark(Self::CHILDREN)) {
             (Some(mark), _) => Position::Revisions(mark),

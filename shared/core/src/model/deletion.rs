@@ -1,6 +1,6 @@
 //! What a lineage says of a node that is being deleted, and the tombstone that a deleted node leaves.
 
-use super::item::{AttributeValue, Item, text, text_of, with_key};
+use super::item::{AttributeValue, Item, map_of, optional, text, text_of, with_key};
 use super::lineage::{BORN as LINEAGE_BORN, lives_in, write_lives};
 use super::reserved::{DeletionMark, is_same_life, name_of};
 use super::settings::Settings;
@@ -75,12 +75,11 @@ impl Deletion {
     /// Reads the deletion from a lineage or tombstone. `Some(None)`: there is none; `None`: no handler has written it.
     pub(super) fn read(item: &Item) -> Option<Option<Self>> {
         let Some(value) = item.get(DELETING) else { return Some(None) };
-        let AttributeValue::M(map) = value else { return None };
-        let map: Item = map.clone().into_iter().collect();
+        let map = map_of(value)?;
         let born = name_of(&map, HEIR_BORN).map(str::to_owned);
-        let heir = match map.get(HEIR) {
+        let heir = match optional(&map, HEIR, text_of)? {
             None => None,
-            Some(_) => Some(Heir { id: Id::new(text_of(&map, HEIR)?).ok()?, born }),
+            Some(id) => Some(Heir { id: Id::new(id).ok()?, born }),
         };
         Some(Some(Self { mark: DeletionMark::parse(value)?, heir }))
     }

@@ -59,6 +59,21 @@ pub fn text_of<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     }
 }
 
+/// The attributes of a map.
+pub(super) fn map_of(value: &AttributeValue) -> Option<Item> {
+    let AttributeValue::M(map) = value else { return None };
+    Some(map.clone().into_iter().collect())
+}
+
+/// Reads a text that may be missing; `None` if it is there, and not as `read` reads it.
+pub(super) fn optional<'i>(
+    item: &'i Item,
+    name: &str,
+    read: fn(&'i Item, &str) -> Option<&'i str>,
+) -> Option<Option<&'i str>> {
+    if item.contains_key(name) { read(item, name).map(Some) } else { Some(None) }
+}
+
 pub(super) fn texts(values: impl IntoIterator<Item = impl Into<String>>) -> AttributeValue {
     AttributeValue::L(values.into_iter().map(text).collect())
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cursor::sequence_of;
 use super::format::{self, NewerFormat};
-use super::item::{AttributeValue, Item, flag_of, text, text_of, with_key};
+use super::item::{AttributeValue, Item, flag_of, key_of, map_of, optional, text, with_key};
 use super::reserved::name_of;
 use super::{Deletion, InTrash, Tombstone, row};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
@@ -204,10 +204,7 @@ impl Lineage {
             stale_rows,
             rows_pending: flag_of(item, ROWS_PENDING)?,
             deleting: Deletion::read(item)?,
-            restarted: match item.get(RESTARTED) {
-                None => None,
-                Some(_) => Some(sequence_of(item, RESTARTED)?.to_owned()),
-            },
+            restarted: optional(item, RESTARTED, sequence_of)?.map(str::to_owned),
             earlier: lives_in(item),
             is_altered: false,
         };
@@ -269,8 +266,5 @@ pub(super) fn lives_in(item: &Item) -> Vec<String> {
 }
 
 fn row_key(row: &AttributeValue, schema: &Schema) -> Option<ItemKey> {
-    let AttributeValue::M(map) = row else { return None };
-    let map: Item = map.clone().into_iter().collect();
-    let names = schema.names();
-    Some(ItemKey::new(text_of(&map, &names.partition_key)?, text_of(&map, &names.sort_key)?))
+    key_of(&map_of(row)?, schema)
 }

@@ -1,8 +1,9 @@
 //! The attributes that Sapwood keeps in base records. Their names begin with `_`, which no client's may.
 
 use super::Item;
-use super::item::{AttributeValue, text_of};
+use super::item::{AttributeValue, map_of, optional, text_of};
 use crate::keys::{Id, Schema};
+use crate::words::words;
 
 /// The number of times that the API has written this record, or an operation has moved its node to an heir. The API's
 /// writes are conditional on it.
@@ -69,8 +70,7 @@ impl Under {
     /// it.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
-        let Some(AttributeValue::M(map)) = item.get(UNDER) else { return None };
-        let map: Item = map.clone().into_iter().collect();
+        let map = map_of(item.get(UNDER)?)?;
         let parent = Id::new(text_of(&map, Self::PARENT)?).ok()?;
         Some(Self { parent, born: name_of(&map, Self::BORN).map(str::to_owned) })
     }
@@ -101,32 +101,16 @@ pub fn is_reserved(name: &str, schema: &Schema) -> bool {
     name.starts_with('_') || name == names.partition_key || name == names.sort_key
 }
 
-/// The fate of the children of a node that is being deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DeletionMode {
-    /// All descendants are deleted as well.
-    Delete,
-    /// The node's parent adopts its children. The children of a root become roots.
-    Adopt,
-    /// The children become roots.
-    Detach,
-}
-
-impl DeletionMode {
-    /// Returns the mode's name: `delete`, `adopt` or `detach`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Delete => "delete",
-            Self::Adopt => "adopt",
-            Self::Detach => "detach",
-        }
-    }
-
-    /// Returns the mode of this name.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Delete, Self::Adopt, Self::Detach].into_iter().find(|mode| mode.as_str() == text)
+words! {
+    /// The fate of the children of a node that is being deleted.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum DeletionMode {
+        /// All descendants are deleted as well.
+        Delete = "delete",
+        /// The node's parent adopts its children. The children of a root become roots.
+        Adopt = "adopt",
+        /// The children become roots.
+        Detach = "detach",
     }
 }
 
@@ -178,17 +162,13 @@ impl DeletionMark {
     /// Reads the value of [`DELETING`].
     #[must_use]
     pub fn parse(value: &AttributeValue) -> Option<Self> {
-        let AttributeValue::M(map) = value else { return None };
-        let map: Item = map.clone().into_iter().collect();
+        let map = map_of(value)?;
         let Some(AttributeValue::Bool(revisions)) = map.get(REVISIONS) else { return None };
         Some(Self {
             mode: DeletionMode::parse(text_of(&map, MODE)?)?,
             operation: name_of(&map, OPERATION)?.to_owned(),
             revisions: *revisions,
-            mark: match map.get(MARK) {
-                None => None,
-                Some(_) => Some(name_of(&map, MARK)?.to_owned()),
-            },
+            mark: optional(&map, MARK, name_of)?.map(str::to_owned),
         })
     }
 

@@ -1,6 +1,6 @@
 //! The trash: a node that is put there keeps what is below it, and comes back as it was.
 
-use super::item::{AttributeValue, Item, text, text_of};
+use super::item::{AttributeValue, Item, map_of, text, text_of};
 use super::reserved::name_of;
 use crate::keys::{Id, Schema, TrashTime};
 
@@ -53,8 +53,7 @@ impl Trashed {
     }
 
     fn parse(value: &AttributeValue) -> Option<Self> {
-        let AttributeValue::M(map) = value else { return None };
-        let map: Item = map.clone().into_iter().collect();
+        let map = map_of(value)?;
         Some(Self {
             at: text_of(&map, AT).and_then(TrashTime::parse).unwrap_or_else(TrashTime::unknown),
             by: text_of(&map, BY).filter(|by| by.len() <= BY_BYTES_MAX).map(str::to_owned),

@@ -9,7 +9,7 @@ use crate::keys::{ItemKey, Schema};
 use crate::model::{
     AttributeValue, BORN, COPY_OF, COPYING, CREATED_AT, CREATED_BY, CopyMark, CopyOf, ITEM_BYTES_MAX, Item,
     JSON_BYTES_MAX, REVISION, TRASHED, UNDER, UPDATED_AT, UPDATED_BY, Under, WRITE, WRITE_BEFORE, item_bytes,
-    json_bytes, number, text, times_written_next, with_key,
+    json_bytes, number, text, times, times_written_next, with_key,
 };
 use crate::plan::conditions::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 use crate::request::{Action, Condition, Update};
@@ -238,8 +238,5 @@ pub(super) fn seconds(value: u64) -> AttributeValue {
 
 /// A whole number in an item; 0 where there is none.
 pub(super) fn number_in(item: &Item, name: &str) -> u64 {
-    match item.get(name) {
-        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
-        _ => 0,
-    }
+    times(item, name) as u64
 }
