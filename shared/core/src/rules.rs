@@ -81,8 +81,7 @@ pub enum Rule {
     FailFirstRecord,
     /// A lineage that says its node is being deleted sets off the actions on the children.
     ChildActions,
-    /// The handler acts on children, and deletes the node, only while base record and lineage both say that it is being
-    /// deleted.
+    /// The handler acts on children, and deletes the node, only while base record and lineage both have its deletion.
     DeletionPresent,
     /// The node is read again after its children were read.
     DeletionRecheck,
@@ -122,8 +121,7 @@ pub enum Rule {
     TombstoneUnder,
     /// A tombstone concerns only children that were put under the life that has ended.
     TombstoneLife,
-    /// A child put under an earlier life of a deleted node, or under one that had no name yet, is its late child as
-    /// well.
+    /// A child put under an earlier life of a deleted node, or under one without a name, is its late child as well.
     EarlierLives,
     /// The record that a node was deleted gives way to that of a later deletion only while it is as it was read.
     DeletedAsRead,

@@ -22,7 +22,7 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads the members of an object. `wanted` says what the JSON must be. Fails if it is no object, or has a name
+    /// Reads the members of an object; `wanted` says what the JSON must be. Fails for others, or a name that comes
     /// twice.
     pub fn open(raw: &'a RawValue, at: &'a Place<'a>, wanted: &'static str) -> Result<Self, JsonError> {
         Ok(Self { members: members(raw, at, wanted)?, at })

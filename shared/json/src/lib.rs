@@ -38,15 +38,13 @@ pub use write::write_value;
 pub struct Attributes(pub Item);
 
 impl Attributes {
-    /// Returns the user's own attributes of a node, or of a row of it: all but the keys, the parent, the segment, and
-    /// names that begin with `_`.
+    /// The user's own attributes of a node or its row: not the keys, the parent, the segment, nor names with `_` first.
     #[must_use]
     pub fn of_node(item: &Item, schema: &Schema) -> Self {
         Self::own(item, Record::Node, schema)
     }
 
-    /// Returns the user's own attributes of a revision, or of a copy of it: all but the keys and names that begin with
-    /// `_`.
+    /// The user's own attributes of a revision, or of a copy of it: not the keys, nor names that begin with `_`.
     #[must_use]
     pub fn of_revision(item: &Item, schema: &Schema) -> Self {
         Self::own(item, Record::Revision, schema)

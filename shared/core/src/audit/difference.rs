@@ -119,8 +119,7 @@ impl Kind {
         self > Self::RecordPutBack
     }
 
-    /// True for a finding that a repair mends all the same: no one has to decide anything. Claims of names and totals
-    /// are right without it.
+    /// True for a finding that a repair mends all the same: names and totals are right without it.
     #[must_use]
     pub fn is_tidied(self) -> bool {
         matches!(self, Self::NameUnclaimed | Self::NameLeft | Self::TotalsEmpty)

@@ -71,8 +71,7 @@ impl<'i> Epochs<'i> {
     }
 }
 
-/// Returns the present epoch by its two items; `None` if they differ, or one of them can't be read. Fails if a newer
-/// version has written one.
+/// The present epoch by its two items; `None` if they differ or can't be read. Fails if a newer version wrote one.
 pub fn present_epoch(item: Option<&Item>, copy: Option<&Item>) -> Result<Option<Epoch>, NewerFormat> {
     Epochs::new(item, copy).present()
 }
@@ -108,9 +107,9 @@ pub enum NotBegun {
     AllAround,
 }
 
-/// The plan that begins an epoch later than the present one and than all of these, of totals and of counted nodes.
-/// Handlers count in it from their next batch on. `name` is the caller's alone: sent again with it, the plan returns
-/// the epoch that was begun.
+/// The plan that begins an epoch later than the present one and all of these, of totals and counted nodes. Handlers
+/// count in it from their next batch on. `name` is the caller's alone: sent again with it, the plan returns the same
+/// epoch.
 pub fn begin_epoch<'c>(context: Context<'c>, used: &[Epoch], name: String) -> Plan<'c, Result<Epoch, NotBegun>> {
     let mut all = used.to_vec();
     Plan::new(|io| async move {
@@ -143,8 +142,7 @@ pub fn begin_epoch<'c>(context: Context<'c>, used: &[Epoch], name: String) -> Pl
     })
 }
 
-/// The plan that ends an epoch's recount, so that handlers count all nodes in it. False if another one was begun
-/// meanwhile.
+/// The plan that ends an epoch's recount: handlers count all nodes in it. False if another was begun meanwhile.
 pub fn end_epoch(context: Context<'_>, epoch: Epoch, name: String) -> Plan<'_, bool> {
     Plan::new(move |io| async move {
         let key = context.schema().epoch_key();

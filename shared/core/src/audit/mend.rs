@@ -37,8 +37,7 @@ pub enum Mended {
     Busy,
     /// There was nothing left to mend.
     Gone,
-    /// The base record has to be changed, and only its owner knows how; or totals have to be
-    /// [counted anew](super::Recount).
+    /// Only the owner can change the base record as it should be; or totals are to be [counted anew](super::Recount).
     Left,
 }
 
@@ -48,8 +47,7 @@ pub fn mend(context: Context<'_>, difference: Difference, name: String) -> Plan<
     Plan::new(|io| async move { Mend { context, difference: &difference, name: &name, io: &io }.carry_out().await })
 }
 
-/// The plan that puts a cursor without a position in the place of one whose sequence number is another stream's. `name`
-/// as for [`mend`](fn@mend).
+/// The plan that replaces a cursor of another stream's sequence number by one from the start. `name` is as in [`fn@mend`].
 pub fn start_anew(context: Context<'_>, node: NodeRef, name: String) -> Plan<'_, Mended> {
     Plan::new(|io| async move {
         let key = context.schema().cascade_key(&node);
@@ -320,9 +318,8 @@ impl<'m> Mend<'m> {
         self.write(delete, Mended::Deleted).await
     }
 
-    /// Puts a record there that counts as none, only to delete it again: the handler then removes what a lost deletion
-    /// has left. The records of the node are the lock, so a transaction wouldn't do: the handler may still be at work
-    /// on an older one.
+    /// Puts a record that counts as none, only to delete it again: the handler then removes what a lost deletion has
+    /// left. The node's records are the lock, not a transaction: the handler may still be at work on an older one.
     async fn put_back(&self) -> Result<Mended, Failure> {
         let schema = self.schema();
         let key = schema.node_key(self.node());

@@ -128,8 +128,7 @@ impl Redrive<'_> {
                 // A lineage that has the mark already stays as it is and makes no record, and nothing else would go on.
                 self.start_cursor(node, means).await.map(Some)
             }
-            // The record is back. If it has the mark that its lineage has, its own record says nothing of the deletion
-            // that was lost.
+            // The record is back. With its lineage's mark, its own record says nothing of the lost deletion.
             Kind::LineageSurplus | Kind::CountSurplus
                 if !is_mended && self.context.rules.keeps(Rule::RedriveReturned) =>
             {

@@ -80,8 +80,7 @@ pub struct AuditorState {
     pub position: Option<Position>,
     /// True when the scan of the pass is done, and only suspects are left.
     pub scanned: bool,
-    /// All that stood in the table at this time, in seconds since 1970, has been compared since, and its faults are
-    /// known.
+    /// All that stood in the table at this time, in seconds since 1970, was compared since, and its faults are known.
     pub right_as_of: Option<u64>,
     /// When the newest trail was left that was followed, in seconds since 1970. 0 before the first.
     pub trail_at: u64,
@@ -181,15 +180,13 @@ impl AuditorState {
         Some(now.saturating_sub(self.pass.began))
     }
 
-    /// Seconds since the oldest key was compared: at least as long ago as the first run, if
-    /// no pass has ended.
+    /// Seconds since the oldest key was compared; if no pass has ended, since the first run at least.
     #[must_use]
     pub fn age(&self, now: u64) -> u64 {
         now.saturating_sub(self.right_as_of.unwrap_or(self.began))
     }
 
-    /// How many differences were found in a million items that were compared, since the last pass began that has ended.
-    /// `None` before anything was compared.
+    /// Differences in a million compared items, since the last pass that has ended began. `None` before any comparison.
     #[must_use]
     pub fn wrong_per_million(&self) -> Option<f64> {
         let last = self.last.as_ref().filter(|last| last.number != self.pass.number);
@@ -198,8 +195,7 @@ impl AuditorState {
         (compared > 0.0).then(|| sum(|pass| pass.differences) * 1e6 / compared)
     }
 
-    /// Takes the trails that were left since the last ones that were followed. Returns what to look at: first one of
-    /// each trail, then another of each.
+    /// Takes the trails left since those followed last. Returns the subjects: one of each trail, then another of each.
     pub fn follow<'i>(
         &mut self,
         trails: impl IntoIterator<Item = &'i Item>,

@@ -141,8 +141,7 @@ impl Subject {
 }
 
 impl Subject {
-    /// Returns the totals that an item with this key shows to be there, or that there should be: those of a node with
-    /// children.
+    /// The totals that an item with this key shows to be there, or due: those of a node with children.
     #[must_use]
     pub fn totals_at(key: &ItemKey, schema: &Schema) -> Option<Self> {
         match schema.parse_sort_key(&key.sk)? {

@@ -170,9 +170,8 @@ impl Suspects {
         }
     }
 
-    /// Takes what a strong look at these subjects has found: all that there is to find of them. What has other evidence
-    /// than before is new. Returns what has gone away. A node that was mended, or counted, and is wrong in another way
-    /// now hasn't.
+    /// Takes all that a strong look at these subjects has found. A difference with other evidence than before is new.
+    /// Returns those gone, but for a node that was mended or counted and is wrong in another way now.
     pub fn take_again(&mut self, subjects: &BTreeSet<Subject>, found: Vec<Difference>, now: Duration) -> Vec<Suspect> {
         let there: BTreeSet<(ItemKey, Kind)> = found.iter().map(|one| (one.key.clone(), one.kind)).collect();
         let gone = self
@@ -241,8 +240,7 @@ impl Suspects {
         suspect.stage == Stage::Confirmed || suspect.is_plain() || has_settled()
     }
 
-    /// True if all suspects count. As long as one of them doesn't, all of them have to be looked at again, because the
-    /// time after which they count may grow.
+    /// True if all suspects count. Else all have to be looked at again, as the time after which they count may grow.
     #[must_use]
     pub fn all_count(&self) -> bool {
         self.iter().all(|suspect| self.counts(suspect))

@@ -26,8 +26,7 @@ const BYTES_MAX: usize = 850;
 /// The bytes of a key besides its two texts.
 const BYTES_OF_KEY: usize = 16;
 
-/// The keys of base records that a handler has handled since it last left its trail: the first of them, because these
-/// have had the most time to settle.
+/// The first keys of base records handled since the last trail was left: these have had the most time to settle.
 #[derive(Debug, Default)]
 pub struct Trail {
     number: u8,

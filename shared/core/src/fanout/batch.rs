@@ -61,8 +61,7 @@ pub struct Standing {
 pub struct Placing {
     /// True if every record of the node in the batch is a touch.
     pub only_touched: bool,
-    /// True if a record of the batch took the node's mark away, with the node or not, or a redrive or repair found
-    /// none.
+    /// True if a record of the batch took the node's mark away, even with the node, or a redrive or repair found none.
     pub mark_went: bool,
     /// The `_under` that the records of the batch show to be stale, if one does.
     pub stale_under: Option<LifeUnder>,
@@ -120,8 +119,7 @@ impl NewestRecord {
         }
     }
 
-    /// False if another record of the node is on its way, as this base record, without a mark, isn't what the newest
-    /// shows.
+    /// False if this base record, without a mark, isn't the newest record's: then another one is on its way.
     #[must_use]
     pub fn may_be_of(&self, item: &Item) -> bool {
         match self {
@@ -157,8 +155,7 @@ pub enum HandDown {
     Deletion {
         /// True if the node's placement changed as well. Children that remain are then touched.
         touches: bool,
-        /// True if a mark went, as the node was deleted or stays after all. The sign of a blocked deletion goes as
-        /// well.
+        /// True if a mark went, as the node was deleted or stays. The sign of a blocked deletion goes as well.
         mark_went: bool,
     },
 }
@@ -199,8 +196,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Reads a batch, in the stream's order. A sort key outside the table's grammar belongs to another application, and
-    /// its record is ignored.
+    /// Reads a batch, in the stream's order. Records of keys outside the table's grammar, another application's, don't
+    /// count.
     #[must_use]
     pub fn of(records: &[StreamRecord], settings: &Settings, rules: Rules) -> Self {
         let mut batch = Self::default();

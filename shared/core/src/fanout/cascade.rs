@@ -153,8 +153,7 @@ impl Cascade<'_> {
         match Cursor::read(item) {
             Ok(other) if !other.rests(item) => return Ok(()),
             Err(CursorError::Newer(newer)) => {
-                self.io.note(Problem { key, reason: newer.to_string(), unreadable: false });
-                return Err(Failure::Again);
+                return Err(self.io.newer(key, newer));
             }
             Ok(_) | Err(CursorError::Malformed) => {}
         }

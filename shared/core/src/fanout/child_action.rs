@@ -28,8 +28,7 @@ pub enum ChildAction {
 }
 
 impl ChildAction {
-    /// Returns the action on a child. The deletion is that of the parent's base record, or, once the parent is deleted,
-    /// that of its tombstone.
+    /// The action on a child, by the deletion in the parent's base record, or once that is gone, in its tombstone.
     #[must_use]
     pub fn of(child: &Id, deletion: &Deletion) -> Self {
         match (deletion.mark.mode, &deletion.heir) {

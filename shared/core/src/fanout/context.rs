@@ -20,8 +20,8 @@ pub struct Limits {
     pub copy_step_items_max: usize,
     /// Most steps of a copy in one invocation. The next one goes on where they end.
     pub copy_steps_max: usize,
-    /// Most nodes of one copy, its top included. It keeps back who copies a node into itself, again and again: each
-    /// time there would be twice as many.
+    /// Most nodes of one copy, its top included: a node copied into itself again and again would grow twofold each
+    /// time.
     pub copied_nodes_max: usize,
     /// Most actions of a transaction that counts nodes: what they are counted as, and the totals of their ancestors.
     /// There are two at least. DynamoDB takes 100.

@@ -9,7 +9,7 @@ use crate::keys::{DEPTH_MAX, NodeRef};
 use crate::model::{BORN, BaseNode, Deletion, Item, NewerFormat, Stored, Under, is_same_life};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, PathEnd};
 use crate::plan::conditions::{TooManyAttributes, still_gone};
-use crate::plan::{Failure, Io, Need, Plan, Problem, Rule, Task, TaskOutcome, count_held};
+use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome, count_held};
 use crate::request::{Action, Condition};
 
 /// A node that came late.
@@ -104,9 +104,7 @@ impl Acting<'_> {
             Stored::Tombstone(tombstone) => Ok(tombstone.deletion_of_child(born, self.context.rules)),
             Stored::Lineage(lineage) if is_any || is_same_life(born, lineage.born.as_deref()) => Ok(lineage.deleting),
             Stored::Newer(format) => {
-                let (key, reason) = (self.context.schema().lineage_key(heir), NewerFormat { format }.to_string());
-                self.io.note(Problem { key, reason, unreadable: false });
-                Err(Failure::Again)
+                Err(self.io.newer(self.context.schema().lineage_key(heir), NewerFormat { format }))
             }
             Stored::Lineage(_) | Stored::Absent | Stored::Foreign | Stored::Malformed => Ok(None),
         }

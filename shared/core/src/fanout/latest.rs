@@ -70,8 +70,7 @@ pub fn copy_highest<'a>(context: Context<'a>, topics: &'a BTreeMap<Latest, Topic
 struct Topic {
     /// The revision to copy; `None` if there is none, or no more.
     highest: Option<Highest>,
-    /// True if a revision was deleted, even if it is back: an attempt of an earlier delivery may have set the copy
-    /// back.
+    /// True if a revision was deleted, even if it is back: an earlier delivery may have set the copy back.
     deleted: bool,
     failed: bool,
 }

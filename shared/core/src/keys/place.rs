@@ -10,9 +10,8 @@ use super::ranges::PART_END;
 use super::sort_key::escape_part;
 use super::{Id, SORT_KEY_BYTES_MAX};
 
-/// The place of a node among its siblings: the value of its attribute as text that sorts as the values do. Numbers come
-/// first, in their order; then texts, by their bytes; then nodes without a value. Nodes with equal places are in the
-/// order of their ids.
+/// The place of a node among its siblings: the value of its attribute as text that sorts as values do: numbers, then
+/// texts, by their bytes, then nodes without a value. Nodes with equal places are in the order of their ids.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiblingPlace(Arc<str>);
 
@@ -100,8 +99,8 @@ impl SiblingPlace {
         Self(NUMBER.to_string().into())
     }
 
-    /// The prefix of the places of all texts that begin with this one, where `attributes` attributes make a place.
-    /// `None` if a place has no room for it.
+    /// The prefix of the places, of `attributes` attributes, of all texts that begin so. `None` if none has room for
+    /// it.
     #[must_use]
     pub fn texts(beginning: &str, attributes: usize) -> Option<Self> {
         let text = escape_part(beginning);
@@ -156,8 +155,8 @@ impl SiblingPlace {
         while let Some(first) = text[at..].chars().next() {
             let length = if first == '%' { 3 } else { first.len_utf8() };
             if at + length > room {
-                // An escaped character sorts before all that would fit. Any other sorts after them, and so does the
-                // last one that fits.
+                // An escaped character sorts before all that would fit; any other, as the last one that fits, after
+                // them.
                 let last = ['\u{7F}', '\u{7FF}', '\u{FFFF}'].into_iter().find(|last| at + last.len_utf8() == room);
                 place.extend(last.filter(|_| first != '%'));
                 break;

@@ -54,8 +54,7 @@ impl Schema {
         SortRange { from: start, to: format!("{node}#{to:04}{PAST_SEPARATOR}") }
     }
 
-    /// Returns the range of a node's descendants at one depth whose ids begin with `id_prefix`. Fails for a longer
-    /// prefix than any id.
+    /// The range of a node's descendants at a depth whose ids begin so. Fails for a longer prefix than any id.
     pub fn level_range(&self, depth: usize, id_prefix: &str) -> Result<SortRange, KeyError> {
         beginning_with(format!("{}{id_prefix}", self.depth_range(depth, depth).from))
     }
@@ -150,22 +149,19 @@ impl Schema {
         }
     }
 
-    /// Returns the range of a list of nodes whose places begin with `prefix`. Fails for a prefix that no key has room
-    /// for.
+    /// The range of a list of nodes whose places begin with `prefix`. Fails for a prefix that no key has room for.
     pub fn ordered_prefix_range(&self, list: OrderedList, prefix: &SiblingPlace) -> Result<SortRange, KeyError> {
         let from = self.ordered_range(list, Some(prefix), None).from;
         // Without the separator, which ends a place.
         beginning_with(from[..from.len() - 1].to_owned())
     }
 
-    /// Returns the range of the links to a node, by an attribute, from nodes whose ids begin with `id_prefix`. Fails
-    /// for a longer prefix than any id.
+    /// The range of the links to a node, by an attribute, from nodes whose ids begin so. Fails if that is too long.
     pub fn link_range(&self, attribute: &str, id_prefix: &str) -> Result<SortRange, KeyError> {
         beginning_with(format!("{LINK}{attribute}#{id_prefix}"))
     }
 
-    /// Returns the range of a node's `v0_` copies whose topics begin with `topic_prefix`. Fails for a longer one than
-    /// any topic.
+    /// The range of a node's `v0_` copies whose topics begin with `topic_prefix`. Fails if that is too long.
     pub fn latest_range(&self, topic_prefix: &str) -> Result<SortRange, KeyError> {
         beginning_with(format!("{LATEST}{topic_prefix}"))
     }

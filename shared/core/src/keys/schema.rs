@@ -5,9 +5,8 @@ use super::ranges::SortRange;
 use super::sort_key::{self, LANES, SortKey};
 use super::{Id, ItemKey, NodeRef, PARTITION_KEY_BYTES_MAX, Tenant};
 
-/// The names in a table: its key attributes, the attributes that place a node, and the sort key of a node's base
-/// record. The defaults are `PK`, `SK`, `parent`, `segment` and `NODE`. An existing table may use others, such as `pk`,
-/// `sk` and `METADATA`.
+/// The names of a table's key attributes, of the attributes that place a node, and of a base record's sort key. The
+/// defaults are `PK`, `SK`, `parent`, `segment` and `NODE`; existing tables may use others, such as `METADATA`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     /// The partition key's attribute.
@@ -160,8 +159,8 @@ impl Schema {
         Ok(NodeRef { tenant: Some(Tenant::new(tenant)?), id: Id::new(id)? })
     }
 
-    /// Returns the sort key of an item. Fails if it would pass [`SORT_KEY_BYTES_MAX`](super::SORT_KEY_BYTES_MAX) or a
-    /// part is out of range.
+    /// The sort key of an item. Fails over [`SORT_KEY_BYTES_MAX`](super::SORT_KEY_BYTES_MAX), or if a part is out of
+    /// range.
     pub fn sort_key(&self, key: &SortKey) -> Result<String, KeyError> {
         sort_key::write(key, &self.names.node)
     }

@@ -129,8 +129,7 @@ impl CopyMark {
         })
     }
 
-    /// The id of the copy of a node: the same each time, another one in each operation. Fails if it is too long with
-    /// its beginning.
+    /// The id of a node's copy, always the same within an operation. Fails if it is too long with its beginning.
     pub fn id_of(&self, node: &Id) -> Result<Id, KeyError> {
         match &self.ids {
             Some(ids) => Id::new(format!("{ids}-{}", URL_SAFE_NO_PAD.encode(&self.hash(node)[..HASH_BYTES]))),

@@ -31,11 +31,10 @@ pub enum Position {
     Touching,
     /// The node's deletion was taken back or is complete. The slices touch the children that are still there.
     Remaining,
-    /// The node is being deleted by the mark of this name, and the slices handle its children. With another mark the
-    /// cursor starts from the beginning.
+    /// The slices handle children of a node deleted by this mark. With another mark the cursor starts from the
+    /// beginning.
     Children(String),
-    /// The node is being deleted by the mark of this name. Its children are handled, and the slices delete its
-    /// revisions.
+    /// The slices delete the revisions of a node deleted by this mark. Its children are handled.
     Revisions(String),
 }
 
@@ -59,9 +58,8 @@ impl Cursor {
     const REVISIONS: &str = "revisions";
     const BLOCKED: &str = "blocked";
 
-    /// A cursor that asks for what the lineage's change asked for, from the beginning. `name` has at most 19 digits, so
-    /// that it is below every sequence number of a stream, and no other cursor has had it: a write that changes nothing
-    /// makes no stream record.
+    /// A cursor that asks for the lineage's change from the beginning. `name` has at most 19 digits, below every
+    /// sequence number of a stream, and is no other cursor's: a write that changes nothing makes no stream record.
     #[must_use]
     pub fn anew(name: &str) -> Self {
         Self { sequence: padded(name), after: None, position: Position::Touching, blocked: false }

@@ -35,14 +35,12 @@ pub struct Deletion {
 pub struct Heir {
     /// The parent's id.
     pub id: Id,
-    /// The life of the parent that the API has seen. `None` if another client put the node there, maybe before the
-    /// parent.
+    /// The parent's life that the API saw. `None` if another client put the node there, maybe before the parent.
     pub born: Option<String>,
 }
 
 impl Deletion {
-    /// Returns the deletion of a node with this base record, if it is being deleted. A node that is its own parent has
-    /// no heir.
+    /// The deletion of a node with this base record, if it has a mark. A node that is its own parent has no heir.
     #[must_use]
     pub fn of(node: &NodeRef, base: &BaseNode) -> Option<Self> {
         base.deleting.clone().map(|mark| Self::by(mark, node, base))

@@ -37,8 +37,7 @@ impl Epoch {
         item
     }
 
-    /// Reads the item. Without one, or with one that isn't ours, it is the first epoch. Fails if a newer version has
-    /// written it.
+    /// Reads the item. Without one of ours it is the first epoch. Fails if a newer version has written it.
     pub fn read(item: Option<&Item>) -> Result<Self, NewerFormat> {
         Ok(item.map(Self::found).transpose()?.flatten().unwrap_or_default())
     }

@@ -6,8 +6,8 @@ pub use serde_dynamo::AttributeValue;
 
 use crate::keys::{Id, ItemKey, Schema, SortKey};
 
-/// An item: its attributes by name. Whoever reads an item from a table sorts its sets ([`sort_sets`]), so that equal
-/// items compare equal.
+/// An item: its attributes by name. A reader of a table sorts its sets ([`sort_sets`]), so that equal items compare
+/// equal.
 pub type Item = BTreeMap<String, AttributeValue>;
 
 /// Largest item, in bytes as DynamoDB counts them: 400 KB ([AWS: constraints][aws]).

@@ -57,8 +57,7 @@ pub struct Lineage {
     pub placement: Placement,
     /// The life of the node: that of its base record, or a name that the handler has given it.
     pub born: Option<String>,
-    /// The lives that this id had before, the oldest first. A child that was put under one of them is a child of the
-    /// node as well.
+    /// The lives that this id had before, the oldest first. Children put under one of them are the node's as well.
     pub earlier: Vec<String>,
     /// Rows of earlier placements that may still exist.
     pub stale_rows: Vec<ItemKey>,
@@ -69,8 +68,7 @@ pub struct Lineage {
     /// The sequence number of the record that had this deletion begin again, padded to 40 digits. Another value is
     /// another change of the lineage, and so sets the deletion off.
     pub restarted: Option<String>,
-    /// True if the item isn't as a handler writes this lineage: it has another format than its rows need, or an
-    /// attribute more.
+    /// True if a handler writes this lineage otherwise: in the format that its rows need, and without more attributes.
     pub is_altered: bool,
 }
 
@@ -79,8 +77,7 @@ pub struct Lineage {
 pub enum Stored {
     /// There is no item.
     Absent,
-    /// An item without a format: the table owner's. It counts as not there. A lineage may be written over it, and it is
-    /// never deleted.
+    /// An item without a format: the table owner's. It counts as absent, may be overwritten, and is never deleted.
     Foreign,
     /// An item with a format, and yet as no handler writes one.
     Malformed,

@@ -5,8 +5,7 @@ use super::item::{AttributeValue, map_of, optional, text_of};
 use crate::keys::{Id, Schema};
 use crate::words::words;
 
-/// The number of times that the API has written this record, or an operation has moved its node to an heir. The API's
-/// writes are conditional on it.
+/// How often the API has written this record, or an operation moved its node to an heir. The API's writes depend on it.
 pub const REVISION: &str = "_rev";
 /// The time when the API created this record: RFC 3339, in UTC.
 pub const CREATED_AT: &str = "_created_at";
@@ -18,8 +17,7 @@ pub const UPDATED_AT: &str = "_updated_at";
 pub const UPDATED_BY: &str = "_updated_by";
 /// The id of the API's last write. A retry recognizes by it a write whose answer was lost.
 pub const WRITE: &str = "_write";
-/// The id of the API's write before the last. A write whose answer was lost, and which another one has followed, is
-/// found by it.
+/// The id of the API's write before the last. It finds a write whose answer was lost, and that another has followed.
 pub const WRITE_BEFORE: &str = "_write_before";
 /// The name of the node's life, which the API gives a base record when it creates it, and keeps in every later write.
 /// An id that is deleted and created again begins another life. A lineage remembers the life of its node, so that
@@ -57,8 +55,7 @@ pub fn life_of(record: &Item) -> Option<&str> {
 pub struct Under {
     /// The parent.
     pub parent: Id,
-    /// The parent's life. `None` if it wasn't known: another client had just written the parent, and no lineage named a
-    /// life yet.
+    /// The parent's life. `None` if unknown: another client had just written the parent, and no lineage named one.
     pub born: Option<String>,
 }
 
@@ -66,8 +63,7 @@ impl Under {
     const PARENT: &str = "parent";
     const BORN: &str = "born";
 
-    /// Reads the attribute of a base record. `None` if there is none, or neither the API nor the handler has written
-    /// it.
+    /// Reads the attribute of a base record. `None` if there is none, or none of the API's or the handler's.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
         let map = map_of(item.get(UNDER)?)?;
@@ -114,8 +110,7 @@ words! {
     }
 }
 
-/// The mark of a deletion. The API writes it into the node's base record, and the stream handler carries the deletion
-/// out.
+/// The mark of a deletion. The API writes it into the base record, and the stream handler carries the deletion out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletionMark {
     /// The fate of the node's children.
@@ -124,9 +119,8 @@ pub struct DeletionMark {
     pub operation: String,
     /// True if the node's revisions are deleted as well.
     pub revisions: bool,
-    /// The mark's own name, if the handler has given the mark to a descendant. No two marks have the same, so that a
-    /// mark which another client has taken back is told from the next one. The API writes one mark for each operation,
-    /// without a name.
+    /// The mark's own name, if the handler gave it to a descendant; the API's has none. No two marks have the same: one
+    /// that another client has taken back is told from the next.
     pub mark: Option<String>,
 }
 

@@ -79,8 +79,7 @@ impl SiblingOrder {
         Self { attributes: vec![OrderAttribute::read(attribute)], by_hand: false }
     }
 
-    /// The order by several attributes, which are the user's. `None` if there are none, or more than
-    /// [`ORDER_ATTRIBUTES_MAX`].
+    /// The order by several attributes of the user's. `None` without any, or over [`ORDER_ATTRIBUTES_MAX`].
     #[must_use]
     pub fn by_several(attributes: Vec<OrderAttribute>) -> Option<Self> {
         (1..=ORDER_ATTRIBUTES_MAX).contains(&attributes.len()).then_some(Self { attributes, by_hand: false })
@@ -140,7 +139,7 @@ pub struct Settings {
     pub schema: Schema,
     /// True if path rows are on.
     pub path_rows: bool,
-    /// True if root rows are on. They share one partition, so a table that gets thousands of roots a second needs them
+    /// True if root rows are on. They share a partition, so a table with thousands of new roots a second needs them
     /// off.
     pub root_rows: bool,
     /// The order of siblings; `None` if they are in none.
@@ -183,7 +182,7 @@ impl Settings {
         self.ttl.as_deref().unwrap_or(EXPIRES)
     }
 
-    /// Returns the attributes of a base record that its rows carry: never reserved names ([`is_reserved`]) nor the TTL
+    /// The attributes of a base record that its rows carry: neither reserved names ([`is_reserved`]) nor the TTL
     /// attribute.
     #[must_use]
     pub fn copies(&self, base: &Item) -> Item {

@@ -22,8 +22,7 @@ pub enum Shortfall {
     /// The key of the path row can't be written.
     #[error("the node has no path row: {0}")]
     Path(KeyError),
-    /// The attribute that orders siblings is missing, or neither a number nor a text, or a number that has no room in a
-    /// key beside the id.
+    /// The attribute that orders siblings has no number or text, or a number that no key has room for beside the id.
     #[error(
         "the node has no number or text in `{attribute}` that a key has room for; it is the last of its siblings, by its id"
     )]

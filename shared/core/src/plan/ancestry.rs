@@ -212,8 +212,7 @@ impl Ancestry {
     ) -> Result<(), Failure> {
         while let Some(mut missing) = self.missing(from) {
             let need = missing.need(relative, schema, besides);
-            // The attributes besides can be large. Those of a guessed path come a few at a time, and the others are
-            // missing again then.
+            // The attributes besides can be large: a guessed path's come a few at a time, others are read later.
             let is_large = missing.lineages.is_empty() && !besides.is_empty();
             let need = if is_large { need.within(READ_BYTES_MAX) } else { need };
             let read = io.read(need).await?;
@@ -285,8 +284,7 @@ impl Missing {
     }
 }
 
-/// The plan that reads the ancestor path of the `parent` of a node with this base record and this lineage, from which
-/// the path is guessed.
+/// The plan that reads the ancestor path of the `parent` of a node, guessed from this base record and this lineage.
 #[must_use]
 pub fn read_ancestor_path<'a>(
     node: &'a NodeRef,

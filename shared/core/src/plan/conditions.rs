@@ -96,8 +96,7 @@ pub fn same_claim(item: &Item) -> Condition {
     same(item, &[NameClaim::NODE, WRITE])
 }
 
-/// Returns the condition that a node is still gone, if it is: without a base record, or with one that a repair has put
-/// back.
+/// The condition that a node is still gone, if it is: without a base record, or with one that a repair has put back.
 #[must_use]
 pub fn still_gone(record: Option<&Item>) -> Option<Condition> {
     let Some(record) = record else { return Some(Condition::Absent) };

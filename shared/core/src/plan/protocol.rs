@@ -15,6 +15,7 @@ use super::report::{PlanReport, Problem};
 use super::step::{Facts, Need, Read, Step, Writes};
 use super::task::{Failure, Task, TaskOutcome};
 use crate::keys::ItemKey;
+use crate::model::NewerFormat;
 use crate::request::{Page, Query};
 
 /// The channel by which a protocol asks.
@@ -59,8 +60,7 @@ impl Io {
         self.ask(Step::Do(vec![task])).await.outcome()
     }
 
-    /// Carries tasks out, all at once, each on its own conditions. The outcomes are in the same order. Fails as
-    /// [`Io::read`].
+    /// Carries tasks out, all at once, each on its own conditions, with outcomes in their order. Fails as [`Io::read`].
     pub async fn all(&self, tasks: Vec<Task>) -> Result<Vec<Result<TaskOutcome, Failure>>, Failure> {
         self.ask(Step::Do(tasks)).await.outcomes()
     }
@@ -83,6 +83,12 @@ impl Io {
     /// Notes a fault that no retry can mend.
     pub fn note(&self, problem: Problem) {
         self.report(|report| report.problems.push(problem));
+    }
+
+    /// Notes that a newer version has written an item: its record has to be delivered again.
+    pub(crate) fn newer(&self, key: ItemKey, newer: NewerFormat) -> Failure {
+        self.note(Problem { key, reason: newer.to_string(), unreadable: false });
+        Failure::Again
     }
 
     /// Adds to what the plan has to report.
@@ -125,14 +131,12 @@ impl<'a, D> Plan<'a, D> {
         }
     }
 
-    /// Takes what the plan has to report since the last call. The executor calls it after the plan is done or has
-    /// failed.
+    /// Takes the report since the last call. The executor calls it after the plan is done or has failed.
     pub fn take_report(&mut self) -> PlanReport {
         std::mem::take(&mut self.io.slot().report)
     }
 
-    /// True once a task that is to be carried out at most once has got no answer. A later one that was answered doesn't
-    /// say what became of it.
+    /// True once a task carried out at most once got no answer, even if a later one was answered.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.is_unanswered

@@ -19,8 +19,7 @@ pub enum Step<D> {
     Need(Need),
     /// Carry these tasks out, all at once, each on its own conditions. [`Facts::Done`] answers in the same order.
     Do(Vec<Task>),
-    /// Carry this task out at most once: it is sent again only after an answer that it wasn't carried out.
-    /// [`Facts::Tried`] is the answer.
+    /// Carry this task out at most once: again only if it surely wasn't carried out. [`Facts::Tried`] is the answer.
     Try(Task),
     /// Put and delete these items, whatever stands there. [`Facts::Written`] is the answer.
     Write(Writes),
@@ -31,8 +30,8 @@ pub enum Step<D> {
 }
 
 impl<D> Step<D> {
-    /// Turns a step of an inner plan into a step of the outer plan: once the inner plan is done, the one that `then`
-    /// returns. Fails as `then` does.
+    /// The outer plan's step for this one of an inner plan: that of `then`, once the inner plan is done. Fails as
+    /// `then`.
     pub fn and_then<E>(self, then: impl FnOnce(D) -> Result<Step<E>, Failure>) -> Result<Step<E>, Failure> {
         match self {
             Self::Need(need) => Ok(Step::Need(need)),
@@ -60,8 +59,7 @@ pub struct Writes {
     pub kind: WritesKind,
 }
 
-/// The kinds of writes. Each kind leaves enough of an invocation's time to what follows it, so that the front of a
-/// batch is done.
+/// The kinds of writes. Each leaves time to what follows it in an invocation, so that the front of a batch is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritesKind {
     /// The same as the first rows, while other nodes of the batch wait for their parents and need time, too.
@@ -125,8 +123,7 @@ pub enum Facts {
     Read(Read),
     /// The answer to [`Step::Do`]: the outcome of each task.
     Done(Vec<Result<TaskOutcome, Failure>>),
-    /// The answer to [`Step::Try`]: the outcome, or `None` if no answer came. The task may have been carried out then,
-    /// or may be later.
+    /// The answer to [`Step::Try`]; `None` if none came: the task may have been carried out, or may be later.
     Tried(Option<TaskOutcome>),
     /// The answer to [`Step::Write`]: the writes that failed, or that may be carried out once more, later.
     Written(BTreeMap<ItemKey, Failure>),
@@ -155,8 +152,7 @@ impl Facts {
         self.outcomes()?.pop().unwrap_or(Err(Failure::Again))
     }
 
-    /// Returns the outcome of a task that was carried out at most once; `None` if no answer came. Fails as
-    /// [`Facts::read`].
+    /// The outcome of a task carried out at most once; `None` if no answer came. Fails as [`Facts::read`].
     pub fn tried(self) -> Result<Option<TaskOutcome>, Failure> {
         if let Self::Tried(outcome) = self { Ok(outcome) } else { Err(Failure::Again) }
     }

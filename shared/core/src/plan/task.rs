@@ -103,8 +103,7 @@ impl Task {
         matches!(self, Self::Count(_))
     }
 
-    /// Returns the task that one attempt sends, which is the first if its number is 0. `name` returns a name that no
-    /// other attempt has.
+    /// The task that one attempt sends; the first one's number is 0. `name` returns a name that no other attempt has.
     #[must_use]
     pub fn attempt(&self, number: u32, name: impl FnOnce() -> String) -> Self {
         match self {
@@ -135,8 +134,8 @@ pub enum TaskOutcome {
 /// Why a read or a write failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// No time was left for a retry, or a retry was no use, or an attempt without an answer may still be carried out.
-    /// The record has to be delivered again.
+    /// The record has to be delivered again: no time or use for a retry, or an unanswered attempt may still be carried
+    /// out.
     Again,
     /// The table refuses this write now and at every retry. The executor has noted the problem.
     Refused,

@@ -9,8 +9,7 @@ use crate::model::Item;
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 pub const TRANSACTION_ACTIONS_MAX: usize = 100;
 
-/// About how many bytes of items one of our transactions has. DynamoDB takes 4 MB: the rest is room for what updates,
-/// copies and totals add.
+/// About how many bytes of items our transactions have. DynamoDB takes 4 MB: updates, copies and totals add some.
 pub(crate) const TRANSACTION_BYTES_MAX: usize = 3 * 1_024 * 1_024;
 
 /// An action of a transaction, with the condition of its item.

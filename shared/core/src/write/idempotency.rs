@@ -77,8 +77,8 @@ impl Claim {
         item
     }
 
-    /// The actions that complete the claim with these bytes. They fail where another request has taken the key over
-    /// because this one took too long.
+    /// The actions that complete the claim with these bytes. They fail where another request has taken a slow one's key
+    /// over.
     #[must_use]
     pub fn completion(&self, kept: &[u8], settings: &Settings) -> Vec<Action> {
         let mut parts = kept.chunks(PART_BYTES);

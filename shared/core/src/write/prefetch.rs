@@ -72,8 +72,7 @@ impl FirstReads {
 }
 
 impl Prefetched {
-    /// Takes what was read for these commands: the items, with the keys that couldn't be read, and the pages that
-    /// could.
+    /// Takes what was read for these commands: items, but for unread keys, and pages.
     pub fn learn(
         &mut self,
         commands: &[&Command],

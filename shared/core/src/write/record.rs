@@ -14,8 +14,7 @@ use crate::model::{
 use crate::plan::conditions::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 use crate::request::{Action, Condition, Update};
 
-/// The bytes that are kept free in a record for what the stream writes into it: a touch by a parent with the longest
-/// id, and the mark of a deletion.
+/// Bytes kept free in a record for the stream: a touch by a parent with the longest id, and the mark of a deletion.
 pub const ROOM_BYTES: usize = 1_536;
 
 /// Most bytes of the sort key that the mark of a copy has.

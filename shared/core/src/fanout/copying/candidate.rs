@@ -76,8 +76,7 @@ impl Copying<'_> {
         Some(self.schema().name_key(self.top, Some(&one.parent), name))
     }
 
-    /// A node to copy, as long as its parent's copy is there and its own never was; `None` for one that is never
-    /// copied.
+    /// A node to copy while its parent's copy is there and its own never was; `None` for one that is never copied.
     pub(super) fn found(&self, look: &Look, id: &Id, read: &Read) -> Result<Option<Candidate>, Failure> {
         let node = self.top.sibling(id.clone());
         let Some(item) = read.shared(&self.key(id))? else { return Ok(None) };

@@ -31,8 +31,7 @@ pub fn continue_copy(context: Context<'_>, top: NodeRef) -> Plan<'_, ()> {
 /// Most attributes that one update removes: an expression has 4 KB.
 const REMOVED_MAX: usize = 200;
 
-/// The plan that removes these copies, which are placed or gone, from their operations' records. Returns those that
-/// failed.
+/// The plan that removes these copies, placed or gone, from their operations' records. Returns those that failed.
 #[must_use]
 pub fn note_placed(context: Context<'_>, copies: BTreeMap<NodeRef, CopyOf>) -> Plan<'_, BTreeSet<NodeRef>> {
     Plan::new(|io| async move {

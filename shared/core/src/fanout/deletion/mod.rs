@@ -14,7 +14,7 @@ use crate::keys::{Id, ItemKey, NodeRef, SortRange};
 use crate::model::{
     BaseNode, Cursor, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, ancestor_in, text,
 };
-use crate::plan::{Failure, Io, Need, Problem, Read, Rule, Task, count_held};
+use crate::plan::{Failure, Io, Need, Read, Rule, Task, count_held};
 use crate::request::{Action, Condition, Page, Query, ReadOptions};
 
 /// The result of a slice of a deletion.
@@ -128,9 +128,7 @@ impl<'d> DeletionSlice<'d> {
             Stored::Lineage(lineage) => lineage.deleting,
             Stored::Tombstone(tombstone) if !by_base => Some(tombstone.deletion),
             Stored::Newer(format) => {
-                let (key, reason) = (schema.lineage_key(self.node), NewerFormat { format }.to_string());
-                self.io.note(Problem { key, reason, unreadable: false });
-                return Err(Failure::Again);
+                return Err(self.io.newer(schema.lineage_key(self.node), NewerFormat { format }));
             }
             _ => None,
         };

@@ -13,9 +13,7 @@ use super::predict::{Climb, parents_first};
 use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, Seen, ToCount, place};
 use crate::fanout::Context;
 use crate::keys::{ItemKey, NodeRef};
-use crate::model::{
-    BaseNode, CopyMark, CopyOf, Epoch, Lineage, NewerFormat, Placement, Shortfall, Stored, Unreadable, is_touch,
-};
+use crate::model::{BaseNode, CopyMark, CopyOf, Epoch, Lineage, Placement, Shortfall, Stored, Unreadable, is_touch};
 use crate::plan::{Failure, Io, Need, Plan, Problem, Read, Rule};
 use write::WriteStep;
 
@@ -257,8 +255,7 @@ impl<'r> Round<'r> {
             // Its creation may have been lost.
             placing.copy_of = base.as_ref().and_then(|base| CopyOf::read(&base.item));
         }
-        // A touch takes no node away. If it counted, a node that can't be understood and waits for itself would touch
-        // itself for ever.
+        // A touch takes no node away, or an unreadable node that waits for itself would touch itself for ever.
         let went = base.is_none() && !placing.only_touched;
         if went && matches!(stored, Stored::Absent | Stored::Foreign | Stored::Tombstone(_)) {
             self.end.never_placed.insert(node.clone(), placing.sequence.clone());
@@ -331,14 +328,8 @@ impl<'r> Round<'r> {
         let share = placed.map(|(base, placed)| totals.share(placed.ancestors.clone(), &base.item));
         let (key, epoch) = (self.context.schema().counted_key(node), self.context.schema().epoch_key());
         let (counted, stored) = (self.read.item(&key)?, self.read.item(&epoch)?);
-        let newer = |key: ItemKey| {
-            move |newer: NewerFormat| {
-                self.note(key, newer.to_string(), false);
-                Failure::Again
-            }
-        };
-        let epoch = Epoch::read(stored).map_err(newer(epoch))?;
-        let seen = Seen::read(counted, epoch).map_err(newer(key))?;
+        let epoch = Epoch::read(stored).map_err(|newer| self.io.newer(epoch, newer))?;
+        let seen = Seen::read(counted, epoch).map_err(|newer| self.io.newer(key, newer))?;
         Ok(ToCount::of(share, seen, self.context.rules))
     }
 
@@ -366,10 +357,7 @@ impl<'r> Round<'r> {
     fn stored(&self, node: &NodeRef) -> Result<Stored, Failure> {
         let key = self.lineage_key(node);
         let stored = Stored::read(self.read.item(&key)?, self.context.schema());
-        if let Err(newer) = stored.check_format() {
-            self.note(key, newer.to_string(), false);
-            return Err(Failure::Again);
-        }
+        stored.check_format().map_err(|newer| self.io.newer(key, newer))?;
         Ok(stored)
     }
 }

@@ -10,8 +10,8 @@ use crate::model::Shown;
 use crate::plan::{Failure, Rule, Writes, WritesKind};
 use crate::request::Write;
 
-/// Rows of fewer bytes than this fit an invocation, unless the table is busy: a partition takes 1,000 units a second,
-/// and rows are put for 36 seconds.
+/// Rows of fewer bytes fit an invocation, unless the table is busy: a partition takes 1,000 units a second, for 36
+/// seconds.
 const NOTED_BYTES: usize = 10_000_000;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -81,8 +81,7 @@ impl Contents {
     }
 }
 
-/// The attributes that [`row_parent`], [`is_truncated`], [`own_order`] and [`own_ancestors`] read, which every
-/// projection has to include.
+/// The attributes of rows that [`row_parent`], [`is_truncated`], [`own_order`] and [`own_ancestors`] read.
 pub const ROW_ATTRIBUTES: [&str; 4] = [PARENT, TRUNCATED, ORDER, ANCESTORS];
 
 /// Returns the parent of the node that an ancestor row or a path row shows.

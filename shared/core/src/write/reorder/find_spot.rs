@@ -60,8 +60,7 @@ enum Phase {
     Nearest,
     /// The nearest on the other side of the anchor, where those on the way have no room, or only for long values.
     OtherSide(Walk, Option<Box<(usize, Insertion)>>),
-    /// The first siblings without a value, after the last one that got one in a slice: more have none than one
-    /// transaction gives values to.
+    /// The first siblings without a value, after the last one of a slice: there are more than one transaction takes.
     Unvalued(Walk, Option<Sibling>),
     /// The last sibling with a value. It is found after those without one, so one that just got a value is found too.
     LastValued(Walk, Box<Walk>, Option<Sibling>),

@@ -138,8 +138,7 @@ fn rank(character: char) -> u64 {
     DIGITS.partition_point(|digit| char::from(*digit) < character) as u64
 }
 
-/// A text between two others such that the next one between the first and it, at a later time, is no longer. `None` if
-/// none of this kind fits.
+/// A text between two others such that the next after the first, at a later time, is no longer; `None` if none fits.
 pub(in crate::write) fn right_after(low: &str, high: &str, tiebreak: &Tiebreak) -> Option<String> {
     let mut at = 0;
     while at < high.len() {
@@ -152,8 +151,7 @@ pub(in crate::write) fn right_after(low: &str, high: &str, tiebreak: &Tiebreak) 
     None
 }
 
-/// A text between two others such that the next one between it and the second, at a later time, is no longer. `None` if
-/// none of this kind fits.
+/// A text between two others such that the next before the second, at a later time, is no longer; `None` if none fits.
 pub(in crate::write) fn right_before(low: &str, high: &str, tiebreak: &Tiebreak) -> Option<String> {
     let mut at = 0;
     loop {

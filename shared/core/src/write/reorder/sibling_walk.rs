@@ -75,8 +75,7 @@ pub(super) enum Start<'s> {
     End,
     /// At a sibling, which isn't found itself.
     Sibling(&'s Sibling),
-    /// Where the siblings without a value begin: upwards the first one of them is found first, downwards the last one
-    /// with a value.
+    /// Where siblings without a value begin: upwards the first of them is next, downwards the last one with a value.
     Unvalued,
     /// Upwards after the row of this node, which had no value. Siblings that have got values by now are found as well.
     UnvaluedAfter(&'s Id),
@@ -164,8 +163,7 @@ impl<'a> Siblings<'a> {
             rows_read: 0,
             is_over: false,
         };
-        // Nodes that the batch has placed on the way. Upwards from the first sibling without a value, those that have
-        // one are behind.
+        // Nodes that the batch has placed on the way. Upwards from those without a value, the others are behind.
         let is_unvalued = way == Way::Up && matches!(start, Start::Unvalued | Start::UnvaluedAfter(_));
         let ours = placed.iter().filter(|position| {
             let is_behind = is_unvalued && position.place != SiblingPlace::none();
@@ -181,8 +179,7 @@ impl<'a> Siblings<'a> {
         Ok(walk)
     }
 
-    /// Reads further rows, and looks at the records that they show and at the batch's next. At the end it reads
-    /// nothing.
+    /// Reads further rows, and the records that they show and of the batch's next. At the end it reads nothing.
     pub(super) async fn further(&self, io: &Io, walk: &mut Walk) -> Result<(), Stop> {
         let mut rows = Vec::new();
         if !walk.is_over {
