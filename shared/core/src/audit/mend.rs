@@ -47,7 +47,7 @@ pub fn mend(context: Context<'_>, difference: Difference, name: String) -> Plan<
     Plan::new(|io| async move { Mend { context, difference: &difference, name: &name, io: &io }.carry_out().await })
 }
 
-/// The plan that replaces a cursor of another stream's sequence number by one from the start. `name` is as in [`fn@mend`].
+/// The plan that replaces a cursor of another stream's sequence number by one from the start. `name`: see [`fn@mend`].
 pub fn start_anew(context: Context<'_>, node: NodeRef, name: String) -> Plan<'_, Mended> {
     Plan::new(|io| async move {
         let key = context.schema().cascade_key(&node);

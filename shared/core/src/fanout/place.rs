@@ -161,9 +161,9 @@ impl<'a> There<'a> {
         let deletes = self.surplus(&wanted_rows.iter().map(|row| &row.key).collect());
         let puts = self.lacking(input, wanted_rows, settings);
 
-        // A redelivered touch would find the lineage as wanted and put nothing. Only this mark tells it to put all rows.
-        // It also tells whoever waits for a move that the rows of more ancestors may not be there yet, where no old row
-        // goes (without path rows).
+        // A redelivered touch would find the lineage as wanted and put nothing: only this mark has it put all rows. The
+        // mark also tells a client that waits for a move that the rows of more ancestors may not be there yet, where
+        // no old row goes (without path rows).
         let is_extended =
             deletes.is_empty() && before.is_some_and(|l| l.placement.ancestors != done.placement.ancestors);
         let rows_pending = rules.keeps(Rule::RowsPending)

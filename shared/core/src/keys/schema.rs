@@ -171,8 +171,8 @@ impl Schema {
         sort_key::parse(sk, &self.names.node)
     }
 
-    /// Returns the id of the node that a row with this sort key shows, however its path is spelled: only one spelling is
-    /// a handler's, and only that can be parsed. `None` for keys that no row has.
+    /// Returns the id of the node that a row with this sort key shows, however its path is spelled: only a handler's
+    /// spelling can be parsed. `None` for keys that no row has.
     #[must_use]
     pub fn shown(&self, sk: &str) -> Option<String> {
         if let Some(key) = self.parse_sort_key(sk) {

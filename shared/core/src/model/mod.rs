@@ -66,4 +66,4 @@ pub use totals::{Amounts, Counted, Share, TOTALS_ATTRIBUTES_MAX, Totals};
 pub use trash::{InTrash, TRASHED, Trashed};
 pub use unique_names::{UniqueNames, ending, numbered};
 pub use variables::VariableError;
-pub use wire::{REQUEST_BYTES_MAX, answered_bytes, sent_bytes, shortest};
+pub use wire::{answered_bytes, sent_bytes, shortest};

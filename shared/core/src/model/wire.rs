@@ -6,9 +6,6 @@ use std::borrow::Cow;
 use super::PLAIN_NUMBER_BYTES_MAX;
 use super::item::{AttributeValue, Item};
 
-/// Most bytes of a request to DynamoDB: 16 MB. DynamoDB answers more with status 413, or not at all.
-pub const REQUEST_BYTES_MAX: usize = 16 * 1_024 * 1_024;
-
 /// Returns how many bytes an item takes in a request, where long numbers are written with exponents ([`shortest`]). An
 /// item of 400 KB takes some 4 MB at most.
 #[must_use]

@@ -1,5 +1,5 @@
 //! A node copied with all that is below it: the API creates the top, with a mark, and the stream handler copies the
-//! rest (`fanout/copying.rs`).
+//! rest (`fanout/copying/`).
 
 use super::attempts::{Attempts, Stop};
 use super::command::{Content, OnConflict, Spot, is_of_nodes};
