@@ -3,7 +3,7 @@
 use sapwood_core::keys::Id;
 use serde_json::value::RawValue;
 
-use super::read::{Members, members, string};
+use super::read::{Members, members, text};
 use super::{JsonError, Place};
 
 /// A type that can be read from JSON.
@@ -76,12 +76,7 @@ pub fn or_null<T>(
     |raw, at| if raw.get() == "null" { Ok(None) } else { read(raw, at).map(Some) }
 }
 
-/// Reads a text. Fails for any other value.
-pub fn text(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
-    string(raw, at)
-}
-
 /// Reads an id. Fails if the value is no text, or no key can hold it.
 pub fn id(raw: &RawValue, at: &Place<'_>) -> Result<Id, JsonError> {
-    Id::new(string(raw, at)?).map_err(|source| JsonError::Key { path: at.to_string(), source })
+    Id::new(text(raw, at)?).map_err(|source| JsonError::Key { path: at.to_string(), source })
 }

@@ -24,11 +24,11 @@ mod tests;
 mod write;
 
 pub use error::{Fault, JsonError, Place};
-pub use fields::{Fields, FromJson, id, or_null, text, value};
+pub use fields::{Fields, FromJson, id, or_null, value};
 pub use merge::MergePatch;
 use names::Record;
 pub use numbers::{Numbers, to_vec};
-pub use read::{list, number_text};
+pub use read::{list, number_text, text};
 use sapwood_core::keys::Schema;
 use sapwood_core::model::Item;
 pub use write::write_value;

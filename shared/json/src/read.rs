@@ -56,7 +56,7 @@ pub(super) fn value(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<Att
         Some(b'n') => AttributeValue::Null(true),
         Some(b't') => AttributeValue::Bool(true),
         Some(b'f') => AttributeValue::Bool(false),
-        Some(b'"') => AttributeValue::S(string(raw, at)?),
+        Some(b'"') => AttributeValue::S(text(raw, at)?),
         Some(b'[') => {
             let below = below(levels, at)?;
             let list = list(raw, at, "a list")?.into_iter().enumerate();
@@ -137,7 +137,8 @@ pub fn list<'a>(raw: &'a RawValue, at: &Place<'_>, wanted: &'static str) -> Resu
     serde_json::from_str(raw.get()).map_err(|_| JsonError::Type { path: at.to_string(), wanted })
 }
 
-pub(super) fn string(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
+/// Reads a text. Fails for any other value.
+pub fn text(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
     if !raw.get().starts_with('"') {
         return Err(JsonError::Type { path: at.to_string(), wanted: "a string" });
     }
@@ -153,7 +154,7 @@ fn number(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
 }
 
 fn number_text_of(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
-    number_text(&string(raw, at)?, at)
+    number_text(&text(raw, at)?, at)
 }
 
 /// Returns a number in the one spelling that DynamoDB gives back: plain digits, without an exponent. Fails if the text
@@ -168,7 +169,7 @@ pub fn number_text(text: &str, at: &Place<'_>) -> Result<String, JsonError> {
 }
 
 fn binary(raw: &RawValue, at: &Place<'_>) -> Result<Vec<u8>, JsonError> {
-    STANDARD.decode(string(raw, at)?).map_err(|_| JsonError::Base64 { path: at.to_string() })
+    STANDARD.decode(text(raw, at)?).map_err(|_| JsonError::Base64 { path: at.to_string() })
 }
 
 fn set(raw: &RawValue, at: &Place<'_>) -> Result<AttributeValue, JsonError> {
@@ -176,7 +177,7 @@ fn set(raw: &RawValue, at: &Place<'_>) -> Result<AttributeValue, JsonError> {
     let Some(first) = list.first() else { return Err(JsonError::EmptySet { path: at.to_string() }) };
     if first.get().starts_with('"') {
         let read = |raw: &RawValue, at: &Place<'_>| {
-            if raw.get().starts_with('"') { string(raw, at).map(Some) } else { Ok(None) }
+            if raw.get().starts_with('"') { text(raw, at).map(Some) } else { Ok(None) }
         };
         return distinct(&list, at, read).map(AttributeValue::Ss);
     }

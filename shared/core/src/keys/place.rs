@@ -62,13 +62,6 @@ impl SiblingPlace {
         Self(place.into())
     }
 
-    /// The place of a node by a number, as DynamoDB writes it. `None` for a text that is no number of DynamoDB's, and
-    /// for one that the key has no room for beside the id: a number that is cut would be in a wrong place.
-    #[must_use]
-    pub fn of_number(digits: &str, id: &Id) -> Option<Self> {
-        Self::number(digits, room(id))
-    }
-
     /// The place of a node by a text.
     #[must_use]
     pub fn of_text(text: &str, id: &Id) -> Self {

@@ -47,12 +47,12 @@ impl Io {
 
     /// Reads items and a page, all at once. Fails where the executor ends the plan.
     pub async fn read(&self, need: Need) -> Result<Read, Failure> {
-        self.ask(need.into()).await.read()
+        self.ask(Step::Need(need)).await.read()
     }
 
     /// Reads a page. Fails if it couldn't be read.
     pub async fn page(&self, query: Query) -> Result<Page, Failure> {
-        self.ask(Need::page(query).into()).await.page()
+        self.ask(Step::Need(Need::page(query))).await.page()
     }
 
     /// Carries one task out. Fails as the task does, and as [`Io::read`].

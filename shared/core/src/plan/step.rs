@@ -44,12 +44,6 @@ impl<D> Step<D> {
     }
 }
 
-impl<D> From<Need> for Step<D> {
-    fn from(need: Need) -> Self {
-        Self::Need(need)
-    }
-}
-
 /// Items to put and to delete, whatever stands there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Writes {
