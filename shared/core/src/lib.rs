@@ -51,4 +51,5 @@ pub mod model;
 pub mod plan;
 pub mod request;
 mod rules;
+mod words;
 pub mod write;

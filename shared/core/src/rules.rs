@@ -1,5 +1,7 @@
 //! The rules of the protocol. A test breaks one on purpose, and the simulation must find a fault.
 
+use crate::request::Condition;
+
 /// A rule of the protocol. `docs/protocol.md` has the reason for each. The plans ask [`Rules::keeps`] where a rule
 /// acts; outside of tests the answer is always yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -9,11 +11,11 @@ pub enum Rule {
     Confirm,
     /// The parent read again is compared with what the plan used (planned or read), not with what was read first.
     ConfirmAgainstUsed,
-    /// That comparison includes the path, not the ancestors alone.
+    /// This comparison includes the path, not the ancestors alone.
     ConfirmPath,
-    /// That comparison includes whether the parent has a lineage at all.
+    /// This comparison includes whether the parent has a lineage at all.
     ConfirmPresence,
-    /// That comparison includes whether the parent is in the trash.
+    /// This comparison includes whether the parent is in the trash.
     ConfirmTrash,
     /// The base record of a parent that was predicted is read again as well.
     ConfirmBase,
@@ -23,7 +25,7 @@ pub enum Rule {
     Intent,
     /// Rows that an earlier placement still had to delete stay named in the lineage.
     KeepStaleRows,
-    /// Nothing is deleted because a lineage names it but rows of its node.
+    /// Of the items that a lineage names only rows of its node are deleted.
     OwnRows,
     /// A row is deleted only while its `_id` says that it shows its node.
     RowsById,
@@ -79,8 +81,7 @@ pub enum Rule {
     FailFirstRecord,
     /// A lineage that says its node is being deleted sets off the actions on the children.
     ChildActions,
-    /// The handler acts on children, and deletes the node, only while base record and lineage both say that it is being
-    /// deleted.
+    /// The handler acts on children, and deletes the node, only while base record and lineage both have its deletion.
     DeletionPresent,
     /// The node is read again after its children were read.
     DeletionRecheck,
@@ -90,7 +91,7 @@ pub enum Rule {
     ChildAgain,
     /// A child is adopted in one transaction with a check of the parent that it leaves.
     AdoptTogether,
-    /// That check includes the parent's own parent, which is the heir.
+    /// The check includes the parent's own parent, which is the heir.
     AdoptParent,
     /// The heir's present life is read, named in `_under`, and checked in the same transaction.
     AdoptLife,
@@ -98,7 +99,7 @@ pub enum Rule {
     AdoptAncestorPath,
     /// Where the adopting node has been deleted as well, its own tombstone decides.
     AdoptOnwards,
-    /// That holds only for the tombstone of the life that adopts.
+    /// The heir's tombstone counts only for the life that adopts.
     HeirLife,
     /// The node is deleted after the action on its last child.
     FinishLast,
@@ -120,8 +121,7 @@ pub enum Rule {
     TombstoneUnder,
     /// A tombstone concerns only children that were put under the life that has ended.
     TombstoneLife,
-    /// What was put under an earlier life of a deleted node, or under one that had no name yet, is its late child as
-    /// well.
+    /// A child put under an earlier life of a deleted node, or under one without a name, is its late child as well.
     EarlierLives,
     /// The record that a node was deleted gives way to that of a later deletion only while it is as it was read.
     DeletedAsRead,
@@ -134,7 +134,7 @@ pub enum Rule {
     /// `_under` is stale as well where the node's own tombstone, or a lineage that is being deleted, names the life of
     /// a base record without a mark: the record was put back.
     PutBack,
-    /// So it is where the API's record that the id was deleted names that life.
+    /// `_under` is stale as well where the API's record that the id was deleted names the life of the base record.
     PutBackAfterRestrict,
     /// A stale `_under` is removed before the node is placed, and not only passed over.
     RemoveUnder,
@@ -177,7 +177,7 @@ pub enum Rule {
     RevisionPutBack,
     /// A revision that is appended with its node is written in one transaction with it.
     RevisionWithNode,
-    /// After an attempt without an answer such a revision keeps its version.
+    /// After an attempt without an answer a revision that is appended with its node keeps its version.
     SameVersionAgain,
     /// A write whose attempt got no answer isn't refused: the attempt may still be carried out.
     UnknownNotRefused,
@@ -205,9 +205,9 @@ pub enum Rule {
     ReleaseOwn,
     /// The copies of a step are put in one transaction with the mark that says how far their operation is.
     CopyTogether,
-    /// That transaction is done only while the mark is as it was read, and the top isn't being deleted.
+    /// The transaction is done only while the mark is as it was read, and the top isn't being deleted.
     CopyMark,
-    /// What this or a later operation has copied isn't copied.
+    /// Copies of this or a later operation aren't copied.
     CopyOwn,
     /// A node is copied only if no copy of it was ever there.
     CopyOnce,
@@ -217,19 +217,19 @@ pub enum Rule {
     CopyUnder,
     /// The operation's record names each copy from the transaction that makes it until the copy is placed.
     CopyUnplaced,
-    /// It does so until the copy's rows are put, and not only until its record is read.
+    /// The operation's record names a copy until its rows are put, and not only until its record is read.
     CopyPlaced,
     /// A copy whose name a sibling has claimed gets another one.
     CopyRenamed,
-    /// What a node is counted as and the totals change in one transaction.
+    /// The count of a node and the totals change in one transaction.
     CountTogether,
-    /// That transaction is done only while what the node was counted as is as it was read.
+    /// The transaction is done only while the node's count is as it was read.
     CountedAsRead,
     /// Each write of what a node is counted as has a name of its own.
     CountedName,
-    /// What is added to the totals is the difference to what the node was counted as when it was read last.
+    /// The totals get the difference to the node's count as it was read last.
     CountedAgain,
-    /// What a node was counted as gives way to a tombstone when the node has gone.
+    /// The count of a node gives way to a tombstone when the node has gone.
     CountedTombstone,
     /// A node that has gone and was never counted leaves one as well.
     CountedWhereNone,
@@ -241,35 +241,35 @@ pub enum Rule {
     CountWrites,
     /// A recount ends only while the lanes are as they were read before the table was.
     RecountAsRead,
-    /// It marks them first, so that lanes which come back aren't taken for those that were read.
+    /// A recount marks the lanes first, so that lanes which come back aren't taken for those that were read.
     RecountMark,
-    /// Once it has read them it waits for transactions that only a part of is seen of.
+    /// Once a recount has read the lanes it waits for transactions of which only a part is seen.
     RecountWaits,
-    /// It counts the totals of the nodes above as well: they can lack the same.
+    /// A recount counts the totals of the nodes above as well: they can lack the same.
     RecountAbove,
     /// Totals of a node that has gone are deleted only while they are nothing.
     EmptyAsRead,
     /// A node isn't counted in an earlier epoch than before.
     EpochOnwards,
-    /// Whoever writes the epoch does so only while it is as it was read.
+    /// The epoch is written only while it is as it was read.
     EpochAsRead,
-    /// Who begins an epoch knows it again by its name, after a lost answer, and ends no other.
+    /// The name of an epoch tells its command after a lost answer that it has begun it, and it ends no other.
     EpochByName,
-    /// What is counted ahead of the present epoch is deleted only while that is the present one.
+    /// Counts ahead of the present epoch are deleted only while that is the present one.
     AheadAsRead,
     /// The auditor has a node counted only if the totals of its ancestors hold what it was counted as.
     CountHolds,
     /// A node that can't be counted now is touched, and its record doesn't fail.
     CountLater,
-    /// What is placed next to a sibling checks that it is where it was.
+    /// A write that places a node next to a sibling checks that this is where it was.
     AnchorStays,
-    /// What is placed last sorts by its time, and not only after what was seen.
+    /// A node that is placed last sorts by its time, and not only after what was seen.
     LastByTime,
     /// A move checks the ancestor paths that it has read.
     AncestorPathChecks,
 }
 
-/// Which rules are kept: all of them, outside of tests. Asking costs one comparison.
+/// The rules that are kept: all of them, outside of tests. Asking costs one comparison.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Rules {
     broken: Option<Rule>,
@@ -286,5 +286,10 @@ impl Rules {
     #[must_use]
     pub fn keeps(self, rule: Rule) -> bool {
         self.broken != Some(rule)
+    }
+
+    /// The condition, while the rule is kept.
+    pub(crate) fn on(self, rule: Rule, condition: Condition) -> Condition {
+        if self.keeps(rule) { condition } else { Condition::Always }
     }
 }

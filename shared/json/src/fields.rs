@@ -3,7 +3,7 @@
 use sapwood_core::keys::Id;
 use serde_json::value::RawValue;
 
-use super::read::{Members, members, string};
+use super::read::{Members, members, text};
 use super::{JsonError, Place};
 
 /// A type that can be read from JSON.
@@ -11,10 +11,7 @@ pub trait FromJson: Sized {
     /// The wanted JSON, as an error says it: "an object …".
     const WANTED: &'static str;
 
-    /// Reads the JSON that stands at this place in the body.
-    ///
-    /// # Errors
-    /// [`JsonError`], with the place of the mistake.
+    /// Reads the JSON at this place in the body. The error has the place of the mistake.
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError>;
 }
 
@@ -25,18 +22,13 @@ pub struct Fields<'a> {
 }
 
 impl<'a> Fields<'a> {
-    /// Reads the members of an object. `wanted` says what the JSON must be, if it isn't one.
-    ///
-    /// # Errors
-    /// [`JsonError`] if it is no object, or has a name twice.
+    /// Reads the members of an object; `wanted` says what the JSON must be. Fails for others, or a name that comes
+    /// twice.
     pub fn open(raw: &'a RawValue, at: &'a Place<'a>, wanted: &'static str) -> Result<Self, JsonError> {
         Ok(Self { members: members(raw, at, wanted)?, at })
     }
 
-    /// Reads a field that may be absent.
-    ///
-    /// # Errors
-    /// The errors of `read`.
+    /// Reads a field that may be absent. Fails as `read` does.
     pub fn optional<T>(
         &mut self,
         name: &str,
@@ -45,10 +37,7 @@ impl<'a> Fields<'a> {
         self.members.remove(name).map(|raw| read(raw, &Place::Member(self.at, name))).transpose()
     }
 
-    /// Reads a field that must be there. `remedy` says what to do if it isn't.
-    ///
-    /// # Errors
-    /// [`JsonError::Missing`], and those of `read`.
+    /// Reads a field that must be there; else the error has the `remedy`. Fails as `read` does.
     pub fn required<T>(
         &mut self,
         name: &str,
@@ -66,10 +55,7 @@ impl<'a> Fields<'a> {
         self.members.len()
     }
 
-    /// Refuses the fields that haven't been read.
-    ///
-    /// # Errors
-    /// [`JsonError::Unknown`] if there is one.
+    /// Refuses fields that haven't been read.
     pub fn close(self) -> Result<(), JsonError> {
         match self.members.first_key_value() {
             Some((name, _)) => Err(JsonError::Unknown { path: Place::Member(self.at, name).to_string() }),
@@ -78,10 +64,7 @@ impl<'a> Fields<'a> {
     }
 }
 
-/// Reads a value of any type.
-///
-/// # Errors
-/// The errors of the type.
+/// Reads a value of any type. Fails as the type does.
 pub fn value<T: FromJson>(raw: &RawValue, at: &Place<'_>) -> Result<T, JsonError> {
     T::from_json(raw, at)
 }
@@ -93,18 +76,7 @@ pub fn or_null<T>(
     |raw, at| if raw.get() == "null" { Ok(None) } else { read(raw, at).map(Some) }
 }
 
-/// Reads a text.
-///
-/// # Errors
-/// [`JsonError`] if the value is no text.
-pub fn text(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
-    string(raw, at)
-}
-
-/// Reads an id that a key can hold.
-///
-/// # Errors
-/// [`JsonError`] if the value is no text, or no key can hold it.
+/// Reads an id. Fails if the value is no text, or no key can hold it.
 pub fn id(raw: &RawValue, at: &Place<'_>) -> Result<Id, JsonError> {
-    Id::new(string(raw, at)?).map_err(|source| JsonError::Key { path: at.to_string(), source })
+    Id::new(text(raw, at)?).map_err(|source| JsonError::Key { path: at.to_string(), source })
 }

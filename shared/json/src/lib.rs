@@ -24,11 +24,11 @@ mod tests;
 mod write;
 
 pub use error::{Fault, JsonError, Place};
-pub use fields::{Fields, FromJson, id, or_null, text, value};
+pub use fields::{Fields, FromJson, id, or_null, value};
 pub use merge::MergePatch;
 use names::Record;
 pub use numbers::{Numbers, to_vec};
-pub use read::{list, number_text};
+pub use read::{list, number_text, text};
 use sapwood_core::keys::Schema;
 use sapwood_core::model::Item;
 pub use write::write_value;
@@ -38,15 +38,13 @@ pub use write::write_value;
 pub struct Attributes(pub Item);
 
 impl Attributes {
-    /// Returns the user's own attributes of a node, or of a row of it: all but the keys, the parent, the segment, and
-    /// names that begin with `_`.
+    /// The user's own attributes of a node or its row: not the keys, the parent, the segment, nor names with `_` first.
     #[must_use]
     pub fn of_node(item: &Item, schema: &Schema) -> Self {
         Self::own(item, Record::Node, schema)
     }
 
-    /// Returns the user's own attributes of a revision, or of a copy of it: all but the keys and names that begin with
-    /// `_`.
+    /// The user's own attributes of a revision, or of a copy of it: not the keys, nor names that begin with `_`.
     #[must_use]
     pub fn of_revision(item: &Item, schema: &Schema) -> Self {
         Self::own(item, Record::Revision, schema)
@@ -57,27 +55,18 @@ impl Attributes {
         Self(own.map(|(name, value)| (name.clone(), value.clone())).collect())
     }
 
-    /// Checks that a node can have these attributes.
-    ///
-    /// # Errors
-    /// [`JsonError::Reserved`] for a reserved name.
+    /// Checks that a node can have these attributes: none of the names is reserved.
     pub fn check_node(&self, schema: &Schema) -> Result<(), JsonError> {
         names::check(self.0.keys(), Record::Node, schema)
     }
 
-    /// Checks that a revision can have these attributes.
-    ///
-    /// # Errors
-    /// [`JsonError::Reserved`] for a reserved name.
+    /// Checks that a revision can have these attributes: none of the names is reserved.
     pub fn check_revision(&self, schema: &Schema) -> Result<(), JsonError> {
         names::check(self.0.keys(), Record::Revision, schema)
     }
 }
 
-/// Reads the body of a request.
-///
-/// # Errors
-/// [`JsonError`] if the body isn't JSON, isn't of this shape, or has a value that can't be kept.
+/// Reads the body of a request. Fails if it isn't JSON, isn't of this shape, or has a value that can't be kept.
 pub fn read<T: FromJson>(body: &[u8]) -> Result<T, JsonError> {
     let raw: &serde_json::value::RawValue =
         serde_json::from_slice(body).map_err(|error| JsonError::Syntax { detail: error.to_string() })?;

@@ -20,10 +20,7 @@ use super::{FromJson, JsonError, Place};
 pub struct MergePatch(pub BTreeMap<String, ValueChange>);
 
 impl MergePatch {
-    /// Checks that a patch of a node can change these attributes.
-    ///
-    /// # Errors
-    /// [`JsonError::Reserved`] for a reserved name.
+    /// Checks that a patch of a node can change these attributes: none of the names is reserved.
     pub fn check(&self, schema: &Schema) -> Result<(), JsonError> {
         names::check(self.0.keys(), Record::Node, schema)
     }

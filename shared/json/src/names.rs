@@ -29,7 +29,6 @@ pub(super) fn reserved(name: &str, record: Record, schema: &Schema) -> Option<&'
     }
 }
 
-/// Checks that no name is reserved.
 pub(super) fn check<'a>(
     names: impl IntoIterator<Item = &'a String>,
     record: Record,

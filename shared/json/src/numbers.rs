@@ -21,10 +21,7 @@ pub enum Numbers {
     Strings,
 }
 
-/// Writes an answer as JSON.
-///
-/// # Errors
-/// The errors of [`serde_json::to_vec`].
+/// Writes an answer as JSON. Fails as [`serde_json::to_vec`] does.
 pub fn to_vec(body: &impl Serialize, numbers: Numbers) -> serde_json::Result<Vec<u8>> {
     match numbers {
         Numbers::Plain => serde_json::to_vec(body),
@@ -36,8 +33,7 @@ pub fn to_vec(body: &impl Serialize, numbers: Numbers) -> serde_json::Result<Vec
     }
 }
 
-/// Writes numbers that a double can't keep as text. The numbers of attributes are written as raw JSON, and nothing else
-/// that begins like a number is.
+/// Writes numbers that a double can't keep as text. Only the numbers of attributes are written as raw JSON.
 struct LongAsText;
 
 impl Formatter for LongAsText {
@@ -49,8 +45,7 @@ impl Formatter for LongAsText {
     }
 }
 
-/// Returns a number as it is written in JSON: in plain digits, or with an exponent where these are long and that is
-/// shorter. DynamoDB keeps 1E125 in two bytes, and plain digits take 126.
+/// A number in plain digits, or with an exponent where that is shorter: 1E125 takes two bytes, or 126 digits.
 pub(super) fn written(text: &str) -> Result<String, NumberFault> {
     let number = Decimal::read(text)?;
     let (plain, scientific) = (number.plain(), number.to_string());

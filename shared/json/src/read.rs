@@ -42,8 +42,7 @@ impl FromJson for Attributes {
     }
 }
 
-/// Reads attributes that are a part of something else. Works with serde_json alone. The errors are text;
-/// [`read`](super::read) returns errors that name the kind of mistake.
+/// Reads attributes within something else, by serde_json alone. [`read`](super::read) returns errors with a kind.
 impl<'de> Deserialize<'de> for Attributes {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
@@ -51,14 +50,13 @@ impl<'de> Deserialize<'de> for Attributes {
     }
 }
 
-/// Reads a value of an attribute. `levels` is the number of levels of lists and maps that the value may have, which
-/// bounds this recursion. serde_json doesn't recurse into a raw value.
+/// Reads a value with at most `levels` levels of lists and maps, which bounds this recursion.
 pub(super) fn value(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<AttributeValue, JsonError> {
     Ok(match raw.get().as_bytes().first() {
         Some(b'n') => AttributeValue::Null(true),
         Some(b't') => AttributeValue::Bool(true),
         Some(b'f') => AttributeValue::Bool(false),
-        Some(b'"') => AttributeValue::S(string(raw, at)?),
+        Some(b'"') => AttributeValue::S(text(raw, at)?),
         Some(b'[') => {
             let below = below(levels, at)?;
             let list = list(raw, at, "a list")?.into_iter().enumerate();
@@ -118,7 +116,6 @@ pub(super) fn check_name(name: &str, at: &Place<'_>) -> Result<(), JsonError> {
     }
 }
 
-/// Reads the members of an object.
 pub(super) fn members<'a>(raw: &'a RawValue, at: &Place<'_>, wanted: &'static str) -> Result<Members<'a>, JsonError> {
     if !raw.get().starts_with('{') {
         return Err(JsonError::Type { path: at.to_string(), wanted });
@@ -135,16 +132,13 @@ pub(super) fn members<'a>(raw: &'a RawValue, at: &Place<'_>, wanted: &'static st
     Ok(members)
 }
 
-/// Reads the elements of a list. `wanted` says what the JSON must be, if it is none.
-///
-/// # Errors
-/// [`JsonError::Type`] if it is no list.
+/// Reads the elements of a list. `wanted` says what the JSON must be. Fails if it is no list.
 pub fn list<'a>(raw: &'a RawValue, at: &Place<'_>, wanted: &'static str) -> Result<Vec<&'a RawValue>, JsonError> {
     serde_json::from_str(raw.get()).map_err(|_| JsonError::Type { path: at.to_string(), wanted })
 }
 
-/// Reads a text.
-pub(super) fn string(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
+/// Reads a text. Fails for any other value.
+pub fn text(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
     if !raw.get().starts_with('"') {
         return Err(JsonError::Type { path: at.to_string(), wanted: "a string" });
     }
@@ -160,13 +154,11 @@ fn number(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
 }
 
 fn number_text_of(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
-    number_text(&string(raw, at)?, at)
+    number_text(&text(raw, at)?, at)
 }
 
-/// Returns a number in the one spelling that DynamoDB gives back: plain digits, without an exponent.
-///
-/// # Errors
-/// [`JsonError`] if the text isn't a number, or not one that DynamoDB keeps.
+/// Returns a number in the one spelling that DynamoDB gives back: plain digits, without an exponent. Fails if the text
+/// isn't a number, or not one that DynamoDB keeps.
 pub fn number_text(text: &str, at: &Place<'_>) -> Result<String, JsonError> {
     let path = || at.to_string();
     Decimal::read(text).map(|number| number.plain()).map_err(|fault| match fault {
@@ -177,7 +169,7 @@ pub fn number_text(text: &str, at: &Place<'_>) -> Result<String, JsonError> {
 }
 
 fn binary(raw: &RawValue, at: &Place<'_>) -> Result<Vec<u8>, JsonError> {
-    STANDARD.decode(string(raw, at)?).map_err(|_| JsonError::Base64 { path: at.to_string() })
+    STANDARD.decode(text(raw, at)?).map_err(|_| JsonError::Base64 { path: at.to_string() })
 }
 
 fn set(raw: &RawValue, at: &Place<'_>) -> Result<AttributeValue, JsonError> {
@@ -185,7 +177,7 @@ fn set(raw: &RawValue, at: &Place<'_>) -> Result<AttributeValue, JsonError> {
     let Some(first) = list.first() else { return Err(JsonError::EmptySet { path: at.to_string() }) };
     if first.get().starts_with('"') {
         let read = |raw: &RawValue, at: &Place<'_>| {
-            if raw.get().starts_with('"') { string(raw, at).map(Some) } else { Ok(None) }
+            if raw.get().starts_with('"') { text(raw, at).map(Some) } else { Ok(None) }
         };
         return distinct(&list, at, read).map(AttributeValue::Ss);
     }

@@ -18,10 +18,7 @@ impl Serialize for Attributes {
     }
 }
 
-/// Writes the value of one attribute.
-///
-/// # Errors
-/// The serializer's, and one for a number that is no number.
+/// Writes the value of one attribute. Fails as the serializer does, and for a number that is none.
 pub fn write_value<S: Serializer>(value: &AttributeValue, serializer: S) -> Result<S::Ok, S::Error> {
     Value(value).serialize(serializer)
 }
@@ -76,8 +73,7 @@ impl Serialize for Binary<'_> {
     }
 }
 
-/// A number. It is written as it is if that is JSON and short, and otherwise in the shorter of two spellings (`.5`,
-/// `+1`, 126 digits).
+/// A number, as it is if that is JSON and short, else in the shorter of two spellings (`.5`, `+1`, 126 digits).
 struct Number<'a>(&'a str);
 
 impl Serialize for Number<'_> {

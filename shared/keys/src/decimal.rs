@@ -125,7 +125,6 @@ impl Decimal {
 impl FromStr for Decimal {
     type Err = Error;
 
-    /// Reads a number as [`Decimal::read`] does.
     fn from_str(text: &str) -> Result<Self, Error> {
         Self::read(text).map_err(|_| Error::value(text, EXPECTED))
     }

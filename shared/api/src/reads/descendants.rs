@@ -43,7 +43,7 @@ impl Call<Shared> for Children {
         let (siblings, node) = (siblings(asked)?, asked.node("id")?);
         let scope = |kind| Scope::new(kind, node.tenant.as_ref()).text(node.id.as_str());
         let scope = match siblings {
-            // As the window of one level that it is.
+            // The scope of a window of one level, so that its cursors are those of /descendants.
             SiblingList::ById => of_window(scope("children"), &Window::children()).optional(None),
             SiblingList::Kept(_) => scope("children in order"),
             SiblingList::Sorted(_) => scope("children sorted"),

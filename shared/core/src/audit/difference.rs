@@ -6,132 +6,110 @@ use super::Subject;
 use crate::hash;
 use crate::keys::{CASCADE, ItemKey, LINEAGE, NodeRef};
 use crate::model::{Item, encode_item};
+use crate::words::words;
 
-/// Declares the kinds, each with its name in reports.
-macro_rules! kinds {
-    ($($(#[$attribute:meta])* $kind:ident = $name:literal,)+) => {
-        /// The fault of an item. Kinds up to [`Kind::RecordPutBack`] are faults of derived items, and can be repaired. The
-        /// others are findings about base records: its owner has to decide what the record should be.
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum Kind {
-            $($(#[$attribute])* $kind,)+
-        }
-
-        impl Kind {
-            /// All kinds.
-            pub const ALL: [Self; [$($name),+].len()] = [$(Self::$kind),+];
-
-            /// The kind's name in reports, for example `row-missing`.
-            #[must_use]
-            pub fn as_str(self) -> &'static str {
-                match self {
-                    $(Self::$kind => $name,)+
-                }
-            }
-        }
-    };
-}
-
-kinds! {
-    /// A node has no lineage.
-    LineageMissing = "lineage-missing",
-    /// A lineage says that the node stands elsewhere than its record and its parent's lineage ask for.
-    LineageWrong = "lineage-wrong",
-    /// A lineage says rightly where the node stands, and not which rows it has there; or it says that rows are still to
-    /// be written.
-    LineageRows = "lineage-rows",
-    /// A lineage's node has no base record.
-    LineageSurplus = "lineage-surplus",
-    /// A row that a lineage names isn't there.
-    RowMissing = "row-missing",
-    /// A row isn't as its base record asks for.
-    RowWrong = "row-wrong",
-    /// A row that no lineage names.
-    RowSurplus = "row-surplus",
-    /// A topic with revisions has no `v0_` copy.
-    CopyMissing = "copy-missing",
-    /// A `v0_` copy isn't that of its topic's newest revision.
-    CopyWrong = "copy-wrong",
-    /// A `v0_` copy of a topic without revisions.
-    CopySurplus = "copy-surplus",
-    /// A cursor that no handler moves on.
-    CursorStuck = "cursor-stuck",
-    /// A node is marked for deletion, and no handler deletes it.
-    DeletionStuck = "deletion-stuck",
-    /// A copy of a subtree that no handler goes on with.
-    CopyStuck = "copy-stuck",
-    /// A record that says how its node was put into the trash, though it names a parent.
-    TrashLeft = "trash-left",
-    /// A node isn't counted as it should be in the totals of its ancestors.
-    CountWrong = "count-wrong",
-    /// A node that has gone is still counted.
-    CountSurplus = "count-surplus",
-    /// A node is counted in a later epoch than the present one.
-    CountAhead = "count-ahead",
-    /// The epoch of all totals can't be read, or its copy says another one.
-    EpochWrong = "epoch-wrong",
-    /// A part of a total of an earlier epoch, or in a lane that nobody reads.
-    TotalsLeft = "totals-left",
-    /// A part of a total of a later epoch than the present one.
-    TotalsAhead = "totals-ahead",
-    /// The totals of a node aren't what its children and their totals add up to.
-    TotalWrong = "total-wrong",
-    /// The totals of a node can't be compared now: one of its children isn't counted as its child.
-    TotalUnsettled = "total-unsettled",
-    /// A cursor that no handler has written.
-    CursorUnreadable = "cursor-unreadable",
-    /// A base record that a repair has put back, and died before it could delete it again.
-    RecordPutBack = "record-put-back",
-    /// A base record that can't be understood. It counts as not there.
-    Unreadable = "unreadable",
-    /// A node whose parent isn't there.
-    Orphan = "orphan",
-    /// A node below itself.
-    Cycle = "cycle",
-    /// A node deeper than 98 levels, which has rows under its nearest 98 ancestors only.
-    TooDeep = "too-deep",
-    /// A node whose path is too long for a sort key, so that it has no path row.
-    PathTooLong = "path-too-long",
-    /// A node without a number or a text in the attribute that orders siblings.
-    NoOrder = "no-order",
-    /// A node with a link that has no row.
-    LinkLeftOut = "link-left-out",
-    /// An item that isn't ours has a key of a form that rows, lineages or claims have. One may come to take its place.
-    ReservedKey = "reserved-key",
-    /// A record that is so large that its rows carry no copies.
-    NoRoomForCopies = "no-room-for-copies",
-    /// A record that is so large that the node can't be touched: its rows won't follow a node above it that moves.
-    NoRoomForTouch = "no-room-for-touch",
-    /// A value in the place of the mark of a deletion or of a copy that is none.
-    MarkUnreadable = "mark-unreadable",
-    /// A value in the place of how a node was put into the trash that isn't the API's.
-    TrashUnreadable = "trash-unreadable",
-    /// A node in the trash whose id is too long for the key of its row there.
-    TrashUnlisted = "trash-unlisted",
-    /// A node with the name of a sibling, which has the claim of it.
-    NameClash = "name-clash",
-    /// A node whose name nobody has claimed.
-    NameUnclaimed = "name-unclaimed",
-    /// The claim of a name that its node doesn't have (any more).
-    NameLeft = "name-left",
-    /// A part of totals that are nothing, of a node that has gone.
-    TotalsEmpty = "totals-empty",
-    /// A part of a total has the mark of a recount that hasn't ended.
-    RecountLeft = "recount-left",
-    /// A node with something that can't be added up in an attribute that is.
-    TotalLeftOut = "total-left-out",
-    /// The totals of a node can't be compared with those of its children: it is in a cycle, there are more than 98
-    /// levels below it, or too many children, or a newer version has counted one of them.
-    TotalNotCompared = "total-not-compared",
-    /// A lineage that names something as a row to delete that can't be a row of its node.
-    ForeignRows = "foreign-rows",
-    /// The table refuses to change a child of a node that is being deleted.
-    DeletionBlocked = "deletion-blocked",
-    /// An item that a newer version of the handler has written.
-    NewerFormat = "newer-format",
-    /// A node or a row that can't be compared, because a newer version of the handler has written the lineage that
-    /// decides about it.
-    NotCompared = "not-compared",
+words! {
+    /// The fault of an item. Kinds up to [`Kind::RecordPutBack`] are faults of derived items, and can be repaired. The
+    /// others are findings about base records: its owner has to decide what the record should be.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Kind {
+        /// A node has no lineage.
+        LineageMissing = "lineage-missing",
+        /// A lineage says that the node stands elsewhere than its record and its parent's lineage ask for.
+        LineageWrong = "lineage-wrong",
+        /// A lineage places its node rightly but names other rows than it has, or says that rows are pending.
+        LineageRows = "lineage-rows",
+        /// A lineage's node has no base record.
+        LineageSurplus = "lineage-surplus",
+        /// A row that a lineage names isn't there.
+        RowMissing = "row-missing",
+        /// A row isn't as its base record asks for.
+        RowWrong = "row-wrong",
+        /// A row that no lineage names.
+        RowSurplus = "row-surplus",
+        /// A topic with revisions has no `v0_` copy.
+        CopyMissing = "copy-missing",
+        /// A `v0_` copy isn't that of its topic's newest revision.
+        CopyWrong = "copy-wrong",
+        /// A `v0_` copy of a topic without revisions.
+        CopySurplus = "copy-surplus",
+        /// A cursor that no handler moves on.
+        CursorStuck = "cursor-stuck",
+        /// A node is marked for deletion, and no handler deletes it.
+        DeletionStuck = "deletion-stuck",
+        /// A copy of a subtree that no handler goes on with.
+        CopyStuck = "copy-stuck",
+        /// A record that says how its node was put into the trash, though it names a parent.
+        TrashLeft = "trash-left",
+        /// A node isn't counted as it should be in the totals of its ancestors.
+        CountWrong = "count-wrong",
+        /// A node that has gone is still counted.
+        CountSurplus = "count-surplus",
+        /// A node is counted in a later epoch than the present one.
+        CountAhead = "count-ahead",
+        /// The epoch of all totals can't be read, or its copy says another one.
+        EpochWrong = "epoch-wrong",
+        /// A part of a total of an earlier epoch, or in a lane that nobody reads.
+        TotalsLeft = "totals-left",
+        /// A part of a total of a later epoch than the present one.
+        TotalsAhead = "totals-ahead",
+        /// The totals of a node aren't what its children and their totals add up to.
+        TotalWrong = "total-wrong",
+        /// The totals of a node can't be compared now: one of its children isn't counted as its child.
+        TotalUnsettled = "total-unsettled",
+        /// A cursor that no handler has written.
+        CursorUnreadable = "cursor-unreadable",
+        /// A base record that a repair has put back, and died before it could delete it again.
+        RecordPutBack = "record-put-back",
+        /// A base record that can't be understood. It counts as not there.
+        Unreadable = "unreadable",
+        /// A node whose parent isn't there.
+        Orphan = "orphan",
+        /// A node below itself.
+        Cycle = "cycle",
+        /// A node deeper than 98 levels, which has rows under its nearest 98 ancestors only.
+        TooDeep = "too-deep",
+        /// A node whose path is too long for a sort key, so that it has no path row.
+        PathTooLong = "path-too-long",
+        /// A node without a number or a text in the attribute that orders siblings.
+        NoOrder = "no-order",
+        /// A node with a link that has no row.
+        LinkLeftOut = "link-left-out",
+        /// An item that isn't ours has a key of a form that rows, lineages or claims have, and may be overwritten.
+        ReservedKey = "reserved-key",
+        /// A record that is so large that its rows carry no copies.
+        NoRoomForCopies = "no-room-for-copies",
+        /// A record that is so large that the node can't be touched: its rows won't follow a node above it that moves.
+        NoRoomForTouch = "no-room-for-touch",
+        /// A value in the place of the mark of a deletion or of a copy that is none.
+        MarkUnreadable = "mark-unreadable",
+        /// A value in the place of how a node was put into the trash that isn't the API's.
+        TrashUnreadable = "trash-unreadable",
+        /// A node in the trash whose id is too long for the key of its row there.
+        TrashUnlisted = "trash-unlisted",
+        /// A node with the name of a sibling, which has the claim of it.
+        NameClash = "name-clash",
+        /// A node whose name nobody has claimed.
+        NameUnclaimed = "name-unclaimed",
+        /// The claim of a name that its node doesn't have (any more).
+        NameLeft = "name-left",
+        /// A part of totals that are nothing, of a node that has gone.
+        TotalsEmpty = "totals-empty",
+        /// A part of a total has the mark of a recount that hasn't ended.
+        RecountLeft = "recount-left",
+        /// A node with something that can't be added up in an attribute that is.
+        TotalLeftOut = "total-left-out",
+        /// The totals can't be compared: in a cycle, above 98 levels or too many children, or with a newer count.
+        TotalNotCompared = "total-not-compared",
+        /// A lineage that names something as a row to delete that can't be a row of its node.
+        ForeignRows = "foreign-rows",
+        /// The table refuses to change a child of a node that is being deleted.
+        DeletionBlocked = "deletion-blocked",
+        /// An item that a newer version of the handler has written.
+        NewerFormat = "newer-format",
+        /// A node or a row whose lineage a newer version has written, so that it can't be compared.
+        NotCompared = "not-compared",
+    }
 }
 
 impl Kind {
@@ -141,8 +119,7 @@ impl Kind {
         self > Self::RecordPutBack
     }
 
-    /// True for a finding that a repair mends all the same: nothing is wrong, and nobody has to decide anything. The
-    /// claims of names, and totals, are right without it.
+    /// True for a finding that a repair mends all the same: names and totals are right without it.
     #[must_use]
     pub fn is_tidied(self) -> bool {
         matches!(self, Self::NameUnclaimed | Self::NameLeft | Self::TotalsEmpty)
@@ -200,12 +177,6 @@ impl Kind {
     pub fn is_of_copy(self) -> bool {
         matches!(self, Self::CopyMissing | Self::CopyWrong | Self::CopySurplus)
     }
-
-    /// Returns the kind of this name.
-    #[must_use]
-    pub fn parse(name: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|kind| kind.as_str() == name)
-    }
 }
 
 /// An item that isn't as it should be.
@@ -213,7 +184,7 @@ impl Kind {
 pub struct Difference {
     /// The item that is missing, wrong or surplus.
     pub key: ItemKey,
-    /// What is wrong with it.
+    /// The fault.
     pub kind: Kind,
     /// The node that the item belongs to.
     pub node: NodeRef,

@@ -24,7 +24,6 @@ impl<'i> Epochs<'i> {
         Self { item, copy }
     }
 
-    /// The two items among what was read.
     pub(super) fn of(read: &'i Read, schema: &Schema) -> Result<Self, Failure> {
         Ok(Self::new(read.item(&schema.epoch_key())?, read.item(&schema.epoch_copy_key())?))
     }
@@ -49,8 +48,7 @@ impl<'i> Epochs<'i> {
         Ok(wanted.filter(|_| is_item_right && (self.copy.is_none() || copy == wanted)))
     }
 
-    /// Returns the present epoch, or what is wrong with it. As long as that is so, nothing that is counted can be
-    /// judged. `node` is any node of the table.
+    /// The present epoch, or what is wrong with it: then no count can be judged. `node` is any node of the table.
     pub(super) fn judge(&self, node: &NodeRef, schema: &Schema) -> Result<Result<Epoch, Difference>, NewerFormat> {
         if let Some(epoch) = self.present()? {
             return Ok(Ok(epoch));
@@ -61,29 +59,23 @@ impl<'i> Epochs<'i> {
         Ok(Err(Difference::of(Kind::EpochWrong, key, &node, &evidence)))
     }
 
-    /// What puts this epoch into both items, while they are as they were read.
+    /// Puts this epoch into both items, while they are as they were read.
     fn put(&self, epoch: Epoch, unfinished: Option<AttributeValue>, context: Context<'_>) -> Task {
         let schema = context.schema();
         let (mut item, copy) = (epoch.item(schema), epoch.copy(schema));
         item.extend(unfinished.map(|name| (Epoch::UNFINISHED.to_owned(), name)));
-        let put = |key, item, read| {
-            let condition = if context.rules.keeps(Rule::EpochAsRead) { as_read(read) } else { Condition::Always };
-            Action::Put { key, item, condition }
-        };
+        let on = |read| context.rules.on(Rule::EpochAsRead, as_read(read));
+        let put = |key, item, read| Action::Put { key, item, condition: on(read) };
         let (key, copy_key) = (schema.epoch_key(), schema.epoch_copy_key());
         Task::Transact(vec![put(key, item, self.item), put(copy_key, copy, self.copy)])
     }
 }
 
-/// Returns the present epoch by its two items. `None` if they differ, or one of them can't be read.
-///
-/// # Errors
-/// [`NewerFormat`] if a newer version has written one of them.
+/// The present epoch by its two items; `None` if they differ or can't be read. Fails if a newer version wrote one.
 pub fn present_epoch(item: Option<&Item>, copy: Option<&Item>) -> Result<Option<Epoch>, NewerFormat> {
     Epochs::new(item, copy).present()
 }
 
-/// The condition that an item of the epoch says what it said.
 pub(super) fn as_read(item: Option<&Item>) -> Condition {
     let Some(item) = item else { return Condition::Absent };
     let names = [Epoch::EPOCH, Epoch::UNFINISHED, FORMAT_ATTRIBUTE];
@@ -115,9 +107,9 @@ pub enum NotBegun {
     AllAround,
 }
 
-/// The plan that begins an epoch which is later than the present one and than all of these: those of totals, and of
-/// what nodes are counted as. Handlers count in it from their next batch on. `name` is one that nobody else has. Who
-/// sends it again, with the same name, is told of the epoch that was begun.
+/// The plan that begins an epoch later than the present one and all of these, of totals and counted nodes. Handlers
+/// count in it from their next batch on. `name` is the caller's alone: sent again with it, the plan returns the same
+/// epoch.
 pub fn begin_epoch<'c>(context: Context<'c>, used: &[Epoch], name: String) -> Plan<'c, Result<Epoch, NotBegun>> {
     let mut all = used.to_vec();
     Plan::new(|io| async move {
@@ -150,8 +142,7 @@ pub fn begin_epoch<'c>(context: Context<'c>, used: &[Epoch], name: String) -> Pl
     })
 }
 
-/// The plan that notes that all nodes are written, so that handlers count them in this epoch. Returns false if another
-/// one was begun meanwhile.
+/// The plan that ends an epoch's recount: handlers count all nodes in it. False if another was begun meanwhile.
 pub fn end_epoch(context: Context<'_>, epoch: Epoch, name: String) -> Plan<'_, bool> {
     Plan::new(move |io| async move {
         let key = context.schema().epoch_key();

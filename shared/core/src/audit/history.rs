@@ -7,11 +7,10 @@ use super::{Difference, Kind};
 use crate::keys::{ItemKey, NodeRef, SortKey, Version};
 use crate::model::{Item, Latest, Settings, item_bytes, key_of};
 use crate::plan::Plan;
-use crate::request::{Page, Query, ReadOptions};
+use crate::request::{Page, Query};
 
-/// The plan that looks at all revisions and copies of a node, in pages of `page_items_max` items. It goes from the
-/// newest revision down: for each topic the first that comes is the newest. A history that goes on after `bytes_max`
-/// bytes isn't compared.
+/// The plan that looks at all revisions and copies of a node, in pages of `page_items_max` items, the newest first, as
+/// the first of each topic is its newest. A history that goes on after `bytes_max` bytes isn't compared.
 pub fn look_at_history(
     settings: &Settings,
     node: NodeRef,
@@ -19,14 +18,9 @@ pub fn look_at_history(
     page_items_max: usize,
     bytes_max: usize,
 ) -> Plan<'_, Vec<Difference>> {
-    let mut query = Query {
-        pk: settings.schema.partition(&node),
-        range: settings.schema.revision_range(),
-        after: None,
-        limit: page_items_max,
-        descending: true,
-        reading: ReadOptions { strong, attributes: None },
-    };
+    let (pk, range) = (settings.schema.partition(&node), settings.schema.revision_range());
+    let mut query = Query::first(pk, range, page_items_max).descending();
+    query.reading.strong = strong;
     let mut history = History { settings, node, topics: BTreeMap::new() };
     Plan::new(move |io| async move {
         let mut bytes = 0;
@@ -45,19 +39,17 @@ pub fn look_at_history(
     })
 }
 
-/// What was seen of a node's history.
 struct History<'a> {
     settings: &'a Settings,
     node: NodeRef,
     topics: BTreeMap<String, Topic>,
 }
 
-/// What was seen of a topic. Only hashes are kept, because a history can be long.
+/// Only hashes are kept, because a history can be long.
 #[derive(Debug, Default)]
 struct Topic {
     /// The newest revision: the hash of the copy that it asks for, and the evidence.
     newest: Option<(Version, u64, Evidence)>,
-    /// The copy that is there.
     copy: Option<(u64, Evidence)>,
     /// True if what is in the copy's place has no version, and so is the table owner's.
     is_owners: bool,
@@ -111,7 +103,6 @@ fn hash(item: &Item) -> u64 {
     Evidence::new().and(Some(item)).hash()
 }
 
-/// The topic of a copy's key.
 pub(super) fn topic_of(key: &ItemKey, node: &NodeRef, settings: &Settings) -> Option<Latest> {
     match settings.schema.parse_sort_key(&key.sk)? {
         SortKey::Latest { topic } => Some(Latest { node: node.clone(), topic }),

@@ -14,11 +14,11 @@ use crate::model::{
     NameClaim, PUT_BACK, REDRIVEN, REVISION, ROW_ID, Stored, TOUCHED, WRITE, held_name, holds_name, shown_by, text,
     with_key,
 };
-use crate::plan::conditions::{same_claim, same_name};
+use crate::plan::conditions::{as_read, same_claim, same_name};
 use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
-/// What became of a difference.
+/// The outcome of a mend.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Mended {
     /// The handler was told to look at the item again.
@@ -37,8 +37,7 @@ pub enum Mended {
     Busy,
     /// There was nothing left to mend.
     Gone,
-    /// The base record has to be changed, and only its owner knows how; or totals have to be
-    /// [counted anew](super::Recount).
+    /// Only the owner can change the base record as it should be; or totals are to be [counted anew](super::Recount).
     Left,
 }
 
@@ -48,8 +47,7 @@ pub fn mend(context: Context<'_>, difference: Difference, name: String) -> Plan<
     Plan::new(|io| async move { Mend { context, difference: &difference, name: &name, io: &io }.carry_out().await })
 }
 
-/// The plan that puts a cursor without a position in the place of one whose sequence number is another stream's. `name`
-/// as for [`mend`](fn@mend).
+/// The plan that replaces a cursor of another stream's sequence number by one from the start. `name`: see [`fn@mend`].
 pub fn start_anew(context: Context<'_>, node: NodeRef, name: String) -> Plan<'_, Mended> {
     Plan::new(|io| async move {
         let key = context.schema().cascade_key(&node);
@@ -69,7 +67,6 @@ pub fn start_anew(context: Context<'_>, node: NodeRef, name: String) -> Plan<'_,
     })
 }
 
-/// A difference that is being mended.
 pub(super) struct Mend<'m> {
     pub(super) context: Context<'m>,
     pub(super) difference: &'m Difference,
@@ -117,8 +114,7 @@ impl<'m> Mend<'m> {
         }
     }
 
-    /// Writes an attribute that no row carries into an item that exists. Its record makes the handler look at the item
-    /// as if it were written for the first time.
+    /// Writes an attribute that no row carries, if the item exists: the handler then looks at it as at a new one.
     async fn redrive(&self, key: ItemKey) -> Result<Mended, Failure> {
         self.write_into(key, REDRIVEN).await
     }
@@ -126,16 +122,10 @@ impl<'m> Mend<'m> {
     /// Writes the name of this repair into an attribute that no row carries, if the item exists.
     async fn write_into(&self, key: ItemKey, attribute: &str) -> Result<Mended, Failure> {
         let update = Update::set(attribute, text(self.name));
-        let condition = self.on(Rule::RepairExists, Condition::Exists);
+        let condition = self.context.rules.on(Rule::RepairExists, Condition::Exists);
         self.write(Action::Update { key, update, condition }, Mended::Redriven).await
     }
 
-    /// The condition, as long as this rule is kept.
-    fn on(&self, rule: Rule, condition: Condition) -> Condition {
-        if self.context.rules.keeps(rule) { condition } else { Condition::Always }
-    }
-
-    /// Writes, and returns what this means.
     async fn write(&self, action: Action, means: Mended) -> Result<Mended, Failure> {
         self.one(Task::Write(action), means).await
     }
@@ -226,8 +216,7 @@ impl<'m> Mend<'m> {
         self.one(Task::Transact(actions), Mended::Claimed).await
     }
 
-    /// Deletes a part of a total that nobody reads, while it is as it was read. Nobody goes back to an earlier epoch. A
-    /// later one may be begun just now, so the present one is checked as well.
+    /// Deletes a lane that isn't read, while it and the present epoch are as read: a later epoch may begin just now.
     async fn delete_lane(&self) -> Result<Mended, Failure> {
         let (schema, key) = (self.schema(), self.difference.key.clone());
         let epoch_key = schema.epoch_key();
@@ -240,12 +229,15 @@ impl<'m> Mend<'m> {
         let (of_lane, now) = (Epoch(of_lane), Epoch::read(epoch));
         let is_read = |now| of_lane == now && number < LANES;
         let (Some(lane), Some(now)) = (lane, now.ok().filter(|now| !is_read(*now))) else { return Ok(Mended::Gone) };
-        let condition = self.on(Rule::EmptyAsRead, is_as_read(lane, schema));
+        let condition = self.context.rules.on(Rule::EmptyAsRead, is_as_read(lane, schema));
         let delete = Action::Delete { key, condition };
         if !of_lane.is_after(now) {
             return self.write(delete, Mended::Deleted).await;
         }
-        let check = Action::Check { key: epoch_key, condition: self.on(Rule::AheadAsRead, epoch::as_read(epoch)) };
+        let check = Action::Check {
+            key: epoch_key,
+            condition: self.context.rules.on(Rule::AheadAsRead, epoch::as_read(epoch)),
+        };
         self.one(Task::Transact(vec![check, delete]), Mended::Deleted).await
     }
 
@@ -264,9 +256,12 @@ impl<'m> Mend<'m> {
         if !counted.epoch.is_after(now) {
             return Ok(Mended::Gone);
         }
-        let as_read = Condition::is(Counted::VERSION, Some(text(counted.version.as_str())));
-        let delete = Action::Delete { key, condition: as_read };
-        let check = Action::Check { key: epoch_key, condition: self.on(Rule::AheadAsRead, epoch::as_read(epoch)) };
+        let same = Condition::is(Counted::VERSION, Some(text(counted.version.as_str())));
+        let delete = Action::Delete { key, condition: same };
+        let check = Action::Check {
+            key: epoch_key,
+            condition: self.context.rules.on(Rule::AheadAsRead, epoch::as_read(epoch)),
+        };
         match self.one(Task::Transact(vec![check, delete]), Mended::Redriven).await? {
             // Without its record a node is counted nowhere then.
             Mended::Redriven => match self.write_into(schema.node_key(node), TOUCHED).await? {
@@ -277,8 +272,7 @@ impl<'m> Mend<'m> {
         }
     }
 
-    /// Deletes totals of a node that has gone, if they are nothing, while they are as they were read. Nothing is
-    /// counted wrong by that, whatever comes back.
+    /// Deletes totals of a gone node that are nothing, while they are as they were read: no count becomes wrong.
     async fn delete_lanes(&self) -> Result<Mended, Failure> {
         let (schema, node) = (self.schema(), self.node());
         let keys: Vec<ItemKey> =
@@ -295,13 +289,12 @@ impl<'m> Mend<'m> {
         }
         let delete = |(key, lane): (ItemKey, &Item)| Action::Delete {
             key,
-            condition: self.on(Rule::EmptyAsRead, is_as_read(lane, schema)),
+            condition: self.context.rules.on(Rule::EmptyAsRead, is_as_read(lane, schema)),
         };
         self.one(Task::together(lanes.into_iter().map(delete).collect()), Mended::Deleted).await
     }
 
-    /// Deletes a row only while its owner's lineage is as it was read, and so doesn't name it. No handler can be about
-    /// to put the row: the handler writes a lineage before the rows that it names.
+    /// Deletes a row while its owner's lineage, which doesn't name it, is as read: lineages are written before rows.
     async fn delete_row(&self, lineage: Option<&Item>) -> Result<Mended, Failure> {
         let (schema, key) = (self.schema(), self.difference.key.clone());
         if !self.context.rules.keeps(Rule::RepairCheck) {
@@ -309,26 +302,24 @@ impl<'m> Mend<'m> {
         }
         // Another client may put an item of its own there.
         let is_row = Condition::is(ROW_ID, Some(text(self.node().id.as_str())));
-        let condition = lineage.map_or(Condition::Absent, |item| same(item, schema));
+        let condition = lineage.map_or(Condition::Absent, |item| as_read(item, Lineage::attributes(), schema));
         let check = Action::Check { key: schema.lineage_key(self.node()), condition };
         let delete = Action::Delete { key, condition: is_row };
         self.one(Task::Transact(vec![check, delete]), Mended::Deleted).await
     }
 
-    /// Deletes what stands in a cursor's place and is none, while it is as it was read. The handler, too, would write
-    /// over it.
+    /// Deletes what is no cursor in a cursor's place, while it is as it was read. The handler would overwrite it, too.
     async fn delete_cursor(&self, item: &Item) -> Result<Mended, Failure> {
         if Cursor::read(item) != Err(CursorError::Malformed) || !Cursor::is_ours(item) {
             return Ok(Mended::Gone);
         }
         let names = [Cursor::SEQUENCE, FORMAT_ATTRIBUTE].map(|name| Condition::is(name, item.get(name).cloned()));
-        let condition = Condition::All(names.into_iter().collect());
-        self.write(Action::Delete { key: self.difference.key.clone(), condition }, Mended::Deleted).await
+        let delete = Action::Delete { key: self.difference.key.clone(), condition: Condition::All(names.into()) };
+        self.write(delete, Mended::Deleted).await
     }
 
-    /// Puts a record there that counts as none, only to delete it again: the handler then removes what a lost deletion
-    /// has left. The records of the node are the lock, so a transaction wouldn't do: the handler may still be at work
-    /// on an older one.
+    /// Puts a record that counts as none, only to delete it again: the handler then removes what a lost deletion has
+    /// left. The node's records are the lock, not a transaction: the handler may still be at work on an older one.
     async fn put_back(&self) -> Result<Mended, Failure> {
         let schema = self.schema();
         let key = schema.node_key(self.node());
@@ -354,10 +345,13 @@ impl<'m> Mend<'m> {
             // What makes a node of the record may come in just now.
             let names = [names.parent.as_str(), &names.segment, BORN, REVISION, WRITE, DELETING];
             let bare = names.map(|name| Condition::is(name, None));
-            let condition = self.on(Rule::RepairTakesOwn, Condition::All([is_ours].into_iter().chain(bare).collect()));
+            let condition = self
+                .context
+                .rules
+                .on(Rule::RepairTakesOwn, Condition::All([is_ours].into_iter().chain(bare).collect()));
             return self.write(Action::Delete { key, condition }, Mended::Redriven).await;
         }
-        let condition = self.on(Rule::RepairTakesOwn, is_ours);
+        let condition = self.context.rules.on(Rule::RepairTakesOwn, is_ours);
         let update = Update { remove: [PUT_BACK.to_owned()].into(), ..Update::default() };
         self.write(Action::Update { key, update, condition }, Mended::Redriven).await
     }
@@ -379,14 +373,4 @@ impl<'m> Mend<'m> {
         // Another cursor would do the same, and may be half way.
         self.write(Action::Put { key, item, condition: Condition::Absent }, Mended::Redriven).await
     }
-}
-
-/// The condition that a lineage is as it was read.
-fn same(item: &Item, schema: &Schema) -> Condition {
-    let names = schema.names();
-    let compared = item.keys().filter(|name| **name != names.partition_key && **name != names.sort_key);
-    let as_read = compared.map(|name| Condition::is(name, item.get(name).cloned()));
-    let absent = Lineage::attributes().filter(|name| !item.contains_key(*name));
-    let absent = absent.map(|name| Condition::is(name, None));
-    Condition::All(std::iter::once(Condition::Exists).chain(as_read).chain(absent).collect())
 }

@@ -15,20 +15,18 @@ use super::Mended;
 use crate::fanout::Context;
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, Stored, key_of, text, with_key};
+use crate::plan::conditions::as_read;
 use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
-/// The attribute of a lane that names the recount under way. Lanes that are deleted meanwhile and come back don't have
-/// it.
+/// The attribute of a lane that names the recount under way. Lanes that are deleted and come back lack it.
 pub(super) const RECOUNT: &str = "_recount";
 
 /// Totals that are being counted anew.
 #[derive(Clone, Debug)]
 pub struct Recount {
-    /// A name that no other recount has.
     name: String,
     epoch: Epoch,
-    /// The epoch as it was read, whatever it is.
     epoch_as_read: Option<AttributeValue>,
     nodes: BTreeMap<NodeRef, Totals>,
     /// True if a newer version has written the epoch.
@@ -37,20 +35,17 @@ pub struct Recount {
     newer: BTreeSet<NodeRef>,
 }
 
-/// The totals of a node.
 #[derive(Clone, Debug, Default)]
 struct Totals {
-    /// The lanes that there are, as they were read.
     lanes: BTreeMap<u32, Item>,
-    /// What nodes are counted as below it, as far as they were read.
+    /// The counts of nodes below it, as far as they were read.
     counted: Amounts,
 }
 
 impl Recount {
-    /// The plan that begins to count the totals of these nodes, and of those above them: what the totals of a node
-    /// lack, theirs can lack as well, and then they only seem right. `name` is one that no other recount has. Once all
-    /// transactions are over that were under way, the whole table has to be [taken](Recount::take), read strongly
-    /// consistent.
+    /// The plan that begins to count the totals of these nodes and of those above them, which can lack the same and
+    /// then only seem right. `name` is no other recount's. Once all transactions under way are over, the whole table
+    /// has to be [taken](Recount::take), read strongly consistent.
     pub fn begin(context: Context<'_>, mut nodes: BTreeSet<NodeRef>, name: String) -> Plan<'_, Self> {
         Plan::new(|io| async move {
             let schema = context.schema();
@@ -149,8 +144,7 @@ impl Totals {
         Amounts::in_lanes(self.lanes.values()) == self.counted && self.lanes.values().all(Amounts::can_be_added_to)
     }
 
-    /// What puts all that is counted into the first lane and deletes the others, while all of them are as they were
-    /// read. What was right is put together as well: the mark goes.
+    /// Puts all counts into the first lane and deletes the others, while all are as read: a recount's mark goes, too.
     fn actions(&self, node: &NodeRef, epoch: Epoch, name: &str, context: Context<'_>) -> Vec<Action> {
         let (schema, rules) = (context.schema(), context.rules);
         let mut actions = Vec::new();
@@ -180,7 +174,6 @@ impl Totals {
         actions
     }
 
-    /// How often the lanes were written.
     fn writes(&self) -> u64 {
         self.lanes.values().filter_map(Amounts::writes_of).fold(0, u64::saturating_add)
     }
@@ -203,7 +196,6 @@ async fn nodes_above(
     Ok((above, are_all))
 }
 
-/// The keys of the lanes of a node's totals.
 fn lane_keys(schema: &Schema, node: &NodeRef, epoch: Epoch) -> impl Iterator<Item = (u32, ItemKey)> {
     (0..).zip(schema.totals_keys(node, epoch.0))
 }
@@ -222,12 +214,7 @@ pub(super) fn are_nothing<'l>(lanes: impl IntoIterator<Item = &'l Item>) -> bool
     lanes.iter().copied().all(Amounts::can_be_added_to) && Amounts::in_lanes(lanes).is_nothing()
 }
 
-/// The condition that a lane has what it had. A handler adds to it and counts the writes, and another client may have
-/// written anything.
+/// The condition that a lane is as it was read. Handlers count their writes; other clients may write anything.
 pub(super) fn is_as_read(item: &Item, schema: &Schema) -> Condition {
-    let names = schema.names();
-    let compared = item.keys().filter(|name| **name != names.partition_key && **name != names.sort_key);
-    let as_read = compared.map(|name| Condition::is(name, item.get(name).cloned()));
-    let unwritten = (!item.contains_key(Amounts::WRITES)).then(|| Condition::is(Amounts::WRITES, None));
-    Condition::All(std::iter::once(Condition::Exists).chain(as_read).chain(unwritten).collect())
+    as_read(item, [Amounts::WRITES], schema)
 }

@@ -10,54 +10,28 @@ use crate::keys::{ItemKey, NodeRef, SortKey};
 use crate::model::{Counted, Cursor, CursorError, Item, Latest, PUT_BACK, Stored, has_mark};
 use crate::plan::{Failure, Io, Need, Plan, Rule, Task};
 use crate::request::{Action, Condition};
+use crate::words::words;
 
-/// What became of an item whose record was lost.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Redriven {
-    /// The handler was told to look at the item again.
-    Redriven,
-    /// The same, and a cursor has the node's deletion begin again.
-    DeletionSetOff,
-    /// A cursor has all children of the node touched, or its deletion begin again.
-    Cascaded,
-    /// The record is gone. It was put back and deleted again, so that the handler removes what is left of the node.
-    DeletedAgain,
-    /// The copy of the topic is that of the newest revision now.
-    Copied,
-    /// There was nothing left to do.
-    Gone,
-    /// The item isn't Sapwood's, or no record of it reaches the handler.
-    NotOurs,
-    /// A newer version of the handler has written the item.
-    Newer,
-}
-
-impl Redriven {
-    /// All outcomes.
-    pub const ALL: [Self; 8] = [
-        Self::Redriven,
-        Self::DeletionSetOff,
-        Self::Cascaded,
-        Self::DeletedAgain,
-        Self::Copied,
-        Self::Gone,
-        Self::NotOurs,
-        Self::Newer,
-    ];
-
-    /// The outcome's name in reports, for example `deleted-again`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Redriven => "redriven",
-            Self::DeletionSetOff => "deletion-set-off",
-            Self::Cascaded => "cascaded",
-            Self::DeletedAgain => "deleted-again",
-            Self::Copied => "copied",
-            Self::Gone => "gone",
-            Self::NotOurs => "not-ours",
-            Self::Newer => "newer-format",
-        }
+words! {
+    /// The outcome for an item whose record was lost.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Redriven {
+        /// The handler was told to look at the item again.
+        Redriven = "redriven",
+        /// The same, and a cursor has the node's deletion begin again.
+        DeletionSetOff = "deletion-set-off",
+        /// A cursor has all children of the node touched, or its deletion begin again.
+        Cascaded = "cascaded",
+        /// The record is gone. It was put back and deleted again, so that the handler removes what is left of the node.
+        DeletedAgain = "deleted-again",
+        /// The copy of the topic is that of the newest revision now.
+        Copied = "copied",
+        /// There was nothing left to do.
+        Gone = "gone",
+        /// The item isn't Sapwood's, or no record of it reaches the handler.
+        NotOurs = "not-ours",
+        /// A newer version of the handler has written the item.
+        Newer = "newer-format",
     }
 }
 
@@ -83,7 +57,6 @@ fn is_counted(item: Option<&Item>) -> bool {
     counted.is_some_and(|counted| counted.share.is_some())
 }
 
-/// An item that is being redriven.
 struct Redrive<'r> {
     context: Context<'r>,
     key: &'r ItemKey,
@@ -118,8 +91,7 @@ impl Redrive<'_> {
         }
     }
 
-    /// Reads a node, its lineage and its cursor, and redrives one of them. Returns `None` if it has to be looked at
-    /// again.
+    /// Reads a node, its lineage and its cursor, and redrives one of them. `None`: it has to be looked at again.
     async fn redrive(&self, node: &NodeRef, sort_key: &SortKey) -> Result<Option<Redriven>, Failure> {
         let schema = self.context.schema();
         let [node_key, lineage_key, cursor_key] =
@@ -156,8 +128,7 @@ impl Redrive<'_> {
                 // A lineage that has the mark already stays as it is and makes no record, and nothing else would go on.
                 self.start_cursor(node, means).await.map(Some)
             }
-            // The record is back. If it has the mark that its lineage has, its own record says nothing of the deletion
-            // that was lost.
+            // The record is back. With its lineage's mark, its own record says nothing of the lost deletion.
             Kind::LineageSurplus | Kind::CountSurplus
                 if !is_mended && self.context.rules.keeps(Rule::RedriveReturned) =>
             {
@@ -179,8 +150,7 @@ impl Redrive<'_> {
         Ok((!matches!(mended, Mended::Gone | Mended::Left)).then_some(()))
     }
 
-    /// Puts a cursor, whose record has the handler do from the start what a change of the lineage asked for. It takes
-    /// the place of a cursor that is half way: that one may be of an older change.
+    /// Puts a cursor that starts from the beginning, in the place of one half way, which may be of an older change.
     async fn start_cursor(&self, node: &NodeRef, means: Redriven) -> Result<Redriven, Failure> {
         if self.is_dry {
             return Ok(means);

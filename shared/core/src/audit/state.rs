@@ -15,12 +15,10 @@ mod item;
 #[cfg(test)]
 mod tests;
 
-/// How far a time may be ahead of the clock that reads it, in seconds: clocks differ. What is further ahead can't be
-/// true.
+/// Clocks differ: a time further ahead than this of the clock that reads it, in seconds, can't be true.
 const AHEAD_SECONDS_MAX: u64 = 600;
 
-/// Most differences of a pass that were left and are remembered, at 8 bytes each. What doesn't fit may be counted more
-/// than once.
+/// Most differences left in a pass that are remembered, at 8 bytes each. Others may be counted more than once.
 const LEFT_MAX: usize = 10_000;
 
 /// A position in a part of the table.
@@ -82,15 +80,13 @@ pub struct AuditorState {
     pub position: Option<Position>,
     /// True when the scan of the pass is done, and only suspects are left.
     pub scanned: bool,
-    /// All that stood in the table at this time has been compared since, and what was wrong with it is known. In
-    /// seconds since 1970.
+    /// All that stood in the table at this time, in seconds since 1970, was compared since, and its faults are known.
     pub right_as_of: Option<u64>,
     /// When the newest trail was left that was followed, in seconds since 1970. 0 before the first.
     pub trail_at: u64,
     /// The differences that may count.
     pub suspects: Suspects,
-    /// What this pass has left as it is, or has given up: hashes of each node, or item. It isn't suspected again in
-    /// this pass.
+    /// Hashes of the nodes or items that this pass has left or given up, and doesn't suspect again.
     left: BTreeSet<u64>,
 }
 
@@ -184,15 +180,13 @@ impl AuditorState {
         Some(now.saturating_sub(self.pass.began))
     }
 
-    /// Seconds since the oldest key was compared: at least as long ago as the first run, if
-    /// no pass has ended.
+    /// Seconds since the oldest key was compared; if no pass has ended, since the first run at least.
     #[must_use]
     pub fn age(&self, now: u64) -> u64 {
         now.saturating_sub(self.right_as_of.unwrap_or(self.began))
     }
 
-    /// How many differences were found in a million items that were compared, since the last pass began that has ended.
-    /// `None` before anything was compared.
+    /// Differences in a million compared items, since the last pass that has ended began. `None` before any comparison.
     #[must_use]
     pub fn wrong_per_million(&self) -> Option<f64> {
         let last = self.last.as_ref().filter(|last| last.number != self.pass.number);
@@ -201,8 +195,7 @@ impl AuditorState {
         (compared > 0.0).then(|| sum(|pass| pass.differences) * 1e6 / compared)
     }
 
-    /// Takes the trails that were left since the last ones that were followed. Returns what to look at: first one of
-    /// each trail, then another of each.
+    /// Takes the trails left since those followed last. Returns the subjects: one of each trail, then another of each.
     pub fn follow<'i>(
         &mut self,
         trails: impl IntoIterator<Item = &'i Item>,

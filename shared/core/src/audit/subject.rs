@@ -4,7 +4,7 @@ use super::AuditorState;
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{Amounts, Announcement, Item, NameClaim, ROW_ID, key_of, shown_by};
 
-/// What is looked at: an item of the table, with all that belongs to it.
+/// An item of the table to look at, with all that belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Subject {
     /// A node: its lineage, and the rows that this names.
@@ -52,7 +52,7 @@ pub enum Subject {
     },
 }
 
-/// What an item is, by its key, and a row by its `_id` as well.
+/// The class of an item, by its key, and of a row by its `_id` as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Class {
     /// A node's base record.
@@ -141,8 +141,7 @@ impl Subject {
 }
 
 impl Subject {
-    /// Returns the totals that an item with this key shows to be there, or that there should be: those of a node with
-    /// children.
+    /// The totals that an item with this key shows to be there, or due: those of a node with children.
     #[must_use]
     pub fn totals_at(key: &ItemKey, schema: &Schema) -> Option<Self> {
         match schema.parse_sort_key(&key.sk)? {

@@ -13,12 +13,10 @@ use crate::keys::{ItemKey, NodeRef};
 /// A suspect counts once it has lasted this many times as long as the longest one that went away by itself.
 const OUTLIVES: u32 = 3;
 
-/// How many times the settling time a suspect of the auditor must last at most: an hour, where that is 10 minutes. What
-/// makes it last longer is no lag, or one that sets off alarms of its own.
+/// Most settling times that a suspect must last: an hour, at 10 minutes each. A longer lag sets off its own alarms.
 const SETTLES_MAX: u32 = 6;
 
-/// For how many times the settling time the auditor remembers how long a suspect lasted: 6 hours, where that is 10
-/// minutes.
+/// For how many settling times the auditor remembers how long a suspect lasted: 6 hours, at 10 minutes each.
 const REMEMBERS: u32 = 36;
 
 /// The auditor gives up on a suspect that still changes after this many settling times.
@@ -30,9 +28,9 @@ const LOOKS_MIN: u32 = 5;
 /// Something that seems to be wrong. Times are counted from any moment that stays the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspect {
-    /// What seems to be wrong.
+    /// The suspected difference.
     pub difference: Difference,
-    /// What is known of it.
+    /// How far it is known.
     pub stage: Stage,
     /// True once it was counted among the differences.
     pub counted: bool,
@@ -40,16 +38,14 @@ pub struct Suspect {
     pub(super) explained: bool,
     /// When it was first suspected, or mended, or a mend has come to explain it.
     pub(super) first: Duration,
-    /// When a strong look first found it with this evidence. None: only a pass has seen it, which reads what may be a
-    /// moment old.
+    /// When a strong look first found it with this evidence. `None`: only a pass, whose reads may lag, has seen it.
     pub(super) since: Option<Duration>,
-    /// When it was last found.
     pub(super) seen: Duration,
     /// How many strong looks have found it.
     pub(super) looks: u32,
 }
 
-/// What is known of a suspect.
+/// How far a suspect is known.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Stage {
     /// It may go away by itself.
@@ -121,7 +117,6 @@ impl Suspects {
         Self { settle, longest: Longest::default(), suspects: BTreeMap::new(), is_endless: false }
     }
 
-    /// These suspects of the auditor.
     pub(super) fn endless(settle: Duration, longest: Longest, suspects: impl IntoIterator<Item = Suspect>) -> Self {
         let suspects = suspects.into_iter().map(|suspect| (suspect.key(), suspect)).collect();
         Self { settle, longest, suspects, is_endless: true }
@@ -146,7 +141,6 @@ impl Suspects {
         self.settle().saturating_mul(PATIENCE)
     }
 
-    /// The longest time that a suspect lasted that has gone away by itself, or has changed.
     pub(super) fn longest(&self) -> Longest {
         self.longest
     }
@@ -176,9 +170,8 @@ impl Suspects {
         }
     }
 
-    /// Takes what a strong look at these subjects has found: all that there is to find of them. What has other evidence
-    /// than before is new. Returns what has gone away. A node that was mended, or counted, and is wrong in another way
-    /// now hasn't.
+    /// Takes all that a strong look at these subjects has found. A difference with other evidence than before is new.
+    /// Returns those gone, but for a node that was mended or counted and is wrong in another way now.
     pub fn take_again(&mut self, subjects: &BTreeSet<Subject>, found: Vec<Difference>, now: Duration) -> Vec<Suspect> {
         let there: BTreeSet<(ItemKey, Kind)> = found.iter().map(|one| (one.key.clone(), one.kind)).collect();
         let gone = self
@@ -213,9 +206,9 @@ impl Suspects {
         gone
     }
 
-    /// Learns from a suspect that has gone away, or has changed: others may last as long. What a mend explains didn't
-    /// go by itself, and of a time without a look at most the settling time counts. A finding says nothing of the lag:
-    /// its owner ends it. Totals seem wrong as long as something below them is.
+    /// Learns from a suspect that has gone away, or has changed: others may last as long. A suspect
+    /// that a mend removed teaches nothing, and of a time without a look at most the settling time counts. A finding
+    /// says nothing of the lag: its owner ends it. Totals seem wrong as long as something below them is.
     fn went(&mut self, suspect: &Suspect, now: Duration) {
         let kind = suspect.difference.kind;
         if suspect.stage == Stage::Mended || suspect.explained || kind.is_finding() || kind.is_recounted() {
@@ -247,8 +240,7 @@ impl Suspects {
         suspect.stage == Stage::Confirmed || suspect.is_plain() || has_settled()
     }
 
-    /// True if all suspects count. As long as one of them doesn't, all of them have to be looked at again, because the
-    /// time after which they count may grow.
+    /// True if all suspects count. Else all have to be looked at again, as the time after which they count may grow.
     #[must_use]
     pub fn all_count(&self) -> bool {
         self.iter().all(|suspect| self.counts(suspect))
@@ -271,8 +263,7 @@ impl Suspects {
         self.take_out(|all, suspect| suspect.stage == Stage::Mended && all.counts(suspect))
     }
 
-    /// Takes out those that count, and wait for no other node, or in vain. Where nodes wait for one another, somebody
-    /// has to be the first.
+    /// Takes out those that count and wait for no other node, or wait in vain: of nodes in a circle one goes first.
     pub(super) fn take_due(&mut self, waits_in_vain: impl Fn(&Difference) -> bool) -> Vec<Suspect> {
         self.take_out(|all, suspect| {
             let Difference { kind, node, waits_for, .. } = &suspect.difference;
@@ -281,8 +272,7 @@ impl Suspects {
         })
     }
 
-    /// Takes out those that still change, long after they were first suspected. What waits for another suspect goes
-    /// with that one.
+    /// Takes out those that still change, long after they were first suspected, with those that wait for them.
     pub fn take_restless(&mut self, now: Duration) -> Vec<Suspect> {
         let patience = self.patience();
         let restless = |suspect: &Suspect| {

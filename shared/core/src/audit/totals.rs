@@ -14,8 +14,7 @@ use crate::model::{Amounts, Counted, Epoch, Item, ROW_ID, Settings, Share, Store
 use crate::plan::{Failure, Io, Need, Plan, Read};
 use crate::request::{Query, ReadOptions};
 
-/// The plan that looks at the totals of a node, in pages of `page_items_max` children. Those of a node with more than
-/// `children_max` aren't compared.
+/// The plan that looks at a node's totals, in pages of `page_items_max` children. Over `children_max` aren't compared.
 pub fn look_at_totals(
     settings: &Settings,
     node: NodeRef,
@@ -89,8 +88,7 @@ enum Compared {
     },
     /// A child isn't counted as a child of this node: it is on its way, or wrong itself.
     NotNow(Evidence),
-    /// They can't be compared so: in a cycle, above the levels that are counted, above too many children, and above
-    /// one that a newer version has counted.
+    /// They can't be: in a cycle, above too many levels or children, or above one that a newer version has counted.
     Never,
 }
 
@@ -105,7 +103,7 @@ struct Look<'l> {
 }
 
 impl Look<'_> {
-    /// The present epoch, or what is wrong with it: nothing, if a newer version has written it.
+    /// The present epoch, or its fault. `None` is none: a newer version has written the epoch.
     fn epoch(&self, read: &Read) -> Result<Result<Epoch, Option<Difference>>, Failure> {
         let schema = &self.settings.schema;
         Ok(match Epochs::of(read, schema)?.judge(self.node, schema) {
@@ -114,8 +112,7 @@ impl Look<'_> {
         })
     }
 
-    /// Compares the totals of the present epoch. What a child that is apart is counted as isn't taken, but what is
-    /// below it.
+    /// Compares the totals of the present epoch. Of a child that is apart only what is below it is taken.
     async fn compared(
         &self,
         apart: Option<&NodeRef>,
@@ -190,17 +187,11 @@ impl Look<'_> {
         Need { options, ..Need::keys(keys) }
     }
 
-    /// The rows of the nodes at a depth below the node.
     fn rows(&self, depth: usize, limit: usize, after: Option<String>) -> Query {
         let schema = &self.settings.schema;
-        Query {
-            pk: schema.partition(self.node),
-            range: schema.depth_range(depth, depth),
-            after,
-            limit,
-            descending: false,
-            reading: ReadOptions { strong: self.strong, attributes: Some([ROW_ID.to_owned()].into()) },
-        }
+        let mut query = Query::first(schema.partition(self.node), schema.depth_range(depth, depth), limit).of([ROW_ID]);
+        (query.after, query.reading.strong) = (after, self.strong);
+        query
     }
 
     /// The node that a row shows. `None` for an item of somebody else's.
@@ -208,7 +199,6 @@ impl Look<'_> {
         shown_by(row, &key_of(row, &self.settings.schema)?, &self.settings.schema)
     }
 
-    /// The parts of the totals of these nodes.
     async fn lanes(&self, nodes: &[NodeRef], epoch: Epoch) -> Result<BTreeMap<ItemKey, Item>, Failure> {
         let schema = &self.settings.schema;
         let keys = nodes.iter().flat_map(|node| schema.totals_keys(node, epoch.0));
@@ -224,7 +214,7 @@ impl Look<'_> {
     }
 }
 
-/// What a node is counted as in this epoch. `None` if it isn't.
+/// The share that a node is counted with in this epoch. `None` if it isn't.
 fn counted(item: Option<&Item>, epoch: Epoch) -> Option<Share> {
     Counted::read(item?).ok().flatten().filter(|counted| counted.epoch == epoch)?.share
 }

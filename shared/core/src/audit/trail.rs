@@ -23,11 +23,10 @@ const KEPT_SECONDS: u64 = 24 * 60 * 60;
 /// Most bytes of a trail's keys, so that the item takes one write unit. A single key may be longer.
 const BYTES_MAX: usize = 850;
 
-/// What a key takes besides its two texts.
+/// The bytes of a key besides its two texts.
 const BYTES_OF_KEY: usize = 16;
 
-/// The keys of base records that a handler has handled since it last left its trail: the first of them, because these
-/// have had the most time to settle.
+/// The first keys of base records handled since the last trail was left: these have had the most time to settle.
 #[derive(Debug, Default)]
 pub struct Trail {
     number: u8,
@@ -100,7 +99,7 @@ impl Trail {
     }
 }
 
-/// What is derived from a base record with this key, as something to look at.
+/// The subject that is derived from a base record with this key.
 fn subject(key: &ItemKey, schema: &Schema) -> Option<Subject> {
     let node: NodeRef = schema.parse_partition(&key.pk).ok()?;
     match schema.parse_sort_key(&key.sk)? {

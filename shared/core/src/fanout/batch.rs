@@ -11,7 +11,7 @@ use crate::model::{
 };
 use crate::plan::{Problem, Rule, Rules};
 
-/// What happened to an item.
+/// The kind of change of an item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Event {
     /// The item didn't exist before and exists now.
@@ -22,14 +22,14 @@ pub enum Event {
     Remove,
 }
 
-/// One record of the stream.
+/// A record of the stream.
 #[derive(Clone, Debug, PartialEq)]
 pub struct StreamRecord {
     /// The item that changed.
     pub key: ItemKey,
     /// The record's sequence number, as the stream gave it.
     pub sequence: String,
-    /// What happened to the item.
+    /// The kind of change.
     pub event: Event,
     /// The item before the change; `None` if it didn't exist, or the record has no such image.
     pub old: Option<Item>,
@@ -38,7 +38,6 @@ pub struct StreamRecord {
 }
 
 impl StreamRecord {
-    /// True if the record has the images that a change of its kind has.
     fn has_its_images(&self) -> bool {
         match self.event {
             Event::Insert => self.new.is_some(),
@@ -62,28 +61,26 @@ pub struct Standing {
 pub struct Placing {
     /// True if every record of the node in the batch is a touch.
     pub only_touched: bool,
-    /// True if a record of the node in the batch took its mark away, be it with the whole node, or a redrive or repair
-    /// found none.
+    /// True if a record of the batch took the node's mark away, even with the node, or a redrive or repair found none.
     pub mark_went: bool,
     /// The `_under` that the records of the batch show to be stale, if one does.
     pub stale_under: Option<LifeUnder>,
-    /// What the node is a copy of, if its creation may be among the records.
+    /// The source of the node, if it is a copy and its creation may be among the records.
     pub copy_of: Option<CopyOf>,
-    /// What the node's newest record shows.
+    /// The node as its newest record shows it.
     pub newest: NewestRecord,
     /// The sequence number of the node's newest record, padded to 40 digits.
     pub sequence: String,
     /// The parent in the node's newest record. Its lineage is read together with the node.
     pub likely_parent: Option<Id>,
-    /// The position of the node's first record in the batch. What comes first is written first, because the stream is
+    /// The position of the node's first record in the batch. The first is written first, because the stream is
     /// delivered again from the first record that isn't done.
     pub position: usize,
-    /// The rows that an earlier round of this run has put. They aren't put again unless the base record has changed
-    /// since.
+    /// Rows that an earlier round of this run has put. They are put again only if the base record has changed since.
     pub standing: Option<Arc<Standing>>,
 }
 
-/// What the newest record of a node in a batch shows of it.
+/// A node as the newest record of a batch shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub enum NewestRecord {
     /// The record has no images.
@@ -122,8 +119,7 @@ impl NewestRecord {
         }
     }
 
-    /// False if another record of the node is on its way: this base record, which has no mark, isn't what the newest
-    /// one shows.
+    /// False if this base record, without a mark, isn't the newest record's: then another one is on its way.
     #[must_use]
     pub fn may_be_of(&self, item: &Item) -> bool {
         match self {
@@ -144,7 +140,7 @@ impl NewestRecord {
 pub struct LineageChange {
     /// The sequence number of the newest such change, padded to 40 digits.
     pub sequence: String,
-    /// Which nodes the change concerns.
+    /// The nodes that the change concerns.
     pub kind: HandDown,
 }
 
@@ -159,8 +155,7 @@ pub enum HandDown {
     Deletion {
         /// True if the node's placement changed as well. Children that remain are then touched.
         touches: bool,
-        /// True if a mark went: the node was deleted, or stays after all. A cursor that rests as the sign of a blocked
-        /// deletion goes as well.
+        /// True if a mark went, as the node was deleted or stays. The sign of a blocked deletion goes as well.
         mark_went: bool,
     },
 }
@@ -201,8 +196,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// Reads a batch, in the stream's order. A sort key outside the table's grammar belongs to another application, and
-    /// its record is ignored.
+    /// Reads a batch, in the stream's order. Records of keys outside the table's grammar, another application's, don't
+    /// count.
     #[must_use]
     pub fn of(records: &[StreamRecord], settings: &Settings, rules: Rules) -> Self {
         let mut batch = Self::default();
@@ -270,7 +265,7 @@ impl Batch {
         if rules.keeps(Rule::UnderOfOthers) && record.has_its_images() {
             match PutBy::of(old, new, &settings.schema) {
                 PutBy::Nobody => {}
-                // The copy of a record that went looks like the API's create, which would begin another life.
+                // A record that is put back from a copy looks like the API's create, which would begin another life.
                 PutBy::Us if is_back(new, placing.stale_under.as_ref()) && record.event == Event::Insert => {}
                 PutBy::Us => placing.stale_under = None,
                 PutBy::Others(stale) => placing.stale_under = Some(stale),
@@ -286,9 +281,8 @@ impl Batch {
             let reason = "this lineage is not the handler's; it counts as not there until its node is written again";
             self.problems.push(Problem { key: record.key.clone(), reason: reason.to_owned(), unreadable: false });
         }
-        // A record without images, or with one of a newer format, may stand for any change. Whether the item is still
-        // of that format, and so left to a newer handler, is seen when it is read: an image says what was, and would
-        // fail its record for ever.
+        // A record without images, or with one of a newer format, may stand for any change. Whether the item still is
+        // of that format is seen when it is read: its image would fail the record for ever.
         let imaged = (record.old.is_some() || record.new.is_some()) && !old.newer && !new.newer;
         let touches = !imaged || old.placed(rules) != new.placed(rules);
         let acts_on_children =
@@ -343,11 +337,10 @@ fn is_back(record: Option<&Item>, stale: Option<&LifeUnder>) -> bool {
     stale.zip(record).is_some_and(|(stale, record)| stale.is_of(record))
 }
 
-/// What children inherit from their parent's lineage.
+/// The part of a lineage that children inherit.
 #[derive(Default)]
 struct Inherited {
-    /// The ancestors, the path, and whether the node is in the trash. `None` if there is no lineage, or a tombstone in
-    /// its place.
+    /// The ancestors, the path, and whether it is in the trash; `None` without a lineage, or for a tombstone.
     placed: Option<(Vec<Id>, Vec<String>, bool)>,
     /// The mark, and what had its deletion begin again.
     deleting: Option<(DeletionMark, Option<String>)>,

@@ -5,11 +5,11 @@ use std::collections::BTreeSet;
 
 use super::HandDown;
 use super::context::Context;
-use super::deletion::{DeletionSlice, Slice, children_of, delete_marked, keys_alone, page_query};
+use super::deletion::{DeletionSlice, Slice, children_of, delete_marked, page_query};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey};
 use crate::model::{Cursor, CursorError, FORMAT_ATTRIBUTE, Position, TOUCHED, text, touch_value};
 use crate::plan::{Failure, Io, Need, Plan, Problem, Rule, Task, TaskOutcome, count_held};
-use crate::request::{Action, Condition, Update};
+use crate::request::{Action, Condition, ReadOptions, Update};
 
 /// The plan that a record of a lineage asks for, on the children of its node or a first slice of them. `sequence` is
 /// the record's sequence number, padded to 40 digits. If the children don't fit one slice, the plan starts a cursor.
@@ -48,11 +48,9 @@ pub fn continue_cursor(context: Context<'_>, node: NodeRef) -> Plan<'_, ()> {
     })
 }
 
-/// What is handed down to the children of one node.
 struct Cascade<'c> {
     context: Context<'c>,
     node: &'c NodeRef,
-    /// The sequence number of the change.
     sequence: String,
     /// True if this is a slice that a cursor asks for.
     is_continued: bool,
@@ -64,11 +62,10 @@ impl Cascade<'_> {
         self.context.schema().cascade_key(self.node)
     }
 
-    /// Touches a page of the node's children.
     async fn touch_children(&self, after: Option<String>) -> Result<(), Failure> {
         let range = self.context.schema().depth_range(1, 1);
         let limit = self.context.limits.touch_slice_items_max;
-        let query = page_query(&self.context, self.node, range, after, limit, keys_alone());
+        let query = page_query(&self.context, self.node, range, after, limit, ReadOptions::of([]));
         let page = self.io.page(query).await?;
         if !self.is_continued && page.next.is_some() {
             return self.write_cursor(Some(self.cursor(Position::Touching, None, false))).await;
@@ -76,9 +73,8 @@ impl Cascade<'_> {
         self.touch(children_of(&page, &self.context), Position::Touching, page.next).await
     }
 
-    /// Touches children, in the order of their rows, and moves the cursor past those that are done. Where there was no
-    /// time for all of a slice, that is past the first ones that are: if all of a slice took longer than an invocation
-    /// has, no invocation would ever be done with it.
+    /// Touches children in the order of their rows, and moves the cursor past the first ones that are done: if a slice
+    /// took longer than an invocation has, no invocation would ever be done with all of it.
     async fn touch(&self, children: BTreeSet<Id>, position: Position, next: Option<String>) -> Result<(), Failure> {
         let schema = self.context.schema();
         let task = |child: &Id| touch(&self.context, self.node, child.clone(), &self.sequence);
@@ -125,7 +121,6 @@ impl Cascade<'_> {
         count_held(&self.io.all(vec![task]).await?)
     }
 
-    /// The cursor of this change.
     fn cursor(&self, position: Position, after: Option<String>, blocked: bool) -> Cursor {
         Cursor { sequence: self.sequence.clone(), after, position, blocked }
     }
@@ -145,11 +140,8 @@ impl Cascade<'_> {
     /// Starts a cursor. It gives way to one of its change or a newer one, which reaches every child. It doesn't give
     /// way to what no handler moves on: an item that is no cursor, or one that rests as a sign.
     async fn start_cursor(&self, cursor: &Cursor) -> Result<(), Failure> {
-        let condition = if self.context.rules.keeps(Rule::CursorStart) {
-            Condition::LessThan { name: Cursor::SEQUENCE.into(), value: text(&cursor.sequence) }
-        } else {
-            Condition::Always
-        };
+        let is_older = Condition::LessThan { name: Cursor::SEQUENCE.into(), value: text(&cursor.sequence) };
+        let condition = self.context.rules.on(Rule::CursorStart, is_older);
         match self.io.one(self.put_cursor(cursor, condition)).await {
             Ok(TaskOutcome::Failed(_)) if self.context.rules.keeps(Rule::CursorObstacle) => {}
             Err(Failure::Again) => return Err(Failure::Again),
@@ -161,8 +153,7 @@ impl Cascade<'_> {
         match Cursor::read(item) {
             Ok(other) if !other.rests(item) => return Ok(()),
             Err(CursorError::Newer(newer)) => {
-                self.io.note(Problem { key, reason: newer.to_string(), unreadable: false });
-                return Err(Failure::Again);
+                return Err(self.io.newer(key, newer));
             }
             Ok(_) | Err(CursorError::Malformed) => {}
         }
@@ -184,11 +175,7 @@ impl Cascade<'_> {
     }
 
     fn has_same_sequence(&self) -> Condition {
-        if self.context.rules.keeps(Rule::CursorCondition) {
-            Condition::is(Cursor::SEQUENCE, Some(text(&self.sequence)))
-        } else {
-            Condition::Always
-        }
+        self.context.rules.on(Rule::CursorCondition, Condition::is(Cursor::SEQUENCE, Some(text(&self.sequence))))
     }
 }
 
@@ -197,12 +184,11 @@ pub(super) fn touch(context: &Context<'_>, node: &NodeRef, child: Id, sequence: 
     Task::Write(Action::Update {
         key: context.schema().node_key(&node.sibling(child)),
         update: Update::set(TOUCHED, touch_value(sequence, node)),
-        condition: if context.rules.keeps(Rule::TouchExists) { Condition::Exists } else { Condition::Always },
+        condition: context.rules.on(Rule::TouchExists, Condition::Exists),
     })
 }
 
-/// The problems of nodes that the table refuses to touch. No retry would help, so their parent's record isn't kept
-/// waiting for them.
+/// Problems of nodes that the table refuses to touch. No retry helps, so their parent's record doesn't wait for them.
 pub(super) fn untouched(
     keys: Vec<ItemKey>,
     outcomes: &[Result<TaskOutcome, Failure>],

@@ -28,8 +28,7 @@ pub enum ChildAction {
 }
 
 impl ChildAction {
-    /// Returns the action on a child. The deletion is that of the parent's base record, or, once the parent is deleted,
-    /// that of its tombstone.
+    /// The action on a child, by the deletion in the parent's base record, or once that is gone, in its tombstone.
     #[must_use]
     pub fn of(child: &Id, deletion: &Deletion) -> Self {
         match (deletion.mark.mode, &deletion.heir) {
@@ -42,8 +41,7 @@ impl ChildAction {
         }
     }
 
-    /// Returns the action as an update of this base record of a child. It doesn't name the mark of a `Delete`;
-    /// [`Task::Mark`] does.
+    /// The action as an update of a child's base record, without the mark of a `Delete` ([`Task::Mark`] has it).
     fn update(&self, base: &BaseNode, schema: &Schema) -> Update {
         let name = &schema.names().parent;
         let mut update = Update::default();
@@ -82,14 +80,12 @@ pub struct Child {
 }
 
 impl Child {
-    /// True if `node` is the child's parent and the child isn't being deleted itself. Only then the deletion of `node`
-    /// acts on it.
+    /// True if `node` is the child's parent and the child has no mark. Only then the deletion of `node` acts on it.
     #[must_use]
     pub fn is_child_of(&self, node: &NodeRef) -> bool {
         self.base.parent.as_ref() == Some(&node.id) && self.base.deleting.is_none()
     }
 
-    /// Returns the action as a task of its own.
     pub(super) fn task(&self, action: &ChildAction, context: &Context<'_>) -> Result<Task, TooManyAttributes> {
         match action {
             ChildAction::Delete(mark) if context.rules.keeps(Rule::FreshMark) => Ok(Task::Mark {
@@ -101,23 +97,20 @@ impl Child {
         }
     }
 
-    /// Returns the action as one action of a transaction.
     pub(super) fn action(&self, action: &ChildAction, context: &Context<'_>) -> Result<Action, TooManyAttributes> {
         let schema = context.schema();
         let (key, update) = (schema.node_key(&self.node), action.update(&self.base, schema));
         Ok(Action::Update { key, update, condition: self.as_read(context)? })
     }
 
-    /// The problem of a child that can't be acted on, because no condition can compare its attributes. The child keeps
-    /// its parent.
+    /// The problem of a child that keeps its parent, because no condition can compare its attributes.
     pub(super) fn kept(&self, error: &TooManyAttributes, context: &Context<'_>) -> Problem {
         let key = context.schema().node_key(&self.node);
         let reason = format!("this child of a node that is being deleted stays, and so does the node: {error}");
         Problem { key, reason, unreadable: false }
     }
 
-    /// The condition that the child is as it was read. It then was its parent's child at the moment when the parent was
-    /// read after it.
+    /// The condition that the child is as read: then it was its parent's child when the parent was read after it.
     fn as_read(&self, context: &Context<'_>) -> Result<Condition, TooManyAttributes> {
         if !context.rules.keeps(Rule::ChildCondition) {
             return Ok(Condition::Exists);

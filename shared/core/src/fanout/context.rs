@@ -20,8 +20,8 @@ pub struct Limits {
     pub copy_step_items_max: usize,
     /// Most steps of a copy in one invocation. The next one goes on where they end.
     pub copy_steps_max: usize,
-    /// Most nodes of one copy, its top included. It keeps back who copies a node into itself, again and again: each
-    /// time there would be twice as many.
+    /// Most nodes of one copy, its top included: a node copied into itself again and again would grow twofold each
+    /// time.
     pub copied_nodes_max: usize,
     /// Most actions of a transaction that counts nodes: what they are counted as, and the totals of their ancestors.
     /// There are two at least. DynamoDB takes 100.
@@ -41,8 +41,7 @@ pub struct Limits {
     pub heavy_bytes: usize,
     /// How often a batch waits for parents of its nodes that are being placed elsewhere.
     pub waits_max: usize,
-    /// How often a plan looks again within one invocation because something changed meanwhile. After that the record is
-    /// delivered again.
+    /// How often a plan looks again in one invocation because of changes. After that the record is delivered again.
     pub rounds_max: usize,
 }
 
@@ -66,7 +65,7 @@ impl Default for Limits {
     }
 }
 
-/// One run of the fan-out: what the edge knows, and a plan can't.
+/// A run of the fan-out: facts that the edge knows and a plan can't.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Run<'a> {
     /// A name that no other run has, not even one of the same records. The names of marks and of lives begin with it.
@@ -95,7 +94,7 @@ impl<'a> Context<'a> {
         self.run.now < tombstone.counts_until() || !self.rules.keeps(Rule::TombstoneExpires)
     }
 
-    /// What becomes of a child that the API has put under this life of a node, and that nothing showed when the API
+    /// The deletion of a child that the API has put under this life of a node, and that didn't show when the API
     /// deleted the node. `deleted` is the record of that deletion.
     #[must_use]
     pub fn deletion_without_children(&self, deleted: Option<&Item>, under: &Under) -> Option<Deletion> {
@@ -104,7 +103,7 @@ impl<'a> Context<'a> {
         tombstone.deletion_of_late_child(under, self.rules)
     }
 
-    /// What the placement of a node is made from, below a parent that is placed there.
+    /// The input of a node's placement, below a parent that is placed there.
     #[must_use]
     pub fn wanted<'w>(&'w self, node: &'w NodeRef, base: &'w BaseNode, parent: Option<&'w Placement>) -> Wanted<'w> {
         Wanted { node, base, parent, settings: self.settings, rules: self.rules }

@@ -10,13 +10,7 @@ use super::context::Context;
 use crate::keys::{Id, ItemKey, LANES, NodeRef};
 use crate::model::{Amounts, AttributeValue, Counted, Epoch, Item, NewerFormat, Share, TOUCHED, item_bytes, text};
 use crate::plan::{Added, Counting, Failure, Io, Need, Plan, Rule, Rules, Task, TaskOutcome};
-use crate::request::{Action, Condition, Update};
-
-/// Most bytes of what nodes are counted as in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]), and the
-/// totals of a hundred ancestors have little more than their keys.
-///
-/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
-const COUNTED_BYTES_MAX: usize = 3 * 1_024 * 1_024;
+use crate::request::{Action, Condition, TRANSACTION_BYTES_MAX, Update};
 
 /// A node that isn't counted as it should be.
 #[derive(Clone, Debug, PartialEq)]
@@ -24,9 +18,7 @@ pub struct ToCount {
     /// The share that the totals should hold; `None` if the node has gone.
     share: Option<Share>,
     seen: Seen,
-    /// The position of its first record in the batch.
     position: usize,
-    /// True if every record of the node in the batch is a touch.
     only_touched: bool,
 }
 
@@ -37,7 +29,6 @@ impl ToCount {
         (!one.is_right(rules)).then_some(one)
     }
 
-    /// The same, of a node with these records in the batch.
     pub(super) fn with_records(self, position: usize, only_touched: bool) -> Self {
         Self { position, only_touched, ..self }
     }
@@ -65,9 +56,8 @@ impl ToCount {
         }
     }
 
-    /// What the node is counted as next, with what the totals change by then. Where one transaction hasn't room for all
-    /// of it, that is a step on the way: fewer and fewer of the ancestors of before, and then more and more of the new
-    /// ones.
+    /// The node's next count, and the changes of totals by it. Where one transaction hasn't room for all, that is a
+    /// step on the way: fewer of the ancestors of before, and then more of the new ones.
     fn next(&self, ancestors_max: usize, rules: Rules) -> (Option<Share>, BTreeMap<Id, Amounts>) {
         let (before, wanted) = (self.before(rules), self.share.clone().unwrap_or_default());
         let changes = changes(&before, &wanted, rules);
@@ -94,7 +84,7 @@ fn changes(before: &Share, after: &Share, rules: Rules) -> BTreeMap<Id, Amounts>
     changes
 }
 
-/// What a node was counted as, when it was read.
+/// A node's count as it was read.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Seen {
     counted: Option<Counted>,
@@ -104,7 +94,6 @@ pub(crate) struct Seen {
 }
 
 impl Seen {
-    /// Reads the item, and the epoch of all totals.
     pub(crate) fn read(counted: Option<&Item>, epoch: Epoch) -> Result<Self, NewerFormat> {
         Ok(Self {
             counted: counted.map(Counted::read).transpose()?.flatten(),
@@ -113,17 +102,16 @@ impl Seen {
         })
     }
 
-    /// True if the node is counted below others, in whatever epoch.
     pub(crate) fn has_share(&self) -> bool {
         self.counted.as_ref().is_some_and(|counted| counted.share.is_some())
     }
 
-    /// True if the node is counted in a later epoch than the present one, in which nobody counts.
+    /// True if the node is counted in a later epoch than the present one.
     pub(crate) fn is_ahead(&self) -> bool {
         self.has_share() && self.counted.as_ref().is_some_and(|counted| counted.epoch.is_after(self.epoch))
     }
 
-    /// The condition that nobody has written the item since.
+    /// The condition that the item wasn't written since.
     fn condition(&self) -> Condition {
         match &self.version {
             None => Condition::Absent,
@@ -142,12 +130,10 @@ pub fn count_nodes(context: Context<'_>, nodes: BTreeMap<NodeRef, ToCount>) -> P
     })
 }
 
-/// Nodes that are being counted.
 struct Counter<'c> {
     context: Context<'c>,
     io: &'c Io,
     left: BTreeMap<NodeRef, ToCount>,
-    /// The nodes that couldn't be counted now.
     stopped: BTreeMap<NodeRef, ToCount>,
     /// How many names were given to writes.
     writes: usize,
@@ -156,10 +142,9 @@ struct Counter<'c> {
 /// Nodes that share a transaction.
 #[derive(Default)]
 struct Group {
-    /// What each of them is counted as then.
     nodes: Vec<(NodeRef, Counted)>,
     counted: Vec<Action>,
-    /// What changes of the totals of each ancestor in an epoch.
+    /// The changes of each ancestor's totals in an epoch.
     changes: BTreeMap<(NodeRef, u32), Amounts>,
     bytes: usize,
 }
@@ -179,7 +164,7 @@ impl Counter<'_> {
                     match outcome {
                         Ok(TaskOutcome::Held) => self.take(group),
                         Ok(TaskOutcome::Failed(_)) => changed.extend(nodes),
-                        // One of them can't be written: the others can, without it.
+                        // The others can be written without the node that can't.
                         Err(Failure::Refused) if group.nodes.len() > 1 => alone.extend(nodes),
                         // The executor has noted it. No retry would help, and an audit finds the node.
                         Err(Failure::Refused) => nodes.for_each(|node| _ = self.left.remove(&node)),
@@ -215,7 +200,7 @@ impl Counter<'_> {
             let counted = Counted { epoch: one.epoch(rules), version, share };
             let item = counted.item(&node, self.context.settings, self.context.run.now);
             let (key, bytes) = (schema.counted_key(&node), item_bytes(&item));
-            let condition = if rules.keeps(Rule::CountedAsRead) { one.seen.condition() } else { Condition::Always };
+            let condition = rules.on(Rule::CountedAsRead, one.seen.condition());
             let action = match &counted.share {
                 None if !rules.keeps(Rule::CountedTombstone) => Action::Delete { key, condition },
                 _ => Action::Put { key, item, condition },
@@ -228,7 +213,7 @@ impl Counter<'_> {
                 !alone.contains(&node)
                     && !group.nodes.iter().any(|(other, _)| alone.contains(other))
                     && group.nodes.len() + 1 + group.changes.len() + more <= actions_max
-                    && group.bytes + bytes <= COUNTED_BYTES_MAX
+                    && group.bytes + bytes <= TRANSACTION_BYTES_MAX
             };
             if !groups.last().is_some_and(has_room) {
                 groups.push(Group::default());
@@ -245,7 +230,6 @@ impl Counter<'_> {
         groups
     }
 
-    /// A name that no other write has.
     fn name(&mut self) -> String {
         if !self.context.rules.keeps(Rule::CountedName) {
             return "one for all".to_owned();
@@ -286,7 +270,7 @@ impl Counter<'_> {
 
     fn counting(&self, group: &Group, lane: usize) -> Counting {
         let schema = self.context.schema();
-        // One child can come as another one goes. Whoever counts the totals anew has to see that all the same.
+        // A recount must notice the write even if the sums stay: a child can come as another one goes.
         let all = self.context.rules.keeps(Rule::CountWrites);
         let changes = group.changes.iter().filter(|(_, change)| all || !change.is_nothing());
         let added = changes.map(|((ancestor, epoch), change)| {
@@ -305,7 +289,7 @@ impl Counter<'_> {
         Update { set, remove, ..Update::default() }
     }
 
-    /// Takes what a transaction has done. A node that was counted as a step on the way stays for the next.
+    /// Takes the results of a transaction. A node counted as a step on the way stays for the next.
     fn take(&mut self, group: &Group) {
         let rules = self.context.rules;
         for (node, counted) in &group.nodes {
@@ -318,8 +302,7 @@ impl Counter<'_> {
         }
     }
 
-    /// Looks again at nodes of which at least one was written since they were read: by an attempt of this very
-    /// transaction whose answer was lost, or by one of an earlier delivery.
+    /// Looks again at nodes written since they were read, by an unanswered attempt or an earlier delivery.
     async fn look_again(&mut self, nodes: BTreeSet<NodeRef>, is_last: bool) -> Result<(), Failure> {
         let (rules, schema) = (self.context.rules, self.context.schema());
         let read = self.io.read(Need::keys(nodes.iter().map(|node| schema.counted_key(node)))).await?;
@@ -341,10 +324,9 @@ impl Counter<'_> {
         Ok(())
     }
 
-    /// Touches the nodes that couldn't be counted: their next event counts them, and placing has nothing to do then. If
-    /// their records failed instead, all of their rows were put again. A node that this can't be done to fails its
-    /// record, and so does one that was only touched: where the table takes no transactions for long, it waits for
-    /// Lambda's retries.
+    /// Touches the nodes that couldn't be counted: their next event counts them, and puts no rows again as failing
+    /// their records would. A node that was only touched, or can't be touched, fails its record: where the table takes
+    /// no transactions for long, it waits for Lambda's retries.
     async fn touch(self) -> Result<BTreeSet<NodeRef>, Failure> {
         let is_there = |one: &ToCount| one.share.is_some() && !one.only_touched;
         let (touched, mut failed): (BTreeMap<NodeRef, ToCount>, BTreeMap<NodeRef, ToCount>) =

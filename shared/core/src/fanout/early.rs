@@ -48,7 +48,6 @@ impl Early {
         self.nodes.into_iter().map(|(node, (placing, _))| (node, placing)).collect()
     }
 
-    /// The parents that aren't early themselves.
     fn parents_to_come(&self) -> impl Iterator<Item = &NodeRef> {
         self.nodes.values().map(|(_, parent)| parent).filter(|parent| !self.contains(parent))
     }
@@ -70,7 +69,7 @@ impl Early {
     }
 }
 
-/// What came of the wait.
+/// The outcome of the wait.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Awaited {
     /// Nodes whose parents are placed, and those below them.

@@ -9,7 +9,7 @@ use crate::keys::{DEPTH_MAX, NodeRef};
 use crate::model::{BORN, BaseNode, Deletion, Item, NewerFormat, Stored, Under, is_same_life};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge, PathEnd};
 use crate::plan::conditions::{TooManyAttributes, still_gone};
-use crate::plan::{Failure, Io, Need, Plan, Problem, Rule, Task, TaskOutcome, count_held};
+use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome, count_held};
 use crate::request::{Action, Condition};
 
 /// A node that came late.
@@ -31,21 +31,17 @@ impl LateChild {
     }
 }
 
-/// A late child that acts on itself.
 struct Acting<'s> {
     context: Context<'s>,
     child: Child,
     io: &'s Io,
 }
 
-/// A node that is to adopt the late child.
 struct Heir {
     node: NodeRef,
-    /// The life that was read.
     born: Option<String>,
     /// The condition that it still is that life.
     same_life: Condition,
-    /// What is known of its ancestors.
     ancestry: Ancestry,
 }
 
@@ -108,15 +104,12 @@ impl Acting<'_> {
             Stored::Tombstone(tombstone) => Ok(tombstone.deletion_of_child(born, self.context.rules)),
             Stored::Lineage(lineage) if is_any || is_same_life(born, lineage.born.as_deref()) => Ok(lineage.deleting),
             Stored::Newer(format) => {
-                let (key, reason) = (self.context.schema().lineage_key(heir), NewerFormat { format }.to_string());
-                self.io.note(Problem { key, reason, unreadable: false });
-                Err(Failure::Again)
+                Err(self.io.newer(self.context.schema().lineage_key(heir), NewerFormat { format }))
             }
             Stored::Lineage(_) | Stored::Absent | Stored::Foreign | Stored::Malformed => Ok(None),
         }
     }
 
-    /// Marks the late child, or makes it a root.
     async fn change(&self, action: &ChildAction) -> Result<(), Failure> {
         match self.child.task(action, &self.context) {
             Ok(task) => self.count(&self.io.all(vec![task]).await?),
@@ -137,10 +130,9 @@ impl Acting<'_> {
         self.io.note(self.child.kept(error, &self.context));
     }
 
-    /// Moves the late child to an heir that existed a moment ago. The same transaction checks every edge from the heir
-    /// to the root: the late child has no ancestor path of its own, so the two paths have no common ancestor to stop
-    /// at. A cycle above the heir, which other clients made, doesn't hold the late child. Returns false if a node on
-    /// the path has changed.
+    /// Moves the late child to an heir that existed a moment ago, with checks of every edge from the heir to the root:
+    /// the late child has no ancestor path of its own to stop at. A cycle above the heir, by other clients, doesn't
+    /// hold it. Returns false if a node on the path has changed.
     async fn adopt(&self, heir: Heir) -> Result<bool, Failure> {
         let Heir { node: heir, born, same_life, mut ancestry } = heir;
         let schema = self.context.schema();

@@ -9,7 +9,7 @@ use crate::plan::newest::newest_on;
 use crate::plan::{Failure, Io, Need, Plan, Read, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Query, ReadOptions};
 
-/// What the records of a batch say of a topic.
+/// The changes of a topic by the records of a batch.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct TopicChanges {
     /// The revisions that they are about.
@@ -18,10 +18,10 @@ pub struct TopicChanges {
     pub any_deleted: bool,
 }
 
-/// What is left to do for a topic.
+/// The work left for a topic.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Copied {
-    /// Nothing is left to do.
+    /// No work is left.
     Done,
     /// The newest revision has to be looked for ([`copy_newest`]).
     LookForNewest,
@@ -66,13 +66,11 @@ pub fn copy_highest<'a>(context: Context<'a>, topics: &'a BTreeMap<Latest, Topic
     })
 }
 
-/// A topic of a batch.
 #[derive(Default)]
 struct Topic {
-    /// What is to be copied; `None` if there is nothing, or no more.
+    /// The revision to copy; `None` if there is none, or no more.
     highest: Option<Highest>,
-    /// True if one of the revisions was deleted, even if it is back by now. Then the newest has to be looked for: an
-    /// attempt of the delivery before may have set the copy back just now, although it was of a newer revision.
+    /// True if a revision was deleted, even if it is back: an earlier delivery may have set the copy back.
     deleted: bool,
     failed: bool,
 }
@@ -105,11 +103,8 @@ impl Topic {
 
     fn put(&self, context: &Context<'_>) -> Option<Task> {
         let Highest { version, item, copy, .. } = self.highest.as_ref().filter(|_| !self.failed)?;
-        let condition = if context.rules.keeps(Rule::LatestCondition) {
-            Condition::AtMost { name: VERSION.into(), value: number(version.number() as usize) }
-        } else {
-            Condition::Always
-        };
+        let is_not_newer = Condition::AtMost { name: VERSION.into(), value: number(version.number() as usize) };
+        let condition = context.rules.on(Rule::LatestCondition, is_not_newer);
         let item = Latest::copy(copy, *version, item, context.settings);
         Some(Task::Write(Action::Put { key: copy.clone(), item, condition }))
     }
@@ -148,14 +143,8 @@ pub(crate) async fn make_equal(context: Context<'_>, latest: &Latest, io: &Io) -
         let standing = io.read(Need::keys([key.clone()])).await?.item(&key)?.cloned();
         // The first page of revisions is read whole, since it mostly shows the newest. If it doesn't, only keys are
         // read, and then the one revision: the history of other topics can be long, and large.
-        let mut query = Query {
-            pk: schema.partition(&latest.node),
-            range: schema.revision_range(),
-            after: None,
-            limit: context.limits.revision_page_items_max,
-            descending: true,
-            reading: ReadOptions::default(),
-        };
+        let (pk, limit) = (schema.partition(&latest.node), context.limits.revision_page_items_max);
+        let mut query = Query::first(pk, schema.revision_range(), limit).descending();
         let newest = loop {
             let page = io.page(query.clone()).await?;
             match newest_on(&page, &latest.topic, schema) {
@@ -168,7 +157,7 @@ pub(crate) async fn make_equal(context: Context<'_>, latest: &Latest, io: &Io) -
                 }
                 Some((version, revision)) => break Some((version, revision.clone())),
                 None if page.next.is_none() => break None,
-                None => (query.after, query.reading.attributes) = (page.next, Some(BTreeSet::new())),
+                None => (query.after, query.reading) = (page.next, ReadOptions::of([])),
             }
         };
         let wanted = newest.map(|(version, revision)| Latest::copy(&key, version, &revision, settings));
@@ -177,11 +166,8 @@ pub(crate) async fn make_equal(context: Context<'_>, latest: &Latest, io: &Io) -
         if is_owners || wanted == standing {
             return Ok(());
         }
-        let condition = if rules.keeps(Rule::LatestCondition) {
-            Condition::is(VERSION, standing.as_ref().and_then(Latest::version_of).cloned())
-        } else {
-            Condition::Always
-        };
+        let same = Condition::is(VERSION, standing.as_ref().and_then(Latest::version_of).cloned());
+        let condition = rules.on(Rule::LatestCondition, same);
         let write = match wanted {
             Some(item) => Action::Put { key: key.clone(), item, condition },
             None => Action::Delete { key: key.clone(), condition },

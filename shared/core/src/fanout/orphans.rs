@@ -7,7 +7,7 @@ use super::context::Context;
 use crate::keys::NodeRef;
 use crate::model::{ORPHAN_ROW, orphan_row_parent, own_id};
 use crate::plan::{Plan, Rule, Task, count_held};
-use crate::request::{Query, ReadOptions};
+use crate::request::Query;
 
 /// The result of a look into the register of orphans.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -24,15 +24,8 @@ pub struct Orphans {
 #[must_use]
 pub fn touch_orphans(context: Context<'_>, partition: String, nodes: BTreeMap<NodeRef, String>) -> Plan<'_, Orphans> {
     Plan::new(|io| async move {
-        let register = Query {
-            pk: partition,
-            range: context.schema().orphan_range(),
-            after: None,
-            limit: context.limits.orphan_page_items_max,
-            descending: false,
-            reading: ReadOptions { attributes: Some(ORPHAN_ROW.map(str::to_owned).into()), ..ReadOptions::default() },
-        };
-        let page = io.page(register).await?;
+        let (range, limit) = (context.schema().orphan_range(), context.limits.orphan_page_items_max);
+        let page = io.page(Query::first(partition, range, limit).of(ORPHAN_ROW)).await?;
         if page.next.is_some() && context.rules.keeps(Rule::OrphanFallback) {
             return Ok(Orphans { unknown: nodes, ..Orphans::default() });
         }

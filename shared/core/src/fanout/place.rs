@@ -13,14 +13,14 @@ use crate::plan::{Rule, Rules};
 /// no lineage has as many: 98 ancestors and segments, 100 links and a deletion have about 250 KB at most.
 const LINEAGE_BYTES_MAX: usize = ITEM_BYTES_MAX - 4_096;
 
-/// What [`place`] decides from.
+/// The input of [`place`].
 #[derive(Clone, Copy, Debug)]
 pub struct PlaceInput<'a> {
     /// The node.
     pub node: &'a NodeRef,
     /// The node's base record; `None` if it doesn't exist or can't be understood.
     pub base: Option<&'a BaseNode>,
-    /// What stands in the place of the node's lineage.
+    /// The item in the place of the node's lineage.
     pub stored: &'a Stored,
     /// The parent's placement; `None` if the parent has no lineage, or the node has no parent.
     pub parent: Option<&'a Placement>,
@@ -38,8 +38,7 @@ pub struct PlaceInput<'a> {
     pub new_life: &'a str,
 }
 
-/// The writes that bring a node where it belongs, in the order of the fields. The plan is empty if the node is there
-/// already.
+/// The writes that bring a node where it belongs, in the order of the fields; none if it is there already.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub struct PlacePlan {
     /// The node's placement once the plan is carried out; `None` if the node was deleted.
@@ -52,13 +51,13 @@ pub struct PlacePlan {
     pub is_named: bool,
     /// The rows to delete.
     pub deletes: Vec<ItemKey>,
-    /// What becomes of the lineage after the rows were written.
+    /// The last write of the lineage, after the rows.
     pub settle: Settle,
     /// True if the node has to be planned again once this is carried out, because there was no room to do all at once.
     pub again: bool,
 }
 
-/// What becomes of a lineage after the rows that it names were written.
+/// The last write of a lineage, after the rows that it names.
 #[derive(Clone, Debug, PartialEq, Default)]
 pub enum Settle {
     /// The lineage stays as it is.
@@ -112,7 +111,6 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
 
 /// The rows of a node that may be there.
 struct There<'a> {
-    /// The rows that the lineage's placement has.
     rows: Vec<Row>,
     /// The rows of earlier placements that the lineage names.
     stale: Vec<&'a ItemKey>,
@@ -163,9 +161,9 @@ impl<'a> There<'a> {
         let deletes = self.surplus(&wanted_rows.iter().map(|row| &row.key).collect());
         let puts = self.lacking(input, wanted_rows, settings);
 
-        // A redelivered touch would find the lineage as wanted and put nothing. Only this mark tells it to put all
-        // rows. It also tells whoever waits for a move that the rows of more ancestors may not be there yet, where no old row
-        // goes (without path rows).
+        // A redelivered touch would find the lineage as wanted and put nothing: only this mark has it put all rows. The
+        // mark also tells a client that waits for a move that the rows of more ancestors may not be there yet, where
+        // no old row goes (without path rows).
         let is_extended =
             deletes.is_empty() && before.is_some_and(|l| l.placement.ancestors != done.placement.ancestors);
         let rows_pending = rules.keeps(Rule::RowsPending)
@@ -217,7 +215,6 @@ impl<'a> There<'a> {
     }
 }
 
-/// True if a lineage's item has room for the rows that it names, and for a deletion.
 fn has_room(lineage: &Item) -> bool {
     item_bytes(lineage) <= LINEAGE_BYTES_MAX
 }
@@ -246,11 +243,14 @@ fn delete_first(
 }
 
 /// Plans a node that is being deleted, and whose lineage is to be `marked`. It keeps its placement, and no row of it is
-/// computed any more. Its lineage tells its children about the deletion. If it says so already, but the mark was gone
-/// meanwhile, the deletion may have come to its end, and the node was put back with a copy of its mark. The lineage
-/// then names the record that says so: its own record sets the deletion off again. It goes on saying that the node is
-/// being deleted, because a child that is placed meanwhile may not be looked at again. Rows of an earlier
-/// placement that the lineage has no room for are deleted first.
+/// computed any more. The lineage tells the children:
+///
+/// - A new mark: it names the mark.
+/// - The same mark, which was gone meanwhile: the deletion may have ended, and a copy of the record was put back. The
+///   lineage names the record that says so (`restarted`), and its own stream record sets the deletion off again. It goes
+///   on naming the mark, because a child that is placed meanwhile may not be looked at again.
+///
+/// Rows of an earlier placement that the lineage has no room for are deleted first.
 fn keep_placement(
     node: &NodeRef,
     lineage: &Lineage,

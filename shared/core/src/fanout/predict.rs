@@ -12,9 +12,8 @@ use crate::keys::{DEPTH_MAX, ItemKey, NodeRef};
 use crate::model::{BaseNode, Placement, Stored};
 use crate::plan::Read;
 
-/// What is known of the nodes from one on upwards that have base records and no lineage.
+/// The nodes from one on upwards that have base records and no lineage.
 pub(super) struct Climb {
-    /// Those nodes, from the first on.
     path: Vec<(NodeRef, BaseNode)>,
     top: Top,
 }
@@ -100,8 +99,7 @@ impl Climb {
     }
 }
 
-/// Orders the nodes as their records are, but so that each comes after its parent, if that is among them. A cycle is
-/// opened at any of its nodes.
+/// Orders nodes as their records are, but each after its parent, if that is among them. A cycle opens at any node.
 pub(super) fn parents_first(
     parents: &BTreeMap<NodeRef, Option<NodeRef>>,
     position: impl Fn(&NodeRef) -> Option<usize>,

@@ -11,8 +11,7 @@ use crate::plan::{Failure, Plan};
 /// A node and the nodes above it, nearest first.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chain<V> {
-    /// The nodes, the first of which is the node itself, each with what was kept of its record. It is empty if there is
-    /// no such node.
+    /// The nodes, the node itself first, each with what was kept of its record. Empty if there is no such node.
     pub nodes: Vec<(Id, V)>,
     /// How the chain ends.
     pub end: ChainEnd,

@@ -9,8 +9,7 @@ use crate::model::{AttributeValue, Item};
 /// The values that count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Mode {
-    /// Of each attribute that of the nearest node that has it. A stored null is a value: what is above it isn't
-    /// inherited.
+    /// Of each attribute the nearest node's. A stored null is a value: it ends the inheritance.
     #[default]
     Nearest,
     /// All of them, from the root down.

@@ -56,7 +56,7 @@ pub enum KeyError {
     /// A [`Schema`](super::Schema) can't use a name.
     #[error("`{name}` can't be the name of the {role}: {reason}")]
     Name {
-        /// What the name is for.
+        /// The use of the name.
         role: &'static str,
         /// The name.
         name: String,
@@ -65,10 +65,7 @@ pub enum KeyError {
     },
 }
 
-/// Checks that a text can be a segment of a path: 1 to [`SEGMENT_BYTES_MAX`] bytes of any characters.
-///
-/// # Errors
-/// [`KeyError::Empty`] or [`KeyError::TooLong`].
+/// Checks that a text has 1 to [`SEGMENT_BYTES_MAX`] bytes, of any characters, as a segment of a path.
 pub fn check_segment(segment: &str) -> Result<(), KeyError> {
     bounded("the segment", segment, SEGMENT_BYTES_MAX)
 }

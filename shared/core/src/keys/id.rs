@@ -17,10 +17,7 @@ use super::{ID_BYTES_MAX, PARTITION_KEY_BYTES_MAX};
 pub struct Id(String);
 
 impl Id {
-    /// Makes an id of a text.
-    ///
-    /// # Errors
-    /// [`KeyError::Empty`] or [`KeyError::TooLong`].
+    /// Makes an id of a text. Fails if it is empty or too long.
     pub fn new(id: impl Into<String>) -> Result<Self, KeyError> {
         let id = id.into();
         bounded("the id", &id, ID_BYTES_MAX)?;
@@ -48,10 +45,7 @@ pub struct Tenant(String);
 const TENANT_BYTES_MAX: usize = PARTITION_KEY_BYTES_MAX - ID_BYTES_MAX - "TENANT##".len();
 
 impl Tenant {
-    /// Makes a tenant's name of a text.
-    ///
-    /// # Errors
-    /// [`KeyError::Empty`], [`KeyError::TooLong`], or [`KeyError::Separator`] if it contains `#`.
+    /// Makes a tenant's name of a text. Fails if it is empty, too long or contains `#`.
     pub fn new(name: impl Into<String>) -> Result<Self, KeyError> {
         let name = name.into();
         bounded("the tenant", &name, TENANT_BYTES_MAX)?;

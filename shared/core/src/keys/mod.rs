@@ -29,6 +29,5 @@ pub const ID_BYTES_MAX: usize = 1_014;
 /// Longest `segment` of a node, in bytes. It is the same as an id's, since a node without a segment uses its id.
 pub const SEGMENT_BYTES_MAX: usize = ID_BYTES_MAX;
 
-/// Deepest level that has rows. One transaction checks every edge of a move, and DynamoDB takes at most 100 actions in
-/// it.
+/// Deepest level that has rows. One transaction checks every edge of a move: DynamoDB takes at most 100 actions.
 pub const DEPTH_MAX: usize = 98;

@@ -10,16 +10,15 @@ use super::ranges::PART_END;
 use super::sort_key::escape_part;
 use super::{Id, SORT_KEY_BYTES_MAX};
 
-/// The place of a node among its siblings: the value of its attribute as text that sorts as the values do. Numbers come
-/// first, in their order; then texts, by their bytes; then nodes without a value. Nodes with equal places are in the
-/// order of their ids.
+/// The place of a node among its siblings: the value of its attribute as text that sorts as values do: numbers, then
+/// texts, by their bytes, then nodes without a value. Nodes with equal places are in the order of their ids.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct SiblingPlace(Arc<str>);
 
 /// Most bytes of the text in a place. Longer ones are cut, and their nodes are in the order of their ids.
 const TEXT_BYTES_MAX: usize = 256;
 
-/// What a sort key has besides the place's text and the id: `ORDERED#s#`.
+/// Bytes of a sort key besides the place's text and the id: `ORDERED#s#`.
 const AROUND_BYTES: usize = 10;
 
 const NUMBER: char = 'n';
@@ -63,13 +62,6 @@ impl SiblingPlace {
         Self(place.into())
     }
 
-    /// The place of a node by a number, as DynamoDB writes it. `None` for a text that is no number of DynamoDB's, and
-    /// for one that the key has no room for beside the id: a number that is cut would be in a wrong place.
-    #[must_use]
-    pub fn of_number(digits: &str, id: &Id) -> Option<Self> {
-        Self::number(digits, room(id))
-    }
-
     /// The place of a node by a text.
     #[must_use]
     pub fn of_text(text: &str, id: &Id) -> Self {
@@ -94,14 +86,14 @@ impl SiblingPlace {
         Self::text(text, share(TEXT_BYTES_MAX, attributes))
     }
 
-    /// What the places by a number begin with.
+    /// The beginning of the places by a number.
     #[must_use]
     pub fn numbers() -> Self {
         Self(NUMBER.to_string().into())
     }
 
-    /// The prefix of the places of all texts that begin with this one, where `attributes` attributes make a place.
-    /// `None` if a place has no room for it.
+    /// The prefix of the places, of `attributes` attributes, of all texts that begin so. `None` if none has room for
+    /// it.
     #[must_use]
     pub fn texts(beginning: &str, attributes: usize) -> Option<Self> {
         let text = escape_part(beginning);
@@ -112,7 +104,7 @@ impl SiblingPlace {
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut parts = text.split(PART_END);
-        // What isn't in a key unescaped can't be in a place.
+        // A place has no character that a key escapes.
         let is_one = |part: &str| (part == NONE || part.starts_with([NUMBER, TEXT])) && part.chars().all(|c| c > '$');
         let is_whole = parts.all(is_one) && text.matches(PART_END).count() < ORDER_ATTRIBUTES_MAX;
         (is_whole && text.len() <= TEXT_BYTES_MAX + 1).then(|| Self(text.into()))
@@ -156,8 +148,8 @@ impl SiblingPlace {
         while let Some(first) = text[at..].chars().next() {
             let length = if first == '%' { 3 } else { first.len_utf8() };
             if at + length > room {
-                // An escaped character sorts before all that would fit. Any other sorts after them, and so does the
-                // last one that fits.
+                // An escaped character sorts before all that would fit; any other, as the last one that fits, after
+                // them.
                 let last = ['\u{7F}', '\u{7FF}', '\u{FFFF}'].into_iter().find(|last| at + last.len_utf8() == room);
                 place.extend(last.filter(|_| first != '%'));
                 break;

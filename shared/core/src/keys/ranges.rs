@@ -23,7 +23,7 @@ impl SortRange {
     }
 }
 
-/// Which list of nodes in the order of their places.
+/// A list of nodes in the order of their places.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum OrderedList {
     /// The children of a node.
@@ -35,8 +35,7 @@ pub enum OrderedList {
 /// Ends a part of a place that has more than one. It sorts before all that a part can have.
 pub(super) const PART_END: char = '!';
 
-/// The byte after `!`, which no key contains. A path with it sorts after the nodes at that path, and before their
-/// descendants.
+/// The byte after `!`, in no key. A path with it sorts after the nodes at that path and before their descendants.
 const PAST_EXPLICIT: char = '"';
 
 impl Schema {
@@ -55,37 +54,26 @@ impl Schema {
         SortRange { from: start, to: format!("{node}#{to:04}{PAST_SEPARATOR}") }
     }
 
-    /// Returns the range of a node's descendants at one depth whose ids begin with `id_prefix`.
-    ///
-    /// # Errors
-    /// [`KeyError::TooLong`] if the prefix is longer than any id.
+    /// The range of a node's descendants at a depth whose ids begin so. Fails for a longer prefix than any id.
     pub fn level_range(&self, depth: usize, id_prefix: &str) -> Result<SortRange, KeyError> {
         beginning_with(format!("{}{id_prefix}", self.depth_range(depth, depth).from))
     }
 
-    /// Returns the range, in a root's partition, of the nodes at a path and all their descendants, in pre-order.
-    ///
-    /// # Errors
-    /// [`KeyError`] for a path without segments, or one that is too long for a key.
+    /// Returns the range, in a root's partition, of the nodes at a path and all their descendants, in pre-order. Fails
+    /// for a path without segments, or one that is too long for a key.
     pub fn path_range(&self, segments: &[String]) -> Result<SortRange, KeyError> {
         path_up_to(segments, PAST_SEPARATOR)
     }
 
     /// Returns the range, in a root's partition, of the nodes at a path, without descendants. Several nodes can have
-    /// the same explicit segment.
-    ///
-    /// # Errors
-    /// As [`Schema::path_range`].
+    /// the same explicit segment. Fails as [`Schema::path_range`] does.
     pub fn path_alone(&self, segments: &[String]) -> Result<SortRange, KeyError> {
         path_up_to(segments, PAST_EXPLICIT)
     }
 
     /// Returns the range, in a root's partition, of the descendants of a path whose next segment is from `from` to
-    /// `to`, both included, in byte order. A path without segments is the root's. The range is empty if `from` sorts
-    /// after `to`.
-    ///
-    /// # Errors
-    /// As [`Schema::path_range`], except that a path may have no segments.
+    /// `to`, both included, in byte order. It is empty if `from` sorts after `to`. A path without segments is the
+    /// root's; else this fails as [`Schema::path_range`] does.
     pub fn path_between(&self, above: &[String], from: Option<&str>, to: Option<&str>) -> Result<SortRange, KeyError> {
         let path_to = |next: &str| -> Result<String, KeyError> {
             write_path(&above.iter().cloned().chain([next.to_owned()]).collect::<Vec<_>>(), None)
@@ -161,28 +149,19 @@ impl Schema {
         }
     }
 
-    /// Returns the range of a list of nodes, in their order, whose places begin with `prefix`.
-    ///
-    /// # Errors
-    /// [`KeyError::TooLong`] for a prefix that no key has room for.
+    /// The range of a list of nodes whose places begin with `prefix`. Fails for a prefix that no key has room for.
     pub fn ordered_prefix_range(&self, list: OrderedList, prefix: &SiblingPlace) -> Result<SortRange, KeyError> {
         let from = self.ordered_range(list, Some(prefix), None).from;
         // Without the separator, which ends a place.
         beginning_with(from[..from.len() - 1].to_owned())
     }
 
-    /// Returns the range of the links to a node, by an attribute, from nodes whose ids begin with `id_prefix`.
-    ///
-    /// # Errors
-    /// [`KeyError::TooLong`] if the prefix is longer than any id.
+    /// The range of the links to a node, by an attribute, from nodes whose ids begin so. Fails if that is too long.
     pub fn link_range(&self, attribute: &str, id_prefix: &str) -> Result<SortRange, KeyError> {
         beginning_with(format!("{LINK}{attribute}#{id_prefix}"))
     }
 
-    /// Returns the range of a node's `v0_` copies whose topics begin with `topic_prefix`.
-    ///
-    /// # Errors
-    /// [`KeyError::TooLong`] if the prefix is longer than any topic.
+    /// The range of a node's `v0_` copies whose topics begin with `topic_prefix`. Fails if that is too long.
     pub fn latest_range(&self, topic_prefix: &str) -> Result<SortRange, KeyError> {
         beginning_with(format!("{LATEST}{topic_prefix}"))
     }
@@ -194,7 +173,6 @@ impl Schema {
     }
 }
 
-/// The range of all sort keys that begin with a prefix, which ends with `#`.
 fn all_of(prefix: &str) -> SortRange {
     SortRange { from: prefix.to_owned(), to: prefix.replace('#', "$") }
 }
@@ -207,8 +185,7 @@ fn path_up_to(segments: &[String], past: char) -> Result<SortRange, KeyError> {
     Ok(SortRange { from, to })
 }
 
-/// The end of the range of keys that begin with a path: the path with a character that sorts after all that may follow
-/// it. A path of the greatest length has nothing after it.
+/// The path with a character that sorts after all that may follow it. After a path of the greatest length none does.
 fn through(path: &str, past: char) -> String {
     if path.len() < SORT_KEY_BYTES_MAX { format!("{path}{past}") } else { path.to_owned() }
 }

@@ -5,9 +5,8 @@ use super::ranges::SortRange;
 use super::sort_key::{self, LANES, SortKey};
 use super::{Id, ItemKey, NodeRef, PARTITION_KEY_BYTES_MAX, Tenant};
 
-/// The names in a table: its key attributes, the attributes that place a node, and the sort key of a node's base
-/// record. The defaults are `PK`, `SK`, `parent`, `segment` and `NODE`. An existing table may use others, such as `pk`,
-/// `sk` and `METADATA`.
+/// The names of a table's key attributes, of the attributes that place a node, and of a base record's sort key. The
+/// defaults are `PK`, `SK`, `parent`, `segment` and `NODE`; existing tables may use others, such as `METADATA`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Names {
     /// The partition key's attribute.
@@ -123,8 +122,7 @@ impl Schema {
         Self::in_tenant(tenant, TRASH)
     }
 
-    /// Returns the partition key of the register of orphans that holds the children of `parent`, `ORPHANS#0` to
-    /// `ORPHANS#f`.
+    /// Returns the partition key of the register of orphans with the children of `parent`, `ORPHANS#0` to `ORPHANS#f`.
     #[must_use]
     pub fn orphans_partition(&self, parent: &NodeRef) -> String {
         // FNV-1a. Any hash would do that never changes while the table exists.
@@ -150,10 +148,8 @@ impl Schema {
         }
     }
 
-    /// Returns the node of a partition key. Without tenants every partition key is an id.
-    ///
-    /// # Errors
-    /// [`KeyError::Tenancy`] if tenants are on and the key has none, and the errors of [`Id::new`] and [`Tenant::new`].
+    /// Returns the node of a partition key. Without tenants every partition key is an id; with them it fails if there
+    /// is none, and as [`Id::new`] and [`Tenant::new`] do.
     pub fn parse_partition(&self, pk: &str) -> Result<NodeRef, KeyError> {
         if !self.tenants {
             return Ok(Id::new(pk)?.into());
@@ -163,10 +159,8 @@ impl Schema {
         Ok(NodeRef { tenant: Some(Tenant::new(tenant)?), id: Id::new(id)? })
     }
 
-    /// Returns the sort key of an item.
-    ///
-    /// # Errors
-    /// [`KeyError`] if the key would pass [`SORT_KEY_BYTES_MAX`](super::SORT_KEY_BYTES_MAX) or a part is out of range.
+    /// The sort key of an item. Fails over [`SORT_KEY_BYTES_MAX`](super::SORT_KEY_BYTES_MAX), or if a part is out of
+    /// range.
     pub fn sort_key(&self, key: &SortKey) -> Result<String, KeyError> {
         sort_key::write(key, &self.names.node)
     }
@@ -177,8 +171,8 @@ impl Schema {
         sort_key::parse(sk, &self.names.node)
     }
 
-    /// Returns the id of the node that a row with this sort key shows, however its path is spelled: only one spelling
-    /// is a handler's, and only that can be parsed. `None` for keys that no row has.
+    /// Returns the id of the node that a row with this sort key shows, however its path is spelled: only a handler's
+    /// spelling can be parsed. `None` for keys that no row has.
     #[must_use]
     pub fn shown(&self, sk: &str) -> Option<String> {
         if let Some(key) = self.parse_sort_key(sk) {
@@ -188,18 +182,14 @@ impl Schema {
         unspelled(last.split_once('!').map_or(last, |(_, id)| id))
     }
 
-    /// True if a sort key begins as that of a row, whether or not it can be one: a query for all that begin so returns
-    /// the item.
+    /// True if a sort key begins as that of a row, whether or not it can be one: a query for all of these returns it.
     #[must_use]
     pub fn begins_as_row(&self, sk: &str) -> bool {
         sk.strip_prefix(&self.names.node).is_some_and(|rest| rest.starts_with('#')) || sort_key::begins_as_row(sk)
     }
 
-    /// Returns the key of an item in a node's partition.
-    ///
-    /// # Errors
-    /// As [`Schema::sort_key`], and [`KeyError::Tenancy`] if the node has no tenant while tenants are on, or has one
-    /// while they are off.
+    /// Returns the key of an item in a node's partition. Fails as [`Schema::sort_key`] does, and if the node has a
+    /// tenant while tenants are off, or none while they are on.
     pub fn item_key(&self, node: &NodeRef, key: &SortKey) -> Result<ItemKey, KeyError> {
         if node.tenant.is_some() != self.tenants {
             return Err(KeyError::Tenancy { tenants: self.tenants });

@@ -59,8 +59,7 @@ pub enum SortKey {
         /// The node's id.
         id: Id,
     },
-    /// `NAME#<name>`: the claim of a name among the children of the partition's node. The name is as names are
-    /// compared.
+    /// `NAME#<name>`: the claim of a name, as names are compared, among the children of the partition's node.
     Name(String),
     /// `ROOTNAME#<name>`: the claim of a name among the nodes without a parent, in the list of all trees.
     RootName(String),
@@ -81,8 +80,7 @@ pub enum SortKey {
         /// The lane, below [`LANES`]. Nobody reads another one.
         lane: u32,
     },
-    /// `IDEMPOTENCY#0000`: the stored answer to a request with an `Idempotency-Key`, in a partition of its own. A long
-    /// answer has several parts.
+    /// `IDEMPOTENCY#0000`: a part of the stored answer to a request with an `Idempotency-Key`, in its own partition.
     Idempotency {
         /// The part's index, from 0.
         part: usize,
@@ -136,8 +134,7 @@ impl SortKey {
 /// escaped texts sort as the texts themselves.
 const SEGMENT: Format<'_> = Format::SORT_KEY.escaping();
 
-/// Longest name as names are compared, in bytes: what a sort key leaves after the longer prefix. Every id and every
-/// segment fits.
+/// Longest name as names are compared, in bytes: a sort key's rest after the longer prefix. Ids and segments fit.
 pub const NAME_BYTES_MAX: usize = SORT_KEY_BYTES_MAX - ROOT_NAME.len();
 
 /// The byte after `#`. A prefix whose last `#` is replaced with it sorts after all keys that begin with the prefix.
@@ -167,8 +164,7 @@ pub(super) const EPOCH: &str = "EPOCH";
 pub(super) const EPOCH_COPY: &str = "EPOCH#COPY";
 pub(super) const TRAIL: &str = "TRAIL#";
 
-/// The number of lanes that a node's totals are the sum of. Writers of one node's totals that choose different lanes
-/// don't meet.
+/// The number of lanes of a node's totals. Writers that choose different lanes don't meet.
 pub const LANES: u32 = 4;
 
 /// Greatest epoch of totals: what four digits hold. After it comes 0.
@@ -271,8 +267,7 @@ pub(super) fn write_path(segments: &[String], id: Option<&Id>) -> Result<String,
     Ok(key)
 }
 
-/// Returns how many bytes a segment, or the id after it, takes in the key of a path row, where some characters are
-/// escaped.
+/// The bytes of a segment, or of the id after it, in the key of a path row, where some characters are escaped.
 #[must_use]
 pub fn path_segment_bytes(segment: &str) -> usize {
     SEGMENT.escape_part(segment).len()
@@ -359,7 +354,6 @@ pub(super) fn begins_as_row(text: &str) -> bool {
     [PATH, ROOT, ORPHAN, CHILD, ORDERED, LINK, TRASH].iter().any(|prefix| text.starts_with(prefix))
 }
 
-/// Returns a text as a part of a key that is between separators.
 pub(super) fn escape_part(text: &str) -> Cow<'_, str> {
     SEGMENT.escape_part(text)
 }

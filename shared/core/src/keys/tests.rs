@@ -12,6 +12,11 @@ use super::{
     TrashTime, Version,
 };
 
+/// The place of a node by a number; `None` for a text that is no number, and where the key has no room.
+fn place_of_number(digits: &str, id: &Id) -> Option<SiblingPlace> {
+    Some(SiblingPlace::of_values([OrderValue::Number(digits)], id)).filter(|place| *place != SiblingPlace::none())
+}
+
 /// A text that isn't empty: an ordinary one, one made of the keys' own words and separators, or any other.
 fn text() -> impl Strategy<Value = String> {
     prop_oneof![
@@ -46,7 +51,7 @@ fn place() -> impl Strategy<Value = SiblingPlace> {
     prop_oneof![
         3 => topic().prop_map(|text| SiblingPlace::of_text(&text, &Id::new("i").unwrap())),
         2 => (any::<i32>(), -20..20_i8).prop_map(|(digits, power)| {
-            SiblingPlace::of_number(&format!("{digits}e{power}"), &Id::new("i").unwrap()).unwrap()
+            place_of_number(&format!("{digits}e{power}"), &Id::new("i").unwrap()).unwrap()
         }),
         1 => Just(SiblingPlace::none()),
     ]
@@ -337,7 +342,7 @@ proptest! {
         prop_assert_eq!(place(&a).is_without_values(), a.iter().all(|value| *value == Ordered::Missing));
         // One value makes the place that it ever made.
         let one = |value: &Ordered| match value {
-            Ordered::Number(digits) => SiblingPlace::of_number(&digits.to_string(), &id).unwrap(),
+            Ordered::Number(digits) => place_of_number(&digits.to_string(), &id).unwrap(),
             Ordered::Text(text) => SiblingPlace::of_text(text, &id),
             Ordered::Missing => SiblingPlace::none(),
         };
@@ -374,7 +379,7 @@ proptest! {
         let [cut_a, cut_b] = [&whole_a, &whole_b].map(|text| SiblingPlace::of_text(text, &id));
         prop_assert!(cut_a.as_str().len() <= 257 && SiblingPlace::parse(cut_a.as_str()).as_ref() == Some(&cut_a));
         prop_assert!(cut_a == cut_b || (cut_a < cut_b) == (whole_a < whole_b));
-        let number = SiblingPlace::of_number("-1.2345678901234567890123456789012345678e-99", &id);
+        let number = place_of_number("-1.2345678901234567890123456789012345678e-99", &id);
         for place in [cut_a, SiblingPlace::none()].into_iter().chain(number) {
             let child = SortKey::Child { place: place.clone(), id: id.clone() };
             for key in [child, SortKey::OrderedRoot { place, id: id.clone() }] {
@@ -992,7 +997,7 @@ fn of_several_long_texts_each_has_its_share() {
 #[test]
 fn numbers_come_before_texts_and_what_has_no_place_comes_last() {
     let id = Id::new("i").unwrap();
-    let number = |digits| SiblingPlace::of_number(digits, &id).unwrap();
+    let number = |digits| place_of_number(digits, &id).unwrap();
     let text = |text| SiblingPlace::of_text(text, &id);
     let places = [
         number("-9.99e125"),
@@ -1011,7 +1016,7 @@ fn numbers_come_before_texts_and_what_has_no_place_comes_last() {
         SiblingPlace::none(),
     ];
     assert!(places.is_sorted_by(|a, b| a < b), "{places:?}");
-    assert_eq!(SiblingPlace::of_number("1e400", &id), None);
+    assert_eq!(place_of_number("1e400", &id), None);
     for wrong in ["", "x", "na#b", "s$", "~~", "é"] {
         assert_eq!(SiblingPlace::parse(wrong), None, "{wrong}");
     }
@@ -1023,8 +1028,7 @@ fn numbers_are_in_order_or_have_no_place_however_long_the_id_is() {
     let digits = ["-10", "-1.234", "-1.23", "-1", "0", "1e-9", "1", "1.23", "1.234", "10", "1234567890123456789"];
     for bytes in [1, 970, 1_000, 1_005, 1_008, 1_009, 1_010, 1_011, 1_012, 1_013, 1_014] {
         let id = Id::new("i".repeat(bytes)).unwrap();
-        let places: Vec<SiblingPlace> =
-            digits.iter().filter_map(|digits| SiblingPlace::of_number(digits, &id)).collect();
+        let places: Vec<SiblingPlace> = digits.iter().filter_map(|digits| place_of_number(digits, &id)).collect();
         assert!(places.is_sorted_by(|a, b| a < b), "{bytes}: {places:?}");
         assert!(places.len() == digits.len() || bytes > 970, "{bytes}: {places:?}");
     }

@@ -2,8 +2,7 @@
 
 use std::sync::Arc;
 
-/// What a time looks like: RFC 3339 in UTC, to the millisecond. `0` stands for any digit. Such texts sort as the times
-/// do.
+/// The shape of a time: RFC 3339 in UTC, to the millisecond, `0` for any digit. Such texts sort as the times do.
 const SHAPE: &[u8] = b"0000-00-00T00:00:00.000Z";
 
 /// Sorts before all times.

@@ -11,10 +11,7 @@ impl Version {
     /// The highest version.
     pub const MAX: u32 = 999_999;
 
-    /// Makes a version of a number.
-    ///
-    /// # Errors
-    /// [`KeyError::Version`] outside 1 to [`Version::MAX`].
+    /// Makes a version of a number. Fails outside 1 to [`Version::MAX`].
     pub fn new(version: u64) -> Result<Self, KeyError> {
         match u32::try_from(version) {
             Ok(number @ 1..=Self::MAX) => Ok(Self(number)),

@@ -5,13 +5,14 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use super::item::{AttributeValue, Item, text, text_of};
+use super::item::{AttributeValue, Item, map_of, optional, text, text_of};
 use super::reserved::name_of;
 use crate::keys::{Id, KeyError};
+use crate::words::words;
 
 /// The [`CopyMark`] of the node at the top of a copy, while it is being made.
 pub const COPYING: &str = "_copying";
-/// What a node is a copy of ([`CopyOf`]).
+/// The source of a copy ([`CopyOf`]).
 pub const COPY_OF: &str = "_copy_of";
 
 /// How many nodes an operation has copied, in its record.
@@ -23,7 +24,7 @@ pub const LEFT_OUT: &str = "_left_out";
 /// How a copy has ended ([`CopyEnd`]), in its operation's record.
 pub const ENDED: &str = "_ended";
 
-/// What the names of the attributes begin with that say which copies aren't placed yet, in the operation's record.
+/// The prefix of the attributes of an operation's record that name copies not placed yet.
 const UNPLACED: &str = "_u_";
 
 /// Bytes of the hash in such a name. Among the copies of one operation two are the same once in 10^11 operations.
@@ -38,7 +39,7 @@ pub struct CopyMark {
     pub source: Id,
     /// The life of the source, if it was known. The copy ends with that life.
     pub born: Option<String>,
-    /// What the ids of the copies below the top begin with; without it they are UUIDs.
+    /// The beginning of the ids of the copies below the top; without it they are UUIDs.
     pub ids: Option<String>,
     /// The sort key of the last row below the source that was dealt with; none before the first.
     pub after: Option<String>,
@@ -46,37 +47,28 @@ pub struct CopyMark {
     pub is_over: bool,
 }
 
-/// How the walk of a copy has ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum CopyEnd {
-    /// It came to the last row.
-    Walked,
-    /// The source was deleted.
-    SourceGone,
-    /// There were more nodes than one copy may have.
-    LimitReached,
+words! {
+    /// How the walk of a copy has ended.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    pub enum CopyEnd {
+        /// It came to the last row.
+        Walked = "walked",
+        /// The source was deleted.
+        SourceGone = "source-gone",
+        /// There were more nodes than one copy may have.
+        LimitReached = "limit-reached",
+    }
 }
 
 impl CopyEnd {
-    /// The word in the operation's record.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Walked => "walked",
-            Self::SourceGone => "source-gone",
-            Self::LimitReached => "limit-reached",
-        }
-    }
-
     /// How an operation's record says that its copy has ended; `None` while it goes on.
     #[must_use]
     pub fn read(record: &Item) -> Option<Self> {
-        let word = text_of(record, ENDED)?;
-        [Self::Walked, Self::SourceGone, Self::LimitReached].into_iter().find(|one| one.as_str() == word)
+        text_of(record, ENDED).and_then(Self::parse)
     }
 }
 
-/// What a node is a copy of.
+/// The source of a node that is a copy.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CopyOf {
     /// The operation's id.
@@ -125,11 +117,8 @@ impl CopyMark {
     /// it: such a value counts as none everywhere, and asks for nothing.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
-        let map = map_of(item, COPYING)?;
-        let known = |name: &str| match map.get(name) {
-            None => Some(None),
-            Some(_) => Some(Some(text_of(&map, name)?.to_owned())),
-        };
+        let map = map_of(item.get(COPYING)?)?;
+        let known = |name: &str| Some(optional(&map, name, text_of)?.map(str::to_owned));
         Some(Self {
             operation: name_of(&map, OPERATION)?.to_owned(),
             source: Id::new(text_of(&map, SOURCE)?).ok()?,
@@ -140,10 +129,7 @@ impl CopyMark {
         })
     }
 
-    /// The id of the copy of a node: the same whenever it is asked for, and another one in each operation.
-    ///
-    /// # Errors
-    /// [`KeyError`] if the id is too long, because of what it begins with.
+    /// The id of a node's copy, always the same within an operation. Fails if it is too long with its beginning.
     pub fn id_of(&self, node: &Id) -> Result<Id, KeyError> {
         match &self.ids {
             Some(ids) => Id::new(format!("{ids}-{}", URL_SAFE_NO_PAD.encode(&self.hash(node)[..HASH_BYTES]))),
@@ -226,14 +212,9 @@ impl CopyOf {
     /// Reads what a base record says. Returns `None` if its node is no copy.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
-        let map = map_of(item, COPY_OF)?;
+        let map = map_of(item.get(COPY_OF)?)?;
         Some(Self { operation: name_of(&map, OPERATION)?.to_owned(), node: Id::new(text_of(&map, NODE)?).ok()? })
     }
-}
-
-fn map_of(item: &Item, name: &str) -> Option<Item> {
-    let AttributeValue::M(map) = item.get(name)? else { return None };
-    Some(map.clone().into_iter().collect())
 }
 
 #[cfg(test)]

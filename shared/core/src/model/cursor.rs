@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use super::format::{self, NewerFormat};
-use super::item::{AttributeValue, Item, text, text_of, with_key};
+use super::item::{AttributeValue, Item, optional, text, text_of, with_key};
 use crate::keys::{NodeRef, Schema};
 
 /// A node's cascade cursor, the item `CASCADE`. It exists while the children or the revisions of a wide node are
@@ -14,7 +14,7 @@ pub struct Cursor {
     pub sequence: String,
     /// The sort key of the last row or revision that was handled; none before the first slice.
     pub after: Option<String>,
-    /// What the slices are for.
+    /// The use of the slices.
     pub position: Position,
     /// True if the table refused to change a child of a node that is being deleted. The node isn't deleted above that
     /// child. After the last slice the cursor stays, without a position, until it is redriven.
@@ -24,18 +24,17 @@ pub struct Cursor {
 /// The attribute by which an item is handled again: redrives and repairs write it. No row carries it.
 pub const REDRIVEN: &str = "_redriven";
 
-/// What a cursor's slices are for.
+/// The use of a cursor's slices.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Position {
     /// The slices touch the node's children.
     Touching,
     /// The node's deletion was taken back or is complete. The slices touch the children that are still there.
     Remaining,
-    /// The node is being deleted by the mark of this name, and the slices handle its children. With another mark the
-    /// cursor starts from the beginning.
+    /// The slices handle children of a node deleted by this mark. With another mark the cursor starts from the
+    /// beginning.
     Children(String),
-    /// The node is being deleted by the mark of this name. Its children are handled, and the slices delete its
-    /// revisions.
+    /// The slices delete the revisions of a node deleted by this mark. Its children are handled.
     Revisions(String),
 }
 
@@ -59,9 +58,8 @@ impl Cursor {
     const REVISIONS: &str = "revisions";
     const BLOCKED: &str = "blocked";
 
-    /// A cursor that asks for what the lineage's change asked for, from the beginning. `name` has at most 19 digits, so
-    /// that it is below every sequence number of a stream, and no other cursor has had it: a write that changes nothing
-    /// makes no stream record.
+    /// A cursor that asks for the lineage's change from the beginning. `name` has at most 19 digits, below every
+    /// sequence number of a stream, and is no other cursor's: a write that changes nothing makes no stream record.
     #[must_use]
     pub fn anew(name: &str) -> Self {
         Self { sequence: padded(name), after: None, position: Position::Touching, blocked: false }
@@ -94,10 +92,7 @@ impl Cursor {
         item
     }
 
-    /// Reads a cursor's item.
-    ///
-    /// # Errors
-    /// [`CursorError`] where no handler, or a newer one, has written the item.
+    /// Reads a cursor's item. Fails where no handler, or a newer one, has written it.
     pub fn read(item: &Item) -> Result<Self, CursorError> {
         if !format::is_known(item)? {
             return Err(CursorError::Malformed);
@@ -118,10 +113,7 @@ impl Cursor {
     }
 
     fn parse(item: &Item) -> Option<Self> {
-        let after = match item.get(Self::AFTER) {
-            None => None,
-            Some(_) => Some(text_of(item, Self::AFTER)?.to_owned()),
-        };
+        let after = optional(item, Self::AFTER, text_of)?.map(str::to_owned);
         let mark = |name| text_of(item, name).map(str::to_owned);
         let position = match (mark(Self::REVISIONS), mark(Self::CHILDREN)) {
             (Some(mark), _) => Position::Revisions(mark),

@@ -6,8 +6,7 @@ use std::ops::{Add, AddAssign, Neg, Sub};
 /// Digits after the point that are counted.
 const FRACTION_DIGITS: i32 = 9;
 
-/// Most digits before the point of a value that is added up. With the digits after it, and a hundred thousand million
-/// values, a sum has 38 digits: as many as DynamoDB keeps.
+/// Most digits of a value before the point. With those after it, a sum of 10^11 values has DynamoDB's 38 digits.
 const VALUE_DIGITS_MAX: i32 = 18;
 
 /// Most digits before the point of a sum.
@@ -18,9 +17,9 @@ const SUM_DIGITS_MAX: i32 = 29;
 pub struct Decimal(i128);
 
 impl Decimal {
-    /// Nothing.
+    /// Zero.
     pub const ZERO: Self = Self(0);
-    /// One.
+    /// The number 1.
     pub const ONE: Self = Self(1_000_000_000);
 
     /// Reads a number that can be added up: of at most 18 digits before the point. It is rounded to 9 after it, a half

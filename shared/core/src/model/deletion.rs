@@ -1,6 +1,6 @@
 //! What a lineage says of a node that is being deleted, and the tombstone that a deleted node leaves.
 
-use super::item::{AttributeValue, Item, text, text_of, with_key};
+use super::item::{AttributeValue, Item, map_of, optional, text, text_of, with_key};
 use super::lineage::{BORN as LINEAGE_BORN, lives_in, write_lives};
 use super::reserved::{DeletionMark, is_same_life, name_of};
 use super::settings::Settings;
@@ -17,8 +17,8 @@ const HEIR_BORN: &str = "heir_born";
 /// and a record that the handler has given up may be redriven within the week.
 const TOMBSTONE_SECONDS: u64 = 7 * 24 * 60 * 60;
 
-/// How long a tombstone is kept, in seconds. By it a copy of its node is known that is put back while the tombstone of
-/// a parent counts which was deleted later, by a week at most.
+/// How long a tombstone is kept, in seconds: two weeks. A copy of its node may be put back a week after the deletion,
+/// and the tombstone of a parent that was deleted then counts for another week.
 const TOMBSTONE_KEPT_SECONDS: u64 = 14 * 24 * 60 * 60;
 
 /// A node's deletion, as its lineage tells its children.
@@ -35,14 +35,12 @@ pub struct Deletion {
 pub struct Heir {
     /// The parent's id.
     pub id: Id,
-    /// The life of the parent that the API has seen. `None` if another client has put the node there: then the parent
-    /// may not have been written yet.
+    /// The parent's life that the API saw. `None` if another client put the node there, maybe before the parent.
     pub born: Option<String>,
 }
 
 impl Deletion {
-    /// Returns the deletion of a node with this base record, if it is being deleted. A node that is its own parent has
-    /// no heir.
+    /// The deletion of a node with this base record, if it has a mark. A node that is its own parent has no heir.
     #[must_use]
     pub fn of(node: &NodeRef, base: &BaseNode) -> Option<Self> {
         base.deleting.clone().map(|mark| Self::by(mark, node, base))
@@ -72,23 +70,21 @@ impl Deletion {
         item.insert(DELETING.into(), AttributeValue::M(map));
     }
 
-    /// Reads the deletion from a lineage or tombstone: `Some(None)` if there is none, `None` if no handler has written
-    /// it.
+    /// Reads the deletion from a lineage or tombstone. `Some(None)`: there is none; `None`: no handler has written it.
     pub(super) fn read(item: &Item) -> Option<Option<Self>> {
         let Some(value) = item.get(DELETING) else { return Some(None) };
-        let AttributeValue::M(map) = value else { return None };
-        let map: Item = map.clone().into_iter().collect();
+        let map = map_of(value)?;
         let born = name_of(&map, HEIR_BORN).map(str::to_owned);
-        let heir = match map.get(HEIR) {
+        let heir = match optional(&map, HEIR, text_of)? {
             None => None,
-            Some(_) => Some(Heir { id: Id::new(text_of(&map, HEIR)?).ok()?, born }),
+            Some(id) => Some(Heir { id: Id::new(id).ok()?, born }),
         };
         Some(Some(Self { mark: DeletionMark::parse(value)?, heir }))
     }
 }
 
-/// What replaces the lineage of a deleted node until DynamoDB expires it. Where the API has deleted a node that showed
-/// no children, the record of that (`DELETED`) says the same.
+/// The item that replaces the lineage of a deleted node until DynamoDB expires it. Where the API has deleted a node
+/// that showed no children, the record of that (`DELETED`) says the same.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Tombstone {
     /// The deletion, as the lineage had it.
@@ -138,7 +134,7 @@ impl Tombstone {
         Some(Self { deletion: Deletion::read(item)??, born, earlier: lives_in(item), deleted: deleted.parse().ok()? })
     }
 
-    /// What the deletion does with a child that was put under a life of its node. A child of an earlier life was the
+    /// The action of the deletion on a child that was put under a life of its node. A child of an earlier life was the
     /// last one's as well. Nobody has asked to delete it, so it is adopted at most.
     #[must_use]
     pub fn deletion_of_child(&self, life: Option<&str>, rules: Rules) -> Option<Deletion> {

@@ -37,18 +37,12 @@ impl Epoch {
         item
     }
 
-    /// Reads the item. Without one, or with one that isn't ours, it is the first epoch.
-    ///
-    /// # Errors
-    /// [`NewerFormat`] if a newer version has written it.
+    /// Reads the item. Without one of ours it is the first epoch. Fails if a newer version has written it.
     pub fn read(item: Option<&Item>) -> Result<Self, NewerFormat> {
         Ok(item.map(Self::found).transpose()?.flatten().unwrap_or_default())
     }
 
-    /// Reads an item that is there. `None` for one that isn't ours.
-    ///
-    /// # Errors
-    /// [`NewerFormat`] if a newer version has written it.
+    /// Reads an item that is there. `None` for one that isn't ours. Fails if a newer version has written it.
     pub fn found(item: &Item) -> Result<Option<Self>, NewerFormat> {
         Ok(if format::is_known(item)? { epoch_of(item, Self::EPOCH) } else { None })
     }

@@ -36,7 +36,7 @@ impl ETag {
         Self(opaque.into())
     }
 
-    /// What stands between the quotes.
+    /// The text between the quotes.
     #[must_use]
     pub fn opaque(&self) -> &str {
         &self.0

@@ -8,13 +8,12 @@ use super::item::{AttributeValue, Item};
 /// cascade cursor. A change that older code would misread counts it up by one.
 pub const FORMAT: u64 = 1;
 
-/// The format of a lineage that names rows which handlers of format 1 don't know: ordered rows and links. They would
-/// lose track of these rows. A lineage without any is written as ever, so that a table where such rows are off can go
-/// back to an older handler.
+/// The format of a lineage that names rows unknown to handlers of format 1: ordered rows and links, which they would
+/// lose track of. Without such rows the format is 1, so that a table can go back to an older handler.
 pub const FORMAT_WITH_MORE_ROWS: u64 = 2;
 
-/// The format of the lineage of a node in the trash. Handlers of formats 1 and 2 would take the node for a root, or for
-/// one below a root.
+/// The format of the lineage of a node in the trash, which older handlers would take for a root, or for one below a
+/// root.
 pub const FORMAT_WITH_TRASH: u64 = 3;
 
 /// The format of a lineage that names an ordered row by more than one attribute. Older handlers can't read such a
@@ -53,11 +52,7 @@ pub(super) fn is(format: u64, item: &Item) -> bool {
     matches!(item.get(FORMAT_ATTRIBUTE), Some(AttributeValue::N(digits)) if digits.parse() == Ok(format))
 }
 
-/// Returns true if the item has a format that this code knows, and false if it has none, an older one, or a value that
-/// is no format at all. Such an item counts as malformed.
-///
-/// # Errors
-/// [`NewerFormat`] where a newer version has written the item.
+/// True if the item has a known format. Without one, or with an older one, it counts as malformed.
 pub(super) fn is_known(item: &Item) -> Result<bool, NewerFormat> {
     let Some(AttributeValue::N(digits)) = item.get(FORMAT_ATTRIBUTE) else { return Ok(false) };
     match digits.parse() {

@@ -41,10 +41,7 @@ impl Announcement {
         item
     }
 
-    /// Reads the item. `None` for an item that no handler has written.
-    ///
-    /// # Errors
-    /// [`NewerFormat`] if a newer version has written it.
+    /// Reads the item. `None` for an item that no handler has written. Fails if a newer version has written it.
     pub fn read(item: &Item) -> Result<Option<Self>, NewerFormat> {
         if !format::is_known(item)? {
             return Ok(None);
@@ -69,10 +66,7 @@ impl Announcement {
         settings.variables().into_iter().filter(differs).map(|(name, _)| name).collect()
     }
 
-    /// The handler's settings.
-    ///
-    /// # Errors
-    /// [`VariableError`] for a value that this release doesn't know.
+    /// The handler's settings. Fails for a value that this release doesn't know.
     pub fn settings(&self) -> Result<Settings, VariableError> {
         Settings::read(|name| self.variables.get(name).cloned())
     }

@@ -4,10 +4,10 @@ use std::collections::BTreeMap;
 
 pub use serde_dynamo::AttributeValue;
 
-use crate::keys::{ItemKey, Schema};
+use crate::keys::{Id, ItemKey, Schema, SortKey};
 
-/// An item: its attributes by name. Whoever reads an item from a table sorts its sets ([`sort_sets`]), so that equal
-/// items compare equal.
+/// An item: its attributes by name. A reader of a table sorts its sets ([`sort_sets`]), so that equal items compare
+/// equal.
 pub type Item = BTreeMap<String, AttributeValue>;
 
 /// Largest item, in bytes as DynamoDB counts them: 400 KB ([AWS: constraints][aws]).
@@ -35,6 +35,14 @@ pub fn key_of(item: &Item, schema: &Schema) -> Option<ItemKey> {
     })
 }
 
+/// The depth and the node that an ancestor row shows; `None` for any other item.
+pub(crate) fn ancestor_in(row: &Item, schema: &Schema) -> Option<(usize, Id)> {
+    match schema.parse_sort_key(&key_of(row, schema)?.sk)? {
+        SortKey::Ancestor { depth, id } => Some((depth, id)),
+        _ => None,
+    }
+}
+
 /// Returns an item that has only its key attributes.
 #[must_use]
 pub fn with_key(key: &ItemKey, schema: &Schema) -> Item {
@@ -51,7 +59,21 @@ pub fn text_of<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     }
 }
 
-/// Returns a list of texts as an attribute value.
+/// The attributes of a map.
+pub(super) fn map_of(value: &AttributeValue) -> Option<Item> {
+    let AttributeValue::M(map) = value else { return None };
+    Some(map.clone().into_iter().collect())
+}
+
+/// Reads a text that may be missing; `None` if it is there, and not as `read` reads it.
+pub(super) fn optional<'i>(
+    item: &'i Item,
+    name: &str,
+    read: fn(&'i Item, &str) -> Option<&'i str>,
+) -> Option<Option<&'i str>> {
+    if item.contains_key(name) { read(item, name).map(Some) } else { Some(None) }
+}
+
 pub(super) fn texts(values: impl IntoIterator<Item = impl Into<String>>) -> AttributeValue {
     AttributeValue::L(values.into_iter().map(text).collect())
 }

@@ -8,8 +8,8 @@ use super::item::{AttributeValue, Item};
 /// there, and 19 in an answer.
 pub const JSON_BYTES_MAX: usize = 3_100_000;
 
-/// Returns how long an item is as JSON: in an answer of the API ([`size_estimate`]) or of DynamoDB
-/// ([`answered_bytes`]), whichever is longer.
+/// Returns the bytes of an item as JSON in an answer of the API ([`size_estimate`]) or of DynamoDB
+/// ([`answered_bytes`]), whichever are more.
 #[must_use]
 pub fn json_bytes(item: &Item) -> usize {
     size_estimate(item).max(answered_bytes(item))
@@ -49,8 +49,7 @@ const MARK: usize = 18;
 /// The longest number: 38 digits with a sign, a point and an exponent.
 const NUMBER: usize = 46;
 
-/// The longest number that is always written in plain digits, in bytes. JavaScript writes numbers of more digits with
-/// an exponent.
+/// The longest number that is always written in plain digits, in bytes. JavaScript writes longer ones with an exponent.
 pub const PLAIN_NUMBER_BYTES_MAX: usize = 21;
 
 /// The sign, the point and the exponent of a number that isn't written in plain digits.

@@ -18,18 +18,12 @@ pub struct Latest {
 }
 
 impl Latest {
-    /// Returns the key of the copy.
-    ///
-    /// # Errors
-    /// [`KeyError::TooLong`]. A topic that has a revision never fails, since the revision's key is longer.
+    /// Returns the copy's key. Never fails for a topic that has a revision, whose key is longer.
     pub fn key(&self, settings: &Settings) -> Result<ItemKey, KeyError> {
         settings.schema.item_key(&self.node, &SortKey::Latest { topic: self.topic.clone() })
     }
 
-    /// Returns the key of one of the topic's revisions.
-    ///
-    /// # Errors
-    /// [`KeyError::TooLong`].
+    /// Returns the key of one of the topic's revisions. Fails if it is too long.
     pub fn revision_key(&self, version: Version, settings: &Settings) -> Result<ItemKey, KeyError> {
         settings.schema.item_key(&self.node, &SortKey::Revision { version, topic: self.topic.clone() })
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::cursor::sequence_of;
 use super::format::{self, NewerFormat};
-use super::item::{AttributeValue, Item, flag_of, text, text_of, with_key};
+use super::item::{AttributeValue, Item, flag_of, key_of, map_of, optional, text, with_key};
 use super::reserved::name_of;
 use super::{Deletion, InTrash, Tombstone, row};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
@@ -16,8 +16,7 @@ const ROWS_PENDING: &str = "rows_pending";
 const RESTARTED: &str = "restarted";
 pub(super) const EARLIER: &str = "earlier";
 
-/// Most earlier lives that a lineage names. It is a choice: no id comes back so often while one record of the stream
-/// waits.
+/// Most earlier lives that a lineage names: no id comes back so often while one record of the stream waits.
 const EARLIER_LIVES_MAX: usize = 8;
 
 /// Where a node is in its tree. Together with the schema it names every row of the node.
@@ -58,8 +57,7 @@ pub struct Lineage {
     pub placement: Placement,
     /// The life of the node: that of its base record, or a name that the handler has given it.
     pub born: Option<String>,
-    /// The lives that this id had before, the oldest first. A child that was put under one of them is a child of the
-    /// node as well.
+    /// The lives that this id had before, the oldest first. Children put under one of them are the node's as well.
     pub earlier: Vec<String>,
     /// Rows of earlier placements that may still exist.
     pub stale_rows: Vec<ItemKey>,
@@ -70,8 +68,7 @@ pub struct Lineage {
     /// The sequence number of the record that had this deletion begin again, padded to 40 digits. Another value is
     /// another change of the lineage, and so sets the deletion off.
     pub restarted: Option<String>,
-    /// True if the item isn't as a handler writes this lineage: it has another format than its rows need, or an
-    /// attribute more.
+    /// True if a handler writes this lineage otherwise: in the format that its rows need, and without more attributes.
     pub is_altered: bool,
 }
 
@@ -80,8 +77,7 @@ pub struct Lineage {
 pub enum Stored {
     /// There is no item.
     Absent,
-    /// An item without a format: the table owner's. It counts as not there. A lineage may be written over it, and it is
-    /// never deleted.
+    /// An item without a format: the table owner's. It counts as absent, may be overwritten, and is never deleted.
     Foreign,
     /// An item with a format, and yet as no handler writes one.
     Malformed,
@@ -107,10 +103,7 @@ impl Stored {
         read.unwrap_or(Self::Malformed)
     }
 
-    /// Checks that this version of the handler may act on the item and replace it.
-    ///
-    /// # Errors
-    /// [`NewerFormat`] where a newer version has written it.
+    /// Checks that this version of the handler may act on the item and replace it: no newer one has written it.
     pub fn check_format(&self) -> Result<(), NewerFormat> {
         match self {
             Self::Newer(format) => Err(NewerFormat { format: *format }),
@@ -208,10 +201,7 @@ impl Lineage {
             stale_rows,
             rows_pending: flag_of(item, ROWS_PENDING)?,
             deleting: Deletion::read(item)?,
-            restarted: match item.get(RESTARTED) {
-                None => None,
-                Some(_) => Some(sequence_of(item, RESTARTED)?.to_owned()),
-            },
+            restarted: optional(item, RESTARTED, sequence_of)?.map(str::to_owned),
             earlier: lives_in(item),
             is_altered: false,
         };
@@ -233,8 +223,7 @@ impl Lineage {
             && format::is(row::format_of(placement), item)
     }
 
-    /// Returns true if the lineage names something as a row to delete that can't be a row of its node. Another client
-    /// has written it.
+    /// Returns true if the lineage names a row to delete that can't be its node's. Another client has written it.
     #[must_use]
     pub fn names_others(&self, node: &NodeRef, schema: &Schema) -> bool {
         self.stale_rows.iter().any(|key| !row::is_row_key(key, node, schema))
@@ -274,8 +263,5 @@ pub(super) fn lives_in(item: &Item) -> Vec<String> {
 }
 
 fn row_key(row: &AttributeValue, schema: &Schema) -> Option<ItemKey> {
-    let AttributeValue::M(map) = row else { return None };
-    let map: Item = map.clone().into_iter().collect();
-    let names = schema.names();
-    Some(ItemKey::new(text_of(&map, &names.partition_key)?, text_of(&map, &names.sort_key)?))
+    key_of(&map_of(row)?, schema)
 }

@@ -42,6 +42,7 @@ pub use format::{
     FORMAT, FORMAT_ATTRIBUTE, FORMAT_MAX, FORMAT_WITH_MORE_ROWS, FORMAT_WITH_PARTS, FORMAT_WITH_TRASH, NewerFormat,
 };
 pub use handler_settings::Announcement;
+pub(crate) use item::ancestor_in;
 pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text, text_of, with_key};
 pub use json_size::{JSON_BYTES_MAX, PLAIN_NUMBER_BYTES_MAX, json_bytes, size_estimate, text_size};
 pub use latest::{Latest, VERSION};
@@ -65,4 +66,4 @@ pub use totals::{Amounts, Counted, Share, TOTALS_ATTRIBUTES_MAX, Totals};
 pub use trash::{InTrash, TRASHED, Trashed};
 pub use unique_names::{UniqueNames, ending, numbered};
 pub use variables::VariableError;
-pub use wire::{REQUEST_BYTES_MAX, answered_bytes, sent_bytes, shortest};
+pub use wire::{answered_bytes, sent_bytes, shortest};

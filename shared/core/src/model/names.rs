@@ -20,8 +20,8 @@ pub fn held_name(node: &NodeRef, record: Option<&Item>, settings: &Settings) -> 
     Some((schema.name_key(node, parent.as_ref(), names.compared(&name)), name))
 }
 
-/// True if a record says that its node has the name of this claim, by either way to compare names: another handler's
-/// settings may be on their way.
+/// True if a record gives its node the name of this claim, compared in either way: another handler may compare
+/// otherwise.
 #[must_use]
 pub fn holds_name(node: &NodeRef, record: Option<&Item>, claim: &ItemKey, settings: &Settings) -> bool {
     let held = |names| held_name(node, record, &Settings { names, ..settings.clone() });
@@ -55,8 +55,7 @@ impl NameClaim {
         item
     }
 
-    /// The node that an item names as the one that has the name. `None` for what is no claim: nobody has the name by
-    /// it.
+    /// The node that an item names as the one that has the name. `None` for an item that is no claim.
     #[must_use]
     pub fn node_in(item: &Item) -> Option<Id> {
         Id::new(text_of(item, Self::NODE)?).ok()

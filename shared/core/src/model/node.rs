@@ -24,8 +24,7 @@ pub enum Unreadable {
         /// `parent` or `segment`, whatever the schema names them.
         role: &'static str,
     },
-    /// A repair has put the record there, and deletes it again: the stream's record of that has the handler remove what
-    /// is left of a node that is gone.
+    /// A repair has put the record there, and deletes it again, so that the handler removes what a gone node left.
     #[error("a repair has put this record there, only to delete it again")]
     PutBack,
     /// The parent or the segment can't be part of a key.
@@ -107,7 +106,6 @@ impl BaseNode {
         is_live.then(|| (parent, segment.unwrap_or_else(|| node.id.as_str().to_owned())))
     }
 
-    /// Returns the node's parent and its segment.
     fn place(item: &Item, node: &NodeRef, schema: &Schema) -> Result<(Option<Id>, Option<String>), Unreadable> {
         let names = schema.names();
         let parent = match optional_text(item, &names.parent, "parent")? {
@@ -136,8 +134,8 @@ impl BaseNode {
         life_of(&self.item)
     }
 
-    /// The life of this parent under which the API or an operation has put the node. `None` if another client has put
-    /// it there, or no life was known.
+    /// The life of this parent under which the API or an operation put the node. `None` if another client did, or
+    /// unknown.
     #[must_use]
     pub fn born_of(&self, parent: &Id) -> Option<String> {
         Under::read(&self.item).filter(|under| under.parent == *parent)?.born
@@ -177,8 +175,7 @@ pub fn is_touch(old: Option<&Item>, new: Option<&Item>) -> bool {
         && old.iter().all(|(name, value)| is_ours(name) || new.get(name) == Some(value))
 }
 
-/// Returns true if a change of a base record takes a deletion back. While the node was being deleted its rows weren't
-/// updated, so they may be stale.
+/// True if a change of a base record takes a deletion back. Rows may be stale: they weren't updated meanwhile.
 #[must_use]
 pub fn is_undelete(old: Option<&Item>, new: Option<&Item>) -> bool {
     has_mark(old) && new.is_some() && !has_mark(new)

@@ -1,11 +1,11 @@
 //! The attributes that Sapwood keeps in base records. Their names begin with `_`, which no client's may.
 
 use super::Item;
-use super::item::{AttributeValue, text_of};
+use super::item::{AttributeValue, map_of, optional, text_of};
 use crate::keys::{Id, Schema};
+use crate::words::words;
 
-/// The number of times that the API has written this record, or an operation has moved its node to an heir. The API's
-/// writes are conditional on it.
+/// How often the API has written this record, or an operation moved its node to an heir. The API's writes depend on it.
 pub const REVISION: &str = "_rev";
 /// The time when the API created this record: RFC 3339, in UTC.
 pub const CREATED_AT: &str = "_created_at";
@@ -17,8 +17,7 @@ pub const UPDATED_AT: &str = "_updated_at";
 pub const UPDATED_BY: &str = "_updated_by";
 /// The id of the API's last write. A retry recognizes by it a write whose answer was lost.
 pub const WRITE: &str = "_write";
-/// The id of the API's write before the last. A write whose answer was lost, and which another one has followed, is
-/// found by it.
+/// The id of the API's write before the last. It finds a write whose answer was lost, and that another has followed.
 pub const WRITE_BEFORE: &str = "_write_before";
 /// The name of the node's life, which the API gives a base record when it creates it, and keeps in every later write.
 /// An id that is deleted and created again begins another life. A lineage remembers the life of its node, so that
@@ -36,9 +35,8 @@ pub const PUT_BACK: &str = "_put_back";
 /// A table with a TTL attribute of another name uses that instead.
 pub const EXPIRES: &str = "_expires";
 
-/// Most bytes of the name of a life, a mark or an operation. Ours are UUIDs with a few characters behind. A longer one
-/// is another client's, and counts as none: lineages and children's marks carry these names, and must have room for
-/// them.
+/// Most bytes of the name of a life, a mark or an operation: lineages and children's marks must have room for them. A
+/// longer one is another client's, and counts as none.
 const NAME_BYTES_MAX: usize = 256;
 
 /// The name of a life, a mark or an operation in an attribute.
@@ -57,8 +55,7 @@ pub fn life_of(record: &Item) -> Option<&str> {
 pub struct Under {
     /// The parent.
     pub parent: Id,
-    /// The parent's life. `None` if it wasn't known: another client had just written the parent, and no lineage named a
-    /// life yet.
+    /// The parent's life. `None` if unknown: another client had just written the parent, and no lineage named one.
     pub born: Option<String>,
 }
 
@@ -66,12 +63,10 @@ impl Under {
     const PARENT: &str = "parent";
     const BORN: &str = "born";
 
-    /// Reads the attribute of a base record. Returns `None` if there is none, or neither the API nor the handler has
-    /// written it.
+    /// Reads the attribute of a base record. `None` if there is none, or none of the API's or the handler's.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
-        let Some(AttributeValue::M(map)) = item.get(UNDER) else { return None };
-        let map: Item = map.clone().into_iter().collect();
+        let map = map_of(item.get(UNDER)?)?;
         let parent = Id::new(text_of(&map, Self::PARENT)?).ok()?;
         Some(Self { parent, born: name_of(&map, Self::BORN).map(str::to_owned) })
     }
@@ -102,48 +97,30 @@ pub fn is_reserved(name: &str, schema: &Schema) -> bool {
     name.starts_with('_') || name == names.partition_key || name == names.sort_key
 }
 
-/// What happens to the children of a node that is being deleted.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DeletionMode {
-    /// All descendants are deleted as well.
-    Delete,
-    /// The node's parent adopts its children. The children of a root become roots.
-    Adopt,
-    /// The children become roots.
-    Detach,
-}
-
-impl DeletionMode {
-    /// Returns the mode's name: `delete`, `adopt` or `detach`.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Delete => "delete",
-            Self::Adopt => "adopt",
-            Self::Detach => "detach",
-        }
-    }
-
-    /// Returns the mode of this name.
-    #[must_use]
-    pub fn parse(text: &str) -> Option<Self> {
-        [Self::Delete, Self::Adopt, Self::Detach].into_iter().find(|mode| mode.as_str() == text)
+words! {
+    /// The fate of the children of a node that is being deleted.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum DeletionMode {
+        /// All descendants are deleted as well.
+        Delete = "delete",
+        /// The node's parent adopts its children. The children of a root become roots.
+        Adopt = "adopt",
+        /// The children become roots.
+        Detach = "detach",
     }
 }
 
-/// The mark of a deletion. The API writes it into the node's base record, and the stream handler carries the deletion
-/// out.
+/// The mark of a deletion. The API writes it into the base record, and the stream handler carries the deletion out.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct DeletionMark {
-    /// What happens to the node's children.
+    /// The fate of the node's children.
     pub mode: DeletionMode,
     /// The operation's id.
     pub operation: String,
     /// True if the node's revisions are deleted as well.
     pub revisions: bool,
-    /// The mark's own name, if the handler has given the mark to a descendant. No two marks have the same, so that a
-    /// mark which another client has taken back is told from the next one. The API writes one mark for each operation,
-    /// without a name.
+    /// The mark's own name, if the handler gave it to a descendant; the API's has none. No two marks have the same: one
+    /// that another client has taken back is told from the next.
     pub mark: Option<String>,
 }
 
@@ -179,17 +156,13 @@ impl DeletionMark {
     /// Reads the value of [`DELETING`].
     #[must_use]
     pub fn parse(value: &AttributeValue) -> Option<Self> {
-        let AttributeValue::M(map) = value else { return None };
-        let map: Item = map.clone().into_iter().collect();
+        let map = map_of(value)?;
         let Some(AttributeValue::Bool(revisions)) = map.get(REVISIONS) else { return None };
         Some(Self {
             mode: DeletionMode::parse(text_of(&map, MODE)?)?,
             operation: name_of(&map, OPERATION)?.to_owned(),
             revisions: *revisions,
-            mark: match map.get(MARK) {
-                None => None,
-                Some(_) => Some(name_of(&map, MARK)?.to_owned()),
-            },
+            mark: optional(&map, MARK, name_of)?.map(str::to_owned),
         })
     }
 

@@ -39,7 +39,7 @@ pub struct OrderAttribute {
     pub is_caseless: bool,
 }
 
-/// What the name of an attribute ends with of which case doesn't count.
+/// The end of the name of an attribute whose case doesn't count.
 const CASELESS: &str = ":caseless";
 
 impl OrderAttribute {
@@ -79,17 +79,13 @@ impl SiblingOrder {
         Self { attributes: vec![OrderAttribute::read(attribute)], by_hand: false }
     }
 
-    /// The order by several attributes, which are the user's. `None` if there are none, or more than
-    /// [`ORDER_ATTRIBUTES_MAX`].
+    /// The order by several attributes of the user's. `None` without any, or over [`ORDER_ATTRIBUTES_MAX`].
     #[must_use]
     pub fn by_several(attributes: Vec<OrderAttribute>) -> Option<Self> {
         (1..=ORDER_ATTRIBUTES_MAX).contains(&attributes.len()).then_some(Self { attributes, by_hand: false })
     }
 
-    /// Reads an order as settings and requests name it: `rank,name:caseless`.
-    ///
-    /// # Errors
-    /// What is expected instead.
+    /// Reads an order as settings and requests name it: `rank,name:caseless`. The error says what is expected instead.
     pub fn read(text: &str, schema: &Schema) -> Result<Self, &'static str> {
         let names = text.split(',').map(str::trim).filter(|name| !name.is_empty());
         let attributes: Vec<OrderAttribute> = names.map(OrderAttribute::read).collect();
@@ -120,8 +116,7 @@ impl SiblingOrder {
         self.attributes.first().map_or("", |attribute| &attribute.name)
     }
 
-    /// Returns the place that a base record has among its siblings. An attribute that is missing, or neither a number
-    /// nor a text, comes after all values.
+    /// Returns the place of a base record among its siblings. One without a number or text comes after all values.
     #[must_use]
     pub fn place(&self, base: &Item, id: &Id) -> SiblingPlace {
         SiblingPlace::of_values(self.attributes.iter().map(|attribute| attribute.value(base)), id)
@@ -144,7 +139,7 @@ pub struct Settings {
     pub schema: Schema,
     /// True if path rows are on.
     pub path_rows: bool,
-    /// True if root rows are on. They share one partition, so a table that gets thousands of roots a second needs them
+    /// True if root rows are on. They share a partition, so a table with thousands of new roots a second needs them
     /// off.
     pub root_rows: bool,
     /// The order of siblings; `None` if they are in none.
@@ -181,15 +176,14 @@ impl Default for Settings {
 }
 
 impl Settings {
-    /// Returns the attribute that holds the expiry time of Sapwood's own items: the table's TTL attribute, or
-    /// [`EXPIRES`].
+    /// Returns the attribute with the expiry time of Sapwood's own items: the table's TTL attribute, or [`EXPIRES`].
     #[must_use]
     pub fn expires(&self) -> &str {
         self.ttl.as_deref().unwrap_or(EXPIRES)
     }
 
-    /// Returns the attributes of a base record that its rows carry. Reserved names ([`is_reserved`]) and the TTL
-    /// attribute are never among them.
+    /// The attributes of a base record that its rows carry: neither reserved names ([`is_reserved`]) nor the TTL
+    /// attribute.
     #[must_use]
     pub fn copies(&self, base: &Item) -> Item {
         base.iter()

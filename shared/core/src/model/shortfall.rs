@@ -22,8 +22,7 @@ pub enum Shortfall {
     /// The key of the path row can't be written.
     #[error("the node has no path row: {0}")]
     Path(KeyError),
-    /// The attribute that orders siblings is missing, or neither a number nor a text, or a number that has no room in a
-    /// key beside the id.
+    /// The attribute that orders siblings has no number or text, or a number that no key has room for beside the id.
     #[error(
         "the node has no number or text in `{attribute}` that a key has room for; it is the last of its siblings, by its id"
     )]
@@ -31,12 +30,12 @@ pub enum Shortfall {
         /// The attribute.
         attribute: String,
     },
-    /// What stands in the place of the mark of a deletion is none.
+    /// The value in the place of the mark of a deletion is none.
     #[error(
         "`_deleting` isn't the mark of a deletion, so nobody deletes the node; remove the attribute, and delete the node by the API"
     )]
     Mark,
-    /// What stands in the place of how the node was put into the trash isn't the API's.
+    /// The value in the place of how the node was put into the trash isn't the API's.
     #[error(
         "`_trashed` isn't as the API writes it; the node is in the trash all the same. Restore it by the API, or remove the attribute, which makes a root of it"
     )]
@@ -68,8 +67,7 @@ pub enum Shortfall {
 }
 
 impl Shortfall {
-    /// False for what is as it should be: an orphan waits for its parent, and a node may have no place among its
-    /// siblings.
+    /// False for an orphan, which waits for its parent, and for a node without a place among its siblings.
     #[must_use]
     pub fn is_a_problem(&self) -> bool {
         !matches!(self, Self::Orphan | Self::Order { .. })

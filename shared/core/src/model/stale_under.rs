@@ -1,10 +1,11 @@
 //! When `_under` is stale: another client than the API or an operation has put the node where it is.
 
+use super::copying::times;
 use super::item::{AttributeValue, Item};
 use super::reserved::{BORN, PUT_BACK, REVISION, UNDER, life_of};
 use crate::keys::Schema;
 
-/// What a stream record shows of who has put a node where it is.
+/// The client that has put a node where it is, as a stream record shows.
 #[derive(Clone, Debug, PartialEq)]
 pub enum PutBy {
     /// None has: the node is where it was.
@@ -15,7 +16,7 @@ pub enum PutBy {
     Others(LifeUnder),
 }
 
-/// What a base record says of its life, and of the parent that the API or an operation has put it under.
+/// The life of a base record, and the parent that the API or an operation has put it under.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LifeUnder {
     born: Option<AttributeValue>,
@@ -66,10 +67,7 @@ impl LifeUnder {
 /// How often the API has written a record, or an operation has moved its node to an heir.
 #[must_use]
 pub fn times_written(item: Option<&Item>) -> usize {
-    match item.and_then(|item| item.get(REVISION)) {
-        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
-        _ => 0,
-    }
+    item.map_or(0, |item| times(item, REVISION))
 }
 
 /// The same, once it is written next. Another client may have put any number there, so the count ends at the largest.

@@ -20,7 +20,7 @@ const COUNT: &str = "count";
 /// Most attributes whose numbers are added up. It is a choice: each is in what every node is counted as.
 pub const TOTALS_ATTRIBUTES_MAX: usize = 8;
 
-/// Which totals a table keeps.
+/// The totals that a table keeps.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Totals {
     /// The attributes of base records whose numbers are added up. The nodes are counted in any case.
@@ -70,12 +70,12 @@ impl fmt::Display for Totals {
     }
 }
 
-/// What a node adds to the totals of its ancestors.
+/// The share of a node in the totals of its ancestors.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Share {
     /// The ancestors whose totals the node is in, nearest first.
     ancestors: Vec<Id>,
-    /// What it adds to each of them, by attribute. Nothing is zero.
+    /// The numbers that it adds to each of them, by attribute. Zeros are left out.
     values: BTreeMap<String, Decimal>,
     /// True if it has something that should be added up and can't be.
     is_left_out: bool,
@@ -106,7 +106,7 @@ impl Share {
         &self.ancestors
     }
 
-    /// What it adds to one of the ancestors; nothing to others.
+    /// The amounts that it adds to one of the ancestors; none to others.
     #[must_use]
     pub fn of(&self, ancestor: &Id) -> Amounts {
         if !self.ancestors.contains(ancestor) {
@@ -118,7 +118,7 @@ impl Share {
         Amounts { count: Decimal::ONE, children, left_out, sums: self.values.clone() }
     }
 
-    /// What each ancestor's totals change by when this share takes the place of another.
+    /// The changes of each ancestor's totals when this share takes the place of another.
     #[must_use]
     pub fn change_from(&self, before: &Self) -> BTreeMap<Id, Amounts> {
         let concerned: BTreeSet<&Id> = self.ancestors.iter().chain(&before.ancestors).collect();
@@ -131,7 +131,7 @@ impl Share {
     }
 }
 
-/// What is below a node, as its totals have it, or a part of that.
+/// The amounts below a node, as its totals have them, or a part of them.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub struct Amounts {
     /// The number of nodes below it.
@@ -150,7 +150,7 @@ impl Amounts {
     const LEFT_OUT: &str = "_left_out";
     /// The attribute that counts the writes of a lane.
     pub const WRITES: &str = "_writes";
-    /// What the name of a sum begins with: a user's attribute can be an index's key, or the table's TTL attribute.
+    /// The prefix of a sum's name: a user's attribute can be an index's key, or the table's TTL attribute.
     const SUM: &str = "_sum_";
 
     /// Adds other amounts.
@@ -203,7 +203,7 @@ impl Amounts {
         Self { count, children, left_out, sums: sums.collect() }
     }
 
-    /// What these lanes hold together.
+    /// The sum of these lanes.
     #[must_use]
     pub fn in_lanes<'l>(lanes: impl IntoIterator<Item = &'l Item>) -> Self {
         let mut all = Self::default();
@@ -250,7 +250,7 @@ fn number_of(item: &Item, name: &str) -> Option<Decimal> {
     }
 }
 
-/// What a node was counted as: the item `COUNTED`. After the node has gone it is a tombstone.
+/// The count of a node: the item `COUNTED`. After the node has gone it is a tombstone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Counted {
     /// The epoch of the totals that hold the share.
@@ -269,8 +269,7 @@ impl Counted {
     const VALUES: &str = "values";
     const LEFT_OUT: &str = "left_out";
 
-    /// How long a tombstone is kept, in seconds: 14 days, as that of a lineage. A transaction that was on its way when
-    /// the node went has long ended then.
+    /// Seconds that a tombstone is kept: 14 days, as a lineage's. Transactions under way when the node went have ended.
     const KEPT_SECONDS: u64 = 14 * 24 * 60 * 60;
 
     /// The item, written at this time in seconds since 1970.
@@ -303,12 +302,9 @@ impl Counted {
         item
     }
 
-    /// Reads the item. `None` for an item that no handler has written: nothing is counted by it. One with more
-    /// ancestors or values than a node can have is none: each ancestor's change has all values, which could fill the
-    /// memory.
-    ///
-    /// # Errors
-    /// [`NewerFormat`] if a newer version has written it.
+    /// Reads the item. `None` for one that no handler has written, or with more ancestors or values than a node can
+    /// have: each ancestor's change has all values, which could fill the memory. Fails if a newer version has written
+    /// it.
     pub fn read(item: &Item) -> Result<Option<Self>, NewerFormat> {
         Ok(if format::is_known(item)? { Self::known(item) } else { None })
     }

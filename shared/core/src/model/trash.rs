@@ -1,6 +1,6 @@
 //! The trash: a node that is put there keeps what is below it, and comes back as it was.
 
-use super::item::{AttributeValue, Item, text, text_of};
+use super::item::{AttributeValue, Item, map_of, text, text_of};
 use super::reserved::name_of;
 use crate::keys::{Id, Schema, TrashTime};
 
@@ -11,12 +11,12 @@ pub const TRASHED: &str = "_trashed";
 /// Most bytes of the name of who put a node into the trash. A row of the trash carries it.
 const BY_BYTES_MAX: usize = 2_048;
 
-/// What a base record says of how its node was put into the trash.
+/// How a node was put into the trash, by its base record.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trashed {
     /// When.
     pub at: TrashTime,
-    /// Who, as the authorizer names them.
+    /// The user, as the authorizer names them.
     pub by: Option<String>,
     /// The parent that the node had; a root had none.
     pub parent: Option<Id>,
@@ -53,8 +53,7 @@ impl Trashed {
     }
 
     fn parse(value: &AttributeValue) -> Option<Self> {
-        let AttributeValue::M(map) = value else { return None };
-        let map: Item = map.clone().into_iter().collect();
+        let map = map_of(value)?;
         Some(Self {
             at: text_of(&map, AT).and_then(TrashTime::parse).unwrap_or_else(TrashTime::unknown),
             by: text_of(&map, BY).filter(|by| by.len() <= BY_BYTES_MAX).map(str::to_owned),

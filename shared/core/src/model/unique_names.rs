@@ -8,36 +8,23 @@ use sha2::{Digest, Sha256};
 
 use super::folding::folded;
 use crate::keys::{NAME_BYTES_MAX, SEGMENT_BYTES_MAX};
+use crate::words::words;
 
-/// Whether siblings have names of their own, and which names count as one.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum UniqueNames {
-    /// Siblings may have the same name.
-    #[default]
-    Off,
-    /// Names are compared byte by byte.
-    Exact,
-    /// Case doesn't count, nor do Unicode's forms: canonical caseless matching, by Unicode's default case folding.
-    Caseless,
+words! {
+    /// Whether siblings have names of their own, and which names count as one.
+    #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+    pub enum UniqueNames {
+        /// Siblings may have the same name.
+        #[default]
+        Off = "off",
+        /// Names are compared byte by byte.
+        Exact = "exact",
+        /// Case doesn't count, nor do Unicode's forms: canonical caseless matching, by Unicode's default case folding.
+        Caseless = "caseless",
+    }
 }
 
 impl UniqueNames {
-    /// The word in settings.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Off => "off",
-            Self::Exact => "exact",
-            Self::Caseless => "caseless",
-        }
-    }
-
-    /// Reads the word.
-    #[must_use]
-    pub fn parse(word: &str) -> Option<Self> {
-        [Self::Off, Self::Exact, Self::Caseless].into_iter().find(|one| one.as_str() == word)
-    }
-
     /// True if siblings have names of their own.
     #[must_use]
     pub fn is_on(self) -> bool {

@@ -145,7 +145,6 @@ impl Settings {
     }
 }
 
-/// Reads the order of siblings.
 fn order(attribute: &str, by_hand: bool, schema: &Schema) -> Result<SiblingOrder, VariableError> {
     let wrong = |expected| {
         let value = attribute.to_owned();
@@ -165,7 +164,6 @@ fn order(attribute: &str, by_hand: bool, schema: &Schema) -> Result<SiblingOrder
     order.written_by_hand().map_or_else(|| wrong(expected), Ok)
 }
 
-/// Reads the attributes that name other nodes.
 fn links(value: String, attributes: BTreeSet<String>, schema: &Schema) -> Result<BTreeSet<String>, VariableError> {
     let is_one = |name: &String| is_free(name, schema) && !name.contains('#');
     if attributes.iter().all(is_one) {
@@ -176,8 +174,7 @@ fn links(value: String, attributes: BTreeSet<String>, schema: &Schema) -> Result
     Err(VariableError::Wrong { name: "LINK_ATTRIBUTES", value, expected })
 }
 
-/// Reads the totals: `count`, and after it the attributes whose numbers are added up. One of these may be called
-/// `count`, too.
+/// Reads the totals: `count`, and after it the attributes that are added up, one of which may be called `count`.
 fn totals(value: &str, schema: &Schema) -> Result<Totals, VariableError> {
     let wrong = |expected| Err(VariableError::Wrong { name: "TOTALS", value: value.to_owned(), expected });
     let mut names = value.split(',').map(str::trim).filter(|name| !name.is_empty());

@@ -6,9 +6,6 @@ use std::borrow::Cow;
 use super::PLAIN_NUMBER_BYTES_MAX;
 use super::item::{AttributeValue, Item};
 
-/// Most bytes of a request to DynamoDB: 16 MB. DynamoDB answers more with status 413, or not at all.
-pub const REQUEST_BYTES_MAX: usize = 16 * 1_024 * 1_024;
-
 /// Returns how many bytes an item takes in a request, where long numbers are written with exponents ([`shortest`]). An
 /// item of 400 KB takes some 4 MB at most.
 #[must_use]
@@ -22,8 +19,7 @@ pub fn answered_bytes(item: &Item) -> usize {
     item_size(item, Spelling::AsIs)
 }
 
-/// Returns a number as it is sent: with an exponent, if it is long and that makes it shorter. DynamoDB takes it for the
-/// same number.
+/// Returns a number as it is sent: with an exponent, if that is shorter. DynamoDB takes it for the same number.
 #[must_use]
 pub fn shortest(digits: &str) -> Cow<'_, str> {
     if digits.len() <= PLAIN_NUMBER_BYTES_MAX {
@@ -67,7 +63,6 @@ pub(super) fn plain(number: &str) -> String {
     }
 }
 
-/// How numbers are written.
 #[derive(Clone, Copy)]
 enum Spelling {
     AsIs,
@@ -115,7 +110,6 @@ fn value_size(value: &AttributeValue, spelling: Spelling) -> usize {
     }
 }
 
-/// The size of a text in quotes.
 pub(super) fn text_size(text: &str) -> usize {
     let escaped = |byte| match byte {
         b'"' | b'\\' | 0x08 | b'\t' | b'\n' | 0x0c | b'\r' => 2,

@@ -166,10 +166,7 @@ impl Ancestry {
         self.edges.insert(edge.node.clone(), edge);
     }
 
-    /// Returns the ancestor path of a node.
-    ///
-    /// # Errors
-    /// The id of the first node on the path whose edge isn't known.
+    /// Returns the ancestor path of a node. The error is the id of the first node on the path whose edge isn't known.
     pub fn resolve(&self, from: &Id) -> Result<AncestorPath, Id> {
         let mut edges: Vec<Edge> = Vec::new();
         let mut next = Some(from);
@@ -215,8 +212,7 @@ impl Ancestry {
     ) -> Result<(), Failure> {
         while let Some(mut missing) = self.missing(from) {
             let need = missing.need(relative, schema, besides);
-            // The attributes besides can be large. Those of a guessed path come a few at a time, and the others are
-            // missing again then.
+            // The attributes besides can be large: a guessed path's come a few at a time, others are read later.
             let is_large = missing.lineages.is_empty() && !besides.is_empty();
             let need = if is_large { need.within(READ_BYTES_MAX) } else { need };
             let read = io.read(need).await?;
@@ -260,8 +256,7 @@ struct Missing {
 }
 
 impl Missing {
-    /// Returns what to read, strongly consistent, with these attributes besides. `relative` is any node of the same
-    /// tenant.
+    /// The strongly consistent read, with these attributes besides. `relative` is any node of the same tenant.
     fn need(&self, relative: &NodeRef, schema: &Schema, besides: &BTreeSet<String>) -> Need {
         let node_key = |id: &Id| schema.node_key(&relative.sibling(id.clone()));
         let lineage_key = |id: &Id| schema.lineage_key(&relative.sibling(id.clone()));
@@ -274,7 +269,6 @@ impl Missing {
         Need { options: ReadOptions { strong: true, attributes }, ..Need::keys(keys) }
     }
 
-    /// Adds what was read to the ancestry.
     fn learn(self, read: &Read, relative: &NodeRef, schema: &Schema, ancestry: &mut Ancestry) -> Result<(), Failure> {
         for id in self.nodes {
             let node = relative.sibling(id);
@@ -290,8 +284,7 @@ impl Missing {
     }
 }
 
-/// The plan that reads the ancestor path of the `parent` of a node with this base record and this lineage, from which
-/// the path is guessed.
+/// The plan that reads the ancestor path of the `parent` of a node, guessed from this base record and this lineage.
 #[must_use]
 pub fn read_ancestor_path<'a>(
     node: &'a NodeRef,

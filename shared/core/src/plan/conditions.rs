@@ -65,8 +65,16 @@ fn same(item: &Item, names: &[&str]) -> Condition {
     Condition::All(std::iter::once(Condition::Exists).chain(names.iter().map(is)).collect())
 }
 
-/// Returns the condition that a node has the name among its siblings that it had, or still has none: that what decides
-/// about it in the record is as it was read.
+/// The condition that all attributes of an item are as they were read, and that none of these `others` has come.
+pub(crate) fn as_read<'n>(item: &Item, others: impl IntoIterator<Item = &'n str>, schema: &Schema) -> Condition {
+    let names = schema.names();
+    let own = item.iter().filter(|(name, _)| **name != names.partition_key && **name != names.sort_key);
+    let same = own.map(|(name, value)| Condition::is(name, Some(value.clone())));
+    let absent = others.into_iter().filter(|name| !item.contains_key(*name)).map(|name| Condition::is(name, None));
+    Condition::All(std::iter::once(Condition::Exists).chain(same).chain(absent).collect())
+}
+
+/// Returns the condition that a node has kept its name among its siblings, or still has none.
 #[must_use]
 pub fn same_name(record: Option<&Item>, schema: &Schema) -> Condition {
     let (Some(item), None) = (record, still_gone(record)) else {
@@ -88,8 +96,7 @@ pub fn same_claim(item: &Item) -> Condition {
     same(item, &[NameClaim::NODE, WRITE])
 }
 
-/// Returns the condition that a node is still gone, if it is: there is no base record, or one that a repair has put
-/// back.
+/// The condition that a node is still gone, if it is: without a base record, or with one that a repair has put back.
 #[must_use]
 pub fn still_gone(record: Option<&Item>) -> Option<Condition> {
     let Some(record) = record else { return Some(Condition::Absent) };

@@ -15,6 +15,7 @@ use super::report::{PlanReport, Problem};
 use super::step::{Facts, Need, Read, Step, Writes};
 use super::task::{Failure, Task, TaskOutcome};
 use crate::keys::ItemKey;
+use crate::model::NewerFormat;
 use crate::request::{Page, Query};
 
 /// The channel by which a protocol asks.
@@ -24,9 +25,7 @@ pub struct Io(Arc<Mutex<Slot>>);
 /// The step and the answer between a protocol and its plan.
 #[derive(Debug, Default)]
 struct Slot {
-    /// The step that the protocol asks for.
     step: Option<Step<Infallible>>,
-    /// The answer.
     facts: Option<Facts>,
     report: PlanReport,
 }
@@ -46,58 +45,37 @@ impl Io {
         poll_fn(|_| self.slot().facts.take().map_or(Poll::Pending, Poll::Ready)).await
     }
 
-    /// Reads items and a page, all at once.
-    ///
-    /// # Errors
-    /// [`Failure`] where the executor ends the plan.
+    /// Reads items and a page, all at once. Fails where the executor ends the plan.
     pub async fn read(&self, need: Need) -> Result<Read, Failure> {
-        self.ask(need.into()).await.read()
+        self.ask(Step::Need(need)).await.read()
     }
 
-    /// Reads a page.
-    ///
-    /// # Errors
-    /// [`Failure::Again`] if the page couldn't be read.
+    /// Reads a page. Fails if it couldn't be read.
     pub async fn page(&self, query: Query) -> Result<Page, Failure> {
-        self.ask(Need::page(query).into()).await.page()
+        self.ask(Step::Need(Need::page(query))).await.page()
     }
 
-    /// Carries one task out.
-    ///
-    /// # Errors
-    /// The failure of the task; see [`Io::read`].
+    /// Carries one task out. Fails as the task does, and as [`Io::read`].
     pub async fn one(&self, task: Task) -> Result<TaskOutcome, Failure> {
         self.ask(Step::Do(vec![task])).await.outcome()
     }
 
-    /// Carries tasks out, all at once, each on its own conditions. The outcomes are in the same order.
-    ///
-    /// # Errors
-    /// See [`Io::read`].
+    /// Carries tasks out, all at once, each on its own conditions, with outcomes in their order. Fails as [`Io::read`].
     pub async fn all(&self, tasks: Vec<Task>) -> Result<Vec<Result<TaskOutcome, Failure>>, Failure> {
         self.ask(Step::Do(tasks)).await.outcomes()
     }
 
-    /// Puts and deletes items, whatever stands there. Returns the writes that failed.
-    ///
-    /// # Errors
-    /// See [`Io::read`].
+    /// Puts and deletes items, whatever stands there. Returns the writes that failed. Fails as [`Io::read`].
     pub async fn write(&self, writes: Writes) -> Result<BTreeMap<ItemKey, Failure>, Failure> {
         self.ask(Step::Write(writes)).await.written()
     }
 
-    /// Carries a task out at most once; `None` if no answer came.
-    ///
-    /// # Errors
-    /// See [`Io::read`].
+    /// Carries a task out at most once; `None` if no answer came. Fails as [`Io::read`].
     pub async fn attempt(&self, task: Task) -> Result<Option<TaskOutcome>, Failure> {
         self.ask(Step::Try(task)).await.tried()
     }
 
-    /// Waits before another attempt; false where no time is left for one.
-    ///
-    /// # Errors
-    /// See [`Io::read`].
+    /// Waits before another attempt; false where no time is left for one. Fails as [`Io::read`].
     pub async fn wait(&self, step: u32) -> Result<bool, Failure> {
         self.ask(Step::Wait(step)).await.waited()
     }
@@ -105,6 +83,12 @@ impl Io {
     /// Notes a fault that no retry can mend.
     pub fn note(&self, problem: Problem) {
         self.report(|report| report.problems.push(problem));
+    }
+
+    /// Notes that a newer version has written an item: its record has to be delivered again.
+    pub(crate) fn newer(&self, key: ItemKey, newer: NewerFormat) -> Failure {
+        self.note(Problem { key, reason: newer.to_string(), unreadable: false });
+        Failure::Again
     }
 
     /// Adds to what the plan has to report.
@@ -130,10 +114,8 @@ impl<'a, D> Plan<'a, D> {
         Self { protocol: Some(Box::pin(protocol(io.clone()))), io, is_unanswered: false }
     }
 
-    /// Returns the next step, given the facts that the last step asked for. The first call takes [`Facts::None`].
-    ///
-    /// # Errors
-    /// [`Failure::Again`] if something that the plan can't do without wasn't read or written.
+    /// Returns the next step, given the facts that the last step asked for; at first [`Facts::None`]. Fails if
+    /// something that the plan can't do without wasn't read or written.
     pub fn next(&mut self, facts: Facts) -> Result<Step<D>, Failure> {
         if let Facts::Tried(outcome) = &facts {
             self.is_unanswered |= outcome.is_none();
@@ -149,14 +131,12 @@ impl<'a, D> Plan<'a, D> {
         }
     }
 
-    /// Takes what the plan has to report since this was last called. The executor calls it after the plan is done or
-    /// has failed.
+    /// Takes the report since the last call. The executor calls it after the plan is done or has failed.
     pub fn take_report(&mut self) -> PlanReport {
         std::mem::take(&mut self.io.slot().report)
     }
 
-    /// True once a task that is to be carried out at most once has got no answer. A later one that was answered doesn't
-    /// say what became of it.
+    /// True once a task carried out at most once got no answer, even if a later one was answered.
     #[must_use]
     pub fn is_unanswered(&self) -> bool {
         self.is_unanswered

@@ -17,11 +17,9 @@ use crate::request::{Page, Query, ReadOptions, Write};
 pub enum Step<D> {
     /// Read these items and this page, all at once. [`Facts::Read`] is the answer.
     Need(Need),
-    /// Carry these tasks out, all at once, each on its own conditions. [`Facts::Done`] is the answer, in the same
-    /// order.
+    /// Carry these tasks out, all at once, each on its own conditions. [`Facts::Done`] answers in the same order.
     Do(Vec<Task>),
-    /// Carry this task out at most once: it is sent again only after an answer that it wasn't carried out.
-    /// [`Facts::Tried`] is the answer.
+    /// Carry this task out at most once: again only if it surely wasn't carried out. [`Facts::Tried`] is the answer.
     Try(Task),
     /// Put and delete these items, whatever stands there. [`Facts::Written`] is the answer.
     Write(Writes),
@@ -32,11 +30,8 @@ pub enum Step<D> {
 }
 
 impl<D> Step<D> {
-    /// Turns a step of an inner plan into a step of the outer plan. If the inner plan is done, `then` returns the outer
-    /// plan's step.
-    ///
-    /// # Errors
-    /// The failure that `then` returns.
+    /// The outer plan's step for this one of an inner plan: that of `then`, once the inner plan is done. Fails as
+    /// `then`.
     pub fn and_then<E>(self, then: impl FnOnce(D) -> Result<Step<E>, Failure>) -> Result<Step<E>, Failure> {
         match self {
             Self::Need(need) => Ok(Step::Need(need)),
@@ -49,24 +44,16 @@ impl<D> Step<D> {
     }
 }
 
-impl<D> From<Need> for Step<D> {
-    fn from(need: Need) -> Self {
-        Self::Need(need)
-    }
-}
-
 /// Items to put and to delete, whatever stands there.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Writes {
-    /// The writes, in the order in which they are sent. The plan keeps them, too, and knows by them whose write has
-    /// failed.
+    /// The writes, in the order in which they are sent. The plan keeps them, too, and knows by them whose write failed.
     pub writes: Arc<[Write]>,
     /// Their kind.
     pub kind: WritesKind,
 }
 
-/// The kinds of writes. Each kind leaves enough of an invocation's time to what follows it, so that the front of a
-/// batch is done.
+/// The kinds of writes. Each leaves time to what follows it in an invocation, so that the front of a batch is done.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum WritesKind {
     /// The same as the first rows, while other nodes of the batch wait for their parents and need time, too.
@@ -102,8 +89,7 @@ pub struct Need {
 }
 
 impl Need {
-    /// The same, up to `bytes_max` bytes of answers. [`Read::left`] has the keys that are left then; one at least
-    /// is read.
+    /// The same, up to `bytes_max` bytes of answers, and one key at least. [`Read::left`] has those that are left.
     #[must_use]
     pub fn within(self, bytes_max: usize) -> Self {
         Self { bytes_max: Some(bytes_max), ..self }
@@ -131,8 +117,7 @@ pub enum Facts {
     Read(Read),
     /// The answer to [`Step::Do`]: the outcome of each task.
     Done(Vec<Result<TaskOutcome, Failure>>),
-    /// The answer to [`Step::Try`]: the outcome, or `None` if no answer came. The task may have been carried out then,
-    /// or may be later.
+    /// The answer to [`Step::Try`]; `None` if none came: the task may have been carried out, or may be later.
     Tried(Option<TaskOutcome>),
     /// The answer to [`Step::Write`]: the writes that failed, or that may be carried out once more, later.
     Written(BTreeMap<ItemKey, Failure>),
@@ -141,58 +126,37 @@ pub enum Facts {
 }
 
 impl Facts {
-    /// Returns what was read.
-    ///
-    /// # Errors
-    /// [`Failure::Again`] if these facts answer another kind of step, which is a fault of the executor.
+    /// Returns what was read. Fails if these facts answer another kind of step, which is a fault of the executor.
     pub fn read(self) -> Result<Read, Failure> {
         if let Self::Read(read) = self { Ok(read) } else { Err(Failure::Again) }
     }
 
-    /// Returns the page that was read.
-    ///
-    /// # Errors
-    /// [`Failure::Again`] if the page couldn't be read. See also [`Facts::read`].
+    /// Returns the page that was read. Fails if it couldn't be, and as [`Facts::read`].
     pub fn page(self) -> Result<Page, Failure> {
         self.read()?.page.ok_or(Failure::Again)
     }
 
-    /// Returns the outcome of each task.
-    ///
-    /// # Errors
-    /// See [`Facts::read`].
+    /// Returns the outcome of each task. Fails as [`Facts::read`].
     pub fn outcomes(self) -> Result<Vec<Result<TaskOutcome, Failure>>, Failure> {
         if let Self::Done(outcomes) = self { Ok(outcomes) } else { Err(Failure::Again) }
     }
 
-    /// Returns the outcome of a single task.
-    ///
-    /// # Errors
-    /// The failure of the task; see [`Facts::read`].
+    /// Returns the outcome of a single task. Fails as the task does, and as [`Facts::read`].
     pub fn outcome(self) -> Result<TaskOutcome, Failure> {
         self.outcomes()?.pop().unwrap_or(Err(Failure::Again))
     }
 
-    /// Returns the outcome of a task that was carried out at most once; `None` if no answer came.
-    ///
-    /// # Errors
-    /// See [`Facts::read`].
+    /// The outcome of a task carried out at most once; `None` if no answer came. Fails as [`Facts::read`].
     pub fn tried(self) -> Result<Option<TaskOutcome>, Failure> {
         if let Self::Tried(outcome) = self { Ok(outcome) } else { Err(Failure::Again) }
     }
 
-    /// Returns the writes that failed.
-    ///
-    /// # Errors
-    /// See [`Facts::read`].
+    /// Returns the writes that failed. Fails as [`Facts::read`].
     pub fn written(self) -> Result<BTreeMap<ItemKey, Failure>, Failure> {
         if let Self::Written(failed) = self { Ok(failed) } else { Err(Failure::Again) }
     }
 
-    /// True where there is time for another attempt.
-    ///
-    /// # Errors
-    /// See [`Facts::read`].
+    /// True where there is time for another attempt. Fails as [`Facts::read`].
     pub fn waited(&self) -> Result<bool, Failure> {
         if let Self::Waited(has_time) = self { Ok(*has_time) } else { Err(Failure::Again) }
     }
@@ -212,18 +176,12 @@ pub struct Read {
 }
 
 impl Read {
-    /// Returns an item; `None` if it doesn't exist.
-    ///
-    /// # Errors
-    /// [`Failure::Again`] if the item couldn't be read.
+    /// Returns an item; `None` if it doesn't exist. Fails if it couldn't be read.
     pub fn item(&self, key: &ItemKey) -> Result<Option<&Item>, Failure> {
         Ok(self.shared(key)?.map(Arc::as_ref))
     }
 
-    /// Like [`Read::item`], for whoever keeps the item.
-    ///
-    /// # Errors
-    /// See [`Read::item`].
+    /// Like [`Read::item`], to keep the item.
     pub fn shared(&self, key: &ItemKey) -> Result<Option<&Arc<Item>>, Failure> {
         if self.unread.contains(key) { Err(Failure::Again) } else { Ok(self.items.get(key)) }
     }

@@ -21,8 +21,7 @@ pub enum Task {
         /// The condition on the base record.
         condition: Condition,
     },
-    /// Writes that say what nodes are counted as, and the totals that change with them: carried out together, or not at
-    /// all.
+    /// Writes of counts and of the totals that change with them: carried out together, or not at all.
     Count(Counting),
 }
 
@@ -104,8 +103,7 @@ impl Task {
         matches!(self, Self::Count(_))
     }
 
-    /// Returns the task that one attempt sends, which is the first if its number is 0. `name` returns a name that no
-    /// other attempt has.
+    /// The task that one attempt sends; the first one's number is 0. `name` returns a name that no other attempt has.
     #[must_use]
     pub fn attempt(&self, number: u32, name: impl FnOnce() -> String) -> Self {
         match self {
@@ -136,17 +134,14 @@ pub enum TaskOutcome {
 /// Why a read or a write failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Failure {
-    /// No time was left for a retry, or a retry was no use, or an attempt without an answer may still be carried out.
-    /// The record has to be delivered again.
+    /// The record has to be delivered again: no time or use for a retry, or an unanswered attempt may still be carried
+    /// out.
     Again,
     /// The table refuses this write now and at every retry. The executor has noted the problem.
     Refused,
 }
 
-/// Counts the tasks that held. A task that the table refuses for good isn't counted and is no error.
-///
-/// # Errors
-/// [`Failure::Again`] if a task has to be tried again.
+/// Counts the tasks that held. One that the table refuses for good is no error; one to be tried again is.
 pub fn count_held(outcomes: &[Result<TaskOutcome, Failure>]) -> Result<u64, Failure> {
     let mut held = 0;
     for outcome in outcomes {

@@ -10,8 +10,7 @@ pub enum ErrorKind {
     Retry,
     /// Leave the write out. The table refuses it now and at every retry.
     Refuse,
-    /// Stop. The request may succeed once an operator has mended something (a permission, the table's name), but not
-    /// now.
+    /// Stop. The request may succeed once an operator has mended something, such as a permission, but not now.
     GiveUp,
 }
 

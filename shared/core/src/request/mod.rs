@@ -7,6 +7,7 @@ mod write;
 
 pub use error::{ErrorKind, TableError};
 pub use read::{Page, Query, ReadOptions, Scan, Scanned};
+pub(crate) use transaction::TRANSACTION_BYTES_MAX;
 pub use transaction::{Action, TRANSACTION_ACTIONS_MAX, Transacted};
 pub use write::{Update, Write};
 

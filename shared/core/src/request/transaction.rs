@@ -9,6 +9,9 @@ use crate::model::Item;
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
 pub const TRANSACTION_ACTIONS_MAX: usize = 100;
 
+/// About how many bytes of items our transactions have. DynamoDB takes 4 MB: updates, copies and totals add some.
+pub(crate) const TRANSACTION_BYTES_MAX: usize = 3 * 1_024 * 1_024;
+
 /// An action of a transaction, with the condition of its item.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Action {

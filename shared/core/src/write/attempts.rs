@@ -17,14 +17,11 @@ use crate::request::{Action, Condition};
 /// How long a request is taken to be worked on: longer than any function runs for the API (30 seconds).
 pub(super) const LEASE_SECONDS: u64 = 60;
 
-/// The attempts of one write.
 pub(super) struct Attempts<'a> {
     pub(super) context: Context<'a>,
     pub(super) request: &'a Request,
     claim: Option<Claim>,
-    /// How many attempts have failed.
     failed: u32,
-    /// The outcome of the last attempt.
     tried: Option<Outcome>,
     decided_on: Option<Arc<Item>>,
     is_unanswered: bool,
@@ -33,9 +30,7 @@ pub(super) struct Attempts<'a> {
     failed_on: BTreeSet<ItemKey>,
 }
 
-/// A transaction that is sent once.
 pub(super) struct Attempt {
-    /// The write's own actions.
     pub(super) actions: Vec<Action>,
     /// The actions that complete the claim with the outcome.
     completion: Vec<Action>,
@@ -45,7 +40,6 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    /// How many actions it has.
     pub(super) fn len(&self) -> usize {
         self.actions.len() + self.completion.len()
     }
@@ -65,7 +59,6 @@ pub(super) enum Trace {
 }
 
 impl<'a> Attempts<'a> {
-    /// The attempts of a write that completes a claim, if its request has a key.
     pub(super) fn new(context: Context<'a>, request: &'a Request, claim: Option<Claim>) -> Self {
         Self {
             context,
@@ -100,24 +93,19 @@ impl<'a> Attempts<'a> {
         self.tried.as_ref()
     }
 
-    /// The record that the last attempt was decided on; `None` if there was none.
     pub(super) fn decided_on(&self) -> Option<&Item> {
         self.decided_on.as_deref()
     }
 
-    /// The attempt that carries out these actions, and completes the claim with this outcome. `on` is the record that
-    /// it is decided on.
+    /// An attempt that carries out these actions and completes the claim, decided on the record `on`.
     pub(super) fn attempt(&self, actions: Vec<Action>, outcome: Outcome, on: Option<Arc<Item>>) -> Attempt {
         let complete = |claim: &Claim| claim.completion(&outcome.encode(), self.context.settings);
         let completion = self.claim.as_ref().map_or_else(Vec::new, complete);
         Attempt { actions, completion, outcome, on }
     }
 
-    /// Sends an attempt, and returns its outcome if it was carried out. Else it waits, and the write looks again. One
-    /// that has nothing to do isn't sent.
-    ///
-    /// # Errors
-    /// See [`Attempts::fail`].
+    /// Sends an attempt. Returns its outcome if it was carried out; else it waits, and the write looks again. One that
+    /// has nothing to do isn't sent. The errors are those of [`Attempts::fail`].
     pub(super) async fn send(&mut self, io: &Io, attempt: Attempt) -> Result<Option<Outcome>, Stop> {
         let Attempt { mut actions, completion, outcome, on } = attempt;
         let own_actions = actions.len();
@@ -156,11 +144,7 @@ impl<'a> Attempts<'a> {
         Ok(None)
     }
 
-    /// Waits before the next look.
-    ///
-    /// # Errors
-    /// Why the write ends without having been carried out, or with an attempt that is never settled, where that was the
-    /// last look.
+    /// Waits before the next look. Fails where that was the last one, with an attempt that may never be settled.
     pub(super) async fn fail(&mut self, io: &Io) -> Result<(), Stop> {
         self.wait_or(io, Refusal::Contended).await
     }
@@ -183,12 +167,9 @@ impl<'a> Attempts<'a> {
         Some(claim.record_key(self.context.settings))
     }
 
-    /// Settles the attempt before, by its record as it stands `now` and by what else was read. Returns its outcome if
-    /// it was carried out, and `None` if the write goes on.
-    ///
-    /// # Errors
-    /// [`Refusal::OutcomeUnknown`] where nothing tells, and [`Refusal::InProgress`] where another request has taken the
-    /// claim over.
+    /// Settles the attempt before, by its record as it stands `now` and what else was read. Returns its outcome if it
+    /// was carried out; `None`: the write goes on. Fails with [`Refusal::OutcomeUnknown`] where nothing tells, and
+    /// [`Refusal::InProgress`] where another request has taken the claim over.
     pub(super) fn settle(
         &mut self,
         now: Option<&Arc<Item>>,
@@ -213,8 +194,7 @@ impl<'a> Attempts<'a> {
             return Ok(None);
         }
         if let (Some(claim), Some(key)) = (&self.claim, self.key_claim_key()) {
-            // The transaction that completes the claim is carried out once at most. It may have been an earlier
-            // attempt, with another outcome.
+            // The claim is completed once at most, maybe by an earlier attempt with another outcome.
             let record = read.item(&key)?;
             self.claim_is_lost = !claim.is_held(record);
             if let Some((first, is_all)) = claim.kept(record) {
@@ -222,8 +202,7 @@ impl<'a> Attempts<'a> {
                 let outcome = if tried.encode().starts_with(first) { Some(tried.clone()) } else { decoded() };
                 return outcome.map(Some).ok_or(Refusal::OutcomeUnknown.into());
             }
-            // It may still be carried out, or just have been. Then another attempt fails on the claim, and so does
-            // giving it back.
+            // It may still be carried out. Then another attempt fails on the claim, and so does giving it back.
             return Ok(None);
         }
         let stands = || is_same(self.decided_on.as_deref(), now.map(Arc::as_ref));
@@ -255,9 +234,7 @@ fn is_same(before: Option<&Item>, now: Option<&Item>) -> bool {
 
 /// Why a plan ends early.
 pub(super) enum Stop {
-    /// The write is refused.
     Refused(Refusal),
-    /// Something couldn't be read or written.
     Failed(Failure),
 }
 

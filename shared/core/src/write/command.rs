@@ -33,8 +33,7 @@ pub enum Command {
         /// The changes.
         patch: Patch,
     },
-    /// Deletes a node: at once where it has no children and its revisions stay. Else it is marked, and the stream
-    /// carries the deletion out.
+    /// Deletes a node: at once where it has no children and its revisions stay, else by a mark and the stream.
     Delete {
         /// The node.
         node: NodeRef,
@@ -120,8 +119,7 @@ impl Command {
         }
     }
 
-    /// The revision that is appended with the node, if there is one. Then a command that is carried out twice appends
-    /// two.
+    /// The revision that is appended with the node. A command that is carried out twice appends two.
     #[must_use]
     pub fn revision(&self) -> Option<&NewRevision> {
         match self {
@@ -164,8 +162,7 @@ pub enum OnConflict {
 /// The changes of a node (RFC 7396). All else stays as it is, in value and type.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Patch {
-    /// The parent: a new one, or none (a root). Where it isn't named, a node that is put next to another gets the
-    /// parent of that.
+    /// The parent: a new one, or none (a root). If unnamed, a node put next to another gets the parent of that.
     pub parent: Option<Option<Id>>,
     /// The segment: a new one, or none.
     pub segment: Option<Option<String>>,
@@ -237,7 +234,6 @@ pub enum Children {
 }
 
 impl NewRevision {
-    /// The precondition on the topic's newest revision.
     pub(super) fn preconditions(&self) -> Preconditions {
         Preconditions { if_match: self.if_match.clone(), if_none_match: None }
     }

@@ -1,5 +1,5 @@
 //! A node copied with all that is below it: the API creates the top, with a mark, and the stream handler copies the
-//! rest (`fanout/copying.rs`).
+//! rest (`fanout/copying/`).
 
 use super::attempts::{Attempts, Stop};
 use super::command::{Content, OnConflict, Spot, is_of_nodes};
@@ -14,11 +14,9 @@ use crate::model::{BaseNode, CopyMark, Item, PUT_BACK, Stored, has_mark, life_of
 use crate::plan::{Failure, Io, Need};
 use crate::request::{Action, Condition};
 
-/// A copy. The top takes 1 round trip more than a node that is created, and is put in a transaction with the
-/// operation's record.
+/// A copy. The top takes 1 round trip more than a create, in a transaction with the operation's record.
 pub(super) struct CopyNode<'a> {
     pub(super) source: &'a NodeRef,
-    /// The node at the top of the copy.
     pub(super) node: &'a NodeRef,
     pub(super) is_made_id: bool,
     pub(super) parent: Option<Option<&'a Id>>,

@@ -39,7 +39,6 @@ const CLAIM_PAGES_MAX: usize = 10;
 /// Most claims on a page, as many as nodes are read at a time.
 const CLAIMS_MAX: usize = 100;
 
-/// A decision.
 enum Decided {
     Write(Vec<Action>, Outcome),
     /// The node isn't placed yet, so its children's rows may be missing.
@@ -97,8 +96,7 @@ impl DeleteNode<'_> {
         Need { query: Some(first_child), ..Need::keys(keys) }
     }
 
-    /// True if the node has a child that rows may not show yet: one that the batch has put there, or one that has
-    /// claimed its name.
+    /// True if a child's row may be missing: the batch has put it there, or its name is claimed.
     async fn has_unseen_children(&self, io: &Io, attempts: &Attempts<'_>) -> Result<bool, Failure> {
         let Context { settings, .. } = attempts.context;
         let schema = &settings.schema;
@@ -177,8 +175,7 @@ impl DeleteNode<'_> {
         Ok(Decided::Write(actions.into_iter().chain(naming.release(self.node, attempts)).collect(), outcome))
     }
 
-    /// True if the lineage is that of this record: the same life, under the same parent. Before that the node's
-    /// children can't have rows that show them, and rows of an earlier life may still be there.
+    /// True if the lineage is of this record's life and parent. Before that rows may be missing, or of an earlier life.
     fn is_placed(&self, before: &Item, stored: &Stored, schema: &Schema) -> bool {
         let Ok(base) = BaseNode::read(before.clone(), self.node, schema) else { return true };
         let Some(lineage) = stored.lineage() else { return false };
@@ -193,8 +190,7 @@ impl DeleteNode<'_> {
         let is_own = |item: Option<&Item>| attempts.request.stamp.made(item);
         Ok(match attempts.tried().filter(|_| attempts.is_unanswered()) {
             Some(Outcome::Deleted) if is_own(read.item(&schema.deleted_key(self.node))?) => Trace::Done,
-            // The operation is put in the transaction that marks the node, and stays. It may have been read before
-            // that, and the node after it.
+            // The operation is put with the mark, and stays. It may have been read before, and the node after.
             Some(Outcome::Deleting { .. }) if self.is_marked_by_this(read, schema)? => Trace::Done,
             Some(Outcome::Deleting { .. }) if read.item(&self.operation_key(schema))?.is_some() => Trace::Done,
             Some(Outcome::Deleting { .. }) => Trace::NotDone,
@@ -224,7 +220,7 @@ impl DeleteNode<'_> {
         let last = read.item(&key)?;
         // It may have been read before the node: then it isn't the last one, and leaves out a life.
         let is_last = Condition::is(WRITE, last.and_then(|item| item.get(WRITE)).cloned());
-        let is_last = if rules.keeps(Rule::DeletedAsRead) { is_last } else { Condition::Always };
+        let is_last = rules.on(Rule::DeletedAsRead, is_last);
         let mut item = with_key(&key, schema);
         stamp.mark(&mut item);
         item.extend(before.get(BORN).map(|born| (BORN.to_owned(), born.clone())));

@@ -89,7 +89,6 @@ async fn once(
     }
 }
 
-/// The outcome that a claim was completed with.
 fn kept(bytes: &[u8], context: Context<'_>) -> Result<Outcome, Refusal> {
     Outcome::decode(bytes, &context.settings.schema).ok_or(Refusal::OutcomeUnreadable)
 }
@@ -99,10 +98,8 @@ struct Guided<'w> {
     prefetched: &'w mut Prefetched,
     /// True before the command has written or waited. After that it reads for itself.
     asks: bool,
-    /// True if the command goes by something that was read ahead, and no condition of a write has shown that it still
-    /// holds.
+    /// True if the command relies on something read ahead that no condition of a write has shown to hold.
     relies: bool,
-    /// The task that the command has under way.
     under_way: Option<Task>,
     context: Context<'w>,
 }
@@ -125,8 +122,7 @@ impl<'w> Guided<'w> {
             facts = match self.known(&step) {
                 Some(known) => known,
                 None => match step {
-                    // The command is done, and what it decided on may not hold any more. It begins again, and reads for
-                    // itself.
+                    // The command begins again and reads for itself: what it decided on may not hold any more.
                     Step::Done(_) if self.relies => {
                         (self.asks, self.relies) = (false, false);
                         plan = begun(&self);
@@ -165,7 +161,6 @@ impl<'w> Guided<'w> {
         None
     }
 
-    /// Takes what the command has written.
     fn learn(&mut self, facts: &Facts) {
         let Facts::Tried(outcome) = facts else { return };
         if outcome.is_none() && self.context.rules.keeps(Rule::ReadAheadForgotten) {

@@ -77,8 +77,8 @@ impl Claim {
         item
     }
 
-    /// The actions that complete the claim with these bytes. They fail where another request has taken the key over
-    /// because this one took too long.
+    /// The actions that complete the claim with these bytes. They fail where another request has taken a slow one's key
+    /// over.
     #[must_use]
     pub fn completion(&self, kept: &[u8], settings: &Settings) -> Vec<Action> {
         let mut parts = kept.chunks(PART_BYTES);
@@ -125,7 +125,6 @@ impl Claim {
         Some((bytes(record), number_in(record, PARTS) == 1))
     }
 
-    /// True if this claim is completed.
     pub(super) fn is_completed(&self, record: Option<&Item>) -> bool {
         self.is_held(record) && record.is_some_and(|record| record.contains_key(PARTS))
     }
@@ -136,10 +135,8 @@ impl Claim {
     }
 }
 
-/// Begins a request with a key: claims the key, or reads what it was completed with.
-///
-/// # Errors
-/// [`Refusal::IdempotencyMismatch`], [`Refusal::InProgress`] and [`Refusal::Contended`].
+/// Begins a request with a key: claims the key, or reads what it was completed with. Refused if the key was used for
+/// another request, one is in progress, or others are in the way.
 #[must_use]
 pub fn begin<'a>(context: Context<'a>, key: &'a Idempotency, stamp: &'a Stamp) -> Plan<'a, Result<Begun, Refusal>> {
     Plan::new(move |io| async move { done(begun(&io, context, key, stamp).await) })
@@ -183,12 +180,9 @@ pub(super) async fn begun(io: &Io, context: Context<'_>, key: &Idempotency, stam
     Ok(Begun::Claimed(claim))
 }
 
-/// Gives back the claim of a request that is refused, although one of its attempts got no answer. Without its claim no
-/// attempt can be carried out any more. Returns what the claim was completed with, if an attempt was carried out before
-/// that.
-///
-/// # Errors
-/// [`Refusal::OutcomeUnknown`] if the claim still stands.
+/// Gives back the claim of a refused request with an unanswered attempt: without it none can be carried out any more.
+/// Returns what the claim was completed with, if one was before. Fails with [`Refusal::OutcomeUnknown`] if the claim
+/// still stands.
 pub(super) async fn given_back(io: &Io, context: Context<'_>, claim: &Claim) -> Result<Option<Vec<u8>>, Stop> {
     let (settings, key) = (context.settings, claim.record_key(context.settings));
     if io.one(claim.release(settings)).await? == TaskOutcome::Held {

@@ -37,8 +37,7 @@ pub enum Unknown {
     Another,
     /// It isn't there, and a node of this id was deleted at about that time, or is being deleted.
     Deleted,
-    /// It isn't there, and a deletion would leave no trace: that of a revision never does, and that of a node for 14
-    /// days.
+    /// It isn't there, and a deletion would leave no trace: a revision's never does, a node's does for 14 days.
     NoTrace,
 }
 
@@ -101,7 +100,6 @@ async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Resul
 
 /// The result of a look at the record's key.
 enum Standing {
-    /// The import has ended.
     Settled(Imported),
     /// There is none. It is put on this condition, where these checks hold.
     Gone(Condition, Vec<Action>),

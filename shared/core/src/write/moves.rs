@@ -2,8 +2,8 @@
 //! takes a subtree.
 
 use super::Refusal;
-use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema, SortKey};
-use crate::model::{Stored, key_of};
+use crate::keys::{DEPTH_MAX, Id, NodeRef, Schema};
+use crate::model::{Stored, ancestor_in};
 use crate::plan::ancestry::{AncestorPath, Edge, PathEnd};
 use crate::plan::{Rule, Rules};
 use crate::request::{Page, Query};
@@ -14,9 +14,7 @@ pub(super) struct Move<'a> {
     pub(super) node: &'a Id,
     /// The path up from the node; none where the node isn't there yet.
     pub(super) own: Option<&'a AncestorPath>,
-    /// The path up from its new parent.
     pub(super) target: &'a AncestorPath,
-    /// How many levels there are below the node.
     pub(super) height: usize,
 }
 
@@ -63,21 +61,15 @@ impl<'a> Move<'a> {
     }
 }
 
-/// The deepest row below a node.
 pub(super) fn deepest_row(node: &NodeRef, schema: &Schema) -> Query {
     Query::first(schema.partition(node), schema.depth_range(1, DEPTH_MAX), 1).descending().of([])
 }
 
 /// How many levels there are below a node, by its deepest row.
 pub(super) fn height(page: &Page, schema: &Schema) -> usize {
-    let key = page.items.first().and_then(|row| key_of(row, schema));
-    match key.and_then(|key| schema.parse_sort_key(&key.sk)) {
-        Some(SortKey::Ancestor { depth, .. }) => depth,
-        _ => 0,
-    }
+    page.items.first().and_then(|row| ancestor_in(row, schema)).map_or(0, |(depth, _)| depth)
 }
 
-/// True if a node is in the trash by its lineage.
 pub(super) fn is_in_trash(lineage: &Stored) -> bool {
     lineage.lineage().is_some_and(|lineage| lineage.placement.trash.is_in())
 }

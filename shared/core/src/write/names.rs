@@ -13,7 +13,7 @@ use crate::keys::{Id, ItemKey, NodeRef, SortRange};
 use crate::model::{Item, NameClaim, ending, held_name, key_of, numbered};
 use crate::plan::conditions::{same_claim, same_name, unclaimed_or_of};
 use crate::plan::{Io, Need, Rule};
-use crate::request::{Action, Condition, Query};
+use crate::request::{Action, Query};
 
 /// Most numbers that are tried, where requests for one name take them from each other.
 const RENAMES_MAX: usize = 20;
@@ -21,7 +21,6 @@ const RENAMES_MAX: usize = 20;
 /// Most claims of a name with numbers that are looked at: about as many as fit a page.
 const NUMBERED_MAX: usize = 10_000;
 
-/// A name below a parent, or among the roots.
 #[derive(Debug, PartialEq)]
 pub(super) struct SiblingName {
     pub(super) parent: Option<Id>,
@@ -31,15 +30,13 @@ pub(super) struct SiblingName {
 /// The name that a node gets in the place of one that a sibling has.
 #[derive(Debug)]
 pub(super) struct Renamed {
-    /// Where the name was taken.
     pub(super) of: SiblingName,
     number: u64,
     tries: usize,
     pub(super) name: String,
 }
 
-/// The changes of claims by a write: of the name that the node comes to have, and of the one that it had. Neither, if
-/// the node keeps its name and its parent, or has no name before and after.
+/// A write's changes of claims: of the name that the node gets and of the one that it had, if these differ.
 #[derive(Debug, Default)]
 pub(super) struct Naming {
     taken: Option<(ItemKey, String)>,
@@ -47,7 +44,6 @@ pub(super) struct Naming {
 }
 
 impl Naming {
-    /// The changes by a write that makes this record of another, or of none.
     pub(super) fn of(node: &NodeRef, before: Option<&Item>, after: Option<&Item>, context: Context<'_>) -> Self {
         let held = |record| held_name(node, record, context.settings);
         let (left, taken) = (held(before).map(|(key, _)| key), held(after));
@@ -59,20 +55,16 @@ impl Naming {
         2 * usize::from(self.taken.is_some()) + usize::from(self.left.is_some())
     }
 
-    /// The action that gives back the name that the node had. A claim of another node stays: the attempt fails on it,
-    /// and the next one leaves it alone.
+    /// Gives back the name that the node had. On another node's claim the attempt fails, and the next leaves it alone.
     pub(super) fn release(&self, node: &NodeRef, attempts: &Attempts<'_>) -> Option<Action> {
         let key = self.left.as_ref().filter(|key| !attempts.has_failed_on(key))?;
-        let is_own = attempts.context.rules.keeps(Rule::ReleaseOwn);
-        let condition = if is_own { unclaimed_or_of(&node.id) } else { Condition::Always };
+        let condition = attempts.context.rules.on(Rule::ReleaseOwn, unclaimed_or_of(&node.id));
         Some(Action::Delete { key: key.clone(), condition })
     }
 
-    /// The actions that claim the name that the node comes to have, the claim first. `read` is the claim, if it was
-    /// read: none may stand there. Otherwise it is read only after an attempt has failed on it, or if this `asks`.
-    ///
-    /// # Errors
-    /// [`Refusal::NameTaken`], and [`Refusal::NameObstructed`].
+    /// The actions that claim the node's new name, the claim first. `read` is the claim, if it was read: none may stand
+    /// there. Otherwise it is read only after an attempt has failed on it, or if this `asks`. Fails with
+    /// [`Refusal::NameTaken`] or [`Refusal::NameObstructed`].
     pub(super) async fn claim(
         &self,
         io: &Io,
@@ -84,7 +76,6 @@ impl Naming {
         let Some((key, _)) = &self.taken else { return Ok(Vec::new()) };
         let Context { settings, rules, .. } = attempts.context;
         let schema = &settings.schema;
-        let on = |rule, condition| if rules.keeps(rule) { condition } else { Condition::Always };
         let claim = NameClaim { node: node.id.clone(), write: attempts.request.stamp.token.clone() };
         let put = |condition| Action::Put { key: key.clone(), item: claim.item(key, schema), condition };
         let found = match read.filter(|(of, _)| *of == key) {
@@ -95,9 +86,9 @@ impl Naming {
             None => None,
         };
         let Some(found) = found.filter(|found| NameClaim::node_in(found).as_ref() != Some(&node.id)) else {
-            return Ok(vec![put(on(Rule::ClaimName, unclaimed_or_of(&node.id)))]);
+            return Ok(vec![put(rules.on(Rule::ClaimName, unclaimed_or_of(&node.id)))]);
         };
-        let take_over = put(on(Rule::ClaimAsRead, same_claim(&found)));
+        let take_over = put(rules.on(Rule::ClaimAsRead, same_claim(&found)));
         // An item of another client isn't overwritten.
         let id = NameClaim::node_in(&found).ok_or_else(|| Refusal::NameObstructed(key.clone()))?;
         let other = node.sibling(id);
@@ -111,11 +102,9 @@ impl Naming {
         Ok(std::iter::once(take_over).chain(rules.keeps(Rule::HolderLeft).then_some(check)).collect())
     }
 
-    /// A name for the node in the place of the one that was refused: with the first number behind it that no sibling
-    /// has, or the one that the node has already. One query shows them all. `last` is the one that was tried before.
-    ///
-    /// # Errors
-    /// The `refusal`, where too many were tried or there are too many to be looked at.
+    /// A name for the node instead of the refused one: with the first number behind it that no sibling has, or its own.
+    /// One query shows them all. `last` was tried before. Fails with the `refusal`, where too many were tried or are to
+    /// be looked at.
     pub(super) async fn renamed(
         io: &Io,
         node: &NodeRef,

@@ -7,7 +7,8 @@ use super::request::Stamp;
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey, Tenant};
 use crate::model::{
     AttributeValue, COPIED, COPYING, CREATED_AT, CREATED_BY, CopyEnd, CopyMark, CopyOf, DeletionMark, DeletionMode,
-    ENDED, Item, LEFT_OUT, RENAMED, Settings, key_of, names_unplaced, number, text, text_of, times, with_key,
+    ENDED, Item, LEFT_OUT, RENAMED, Settings, ancestor_in, key_of, names_unplaced, number, text, text_of, times,
+    with_key,
 };
 use crate::plan::{Failure, Io, Need, Plan, Read};
 use crate::request::{Query, ReadOptions};
@@ -107,8 +108,7 @@ pub(super) fn operation_item(
     item
 }
 
-/// The item of a copy. It names the copies that aren't placed yet as well, each by an attribute. docs/table.md has an
-/// example.
+/// The item of a copy, with an attribute for each copy that isn't placed yet. docs/table.md has an example.
 pub(super) fn copy_item(
     key: &ItemKey,
     operation: &str,
@@ -213,8 +213,7 @@ fn copies(top: Option<&Item>, operation: &str) -> bool {
     top.and_then(CopyMark::read).is_some_and(|mark| mark.operation == operation)
 }
 
-/// True if so many other copies of the tenant go on, of its newest operations. Copies that begin at the same moment
-/// don't see each other, so a few more can come through.
+/// True if so many other copies of the tenant go on. Copies that begin at once don't see each other.
 pub(super) async fn are_copies_at_their_limit(
     io: &Io,
     schema: &Schema,
@@ -268,10 +267,7 @@ async fn is_running(
     // A deletion goes down, so the deepest are left.
     let rows = Query::first(schema.partition(node), schema.depth_range(1, DEPTH_MAX), ROWS_LOOKED_AT).descending();
     let mut query = rows.of([]);
-    let of_row = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk)? {
-        SortKey::Ancestor { id, .. } => Some(node.sibling(id)),
-        _ => None,
-    };
+    let of_row = |row: &Item| ancestor_in(row, schema).map(|(_, id)| node.sibling(id));
     for _ in 0..LOOKS_MAX {
         let page = io.page(query.clone()).await?;
         // A node has two rows while it is moved.

@@ -41,8 +41,7 @@ pub enum Outcome {
         /// When the operation began.
         created_at: String,
     },
-    /// The node at the top of a copy is created. The stream copies what is below, and this operation tells how far that
-    /// is.
+    /// The node at the top of a copy is created. The stream copies what is below: this operation tells how far it is.
     Copying {
         /// The operation's id.
         operation: String,

@@ -14,7 +14,6 @@ use super::{Command, Outcome, Patch, Refusal, revision};
 use crate::keys::Id;
 use crate::plan::{Failure, Io, Plan};
 
-/// The outcome of a command, without its idempotency key.
 pub(super) struct Carried {
     pub(super) outcome: Result<Outcome, Refusal>,
     /// True if an attempt without an answer may have been carried out, or may be later.
@@ -26,13 +25,11 @@ pub(super) struct Carried {
 /// The writes of a batch before this operation that rows don't show yet.
 #[derive(Default)]
 pub(super) struct BatchBefore {
-    /// Nodes that they have placed among their siblings.
     pub(super) placed: Vec<SiblingPosition>,
     /// Nodes that they may have put below the node of this one.
     pub(super) children: BTreeSet<Id>,
 }
 
-/// Carries out a command, without its idempotency key.
 pub(super) async fn carry_out(
     io: &Io,
     mut attempts: Attempts<'_>,
@@ -73,7 +70,6 @@ pub(super) async fn carry_out(
     Ok(Carried { outcome: done(outcome)?, is_unanswered: attempts.is_unanswered(), changed: siblings.changed() })
 }
 
-/// The same as a plan.
 pub(super) fn plan<'a>(attempts: Attempts<'a>, command: &'a Command, before: BatchBefore) -> Plan<'a, Carried> {
     Plan::new(move |io| async move { carry_out(&io, attempts, command, before).await })
 }

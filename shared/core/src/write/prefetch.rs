@@ -72,8 +72,7 @@ impl FirstReads {
 }
 
 impl Prefetched {
-    /// Takes what was read for these commands: the items, with the keys that couldn't be read, and the pages that
-    /// could.
+    /// Takes what was read for these commands: items, but for unread keys, and pages.
     pub fn learn(
         &mut self,
         commands: &[&Command],
@@ -131,7 +130,6 @@ impl Prefetched {
         }
     }
 
-    /// The batch's writes before a command.
     pub(super) fn before(&self, command: &Command, context: Context<'_>) -> BatchBefore {
         let below = |of: &NodeRef| {
             let may_be = |parent: &Option<Option<Id>>| parent.as_ref().is_none_or(|at| at.as_ref() == Some(&of.id));
@@ -174,8 +172,7 @@ impl Prefetched {
         Some(read)
     }
 
-    /// Takes what a plan has read for itself in the place of what was read of it ahead. Otherwise the plan would see
-    /// the one and the other in turn, and never come to an end.
+    /// Takes what a plan has read for itself: else it would see that and what was read ahead in turn, for ever.
     pub(super) fn read_again(&mut self, need: &Need, read: &Read) {
         if need.options != ReadOptions::default() {
             return;
@@ -206,8 +203,7 @@ impl Prefetched {
         self.pages.clear();
     }
 
-    /// Takes what a task has written into base records, and into the records of deleted nodes. Nothing else is asked
-    /// for again.
+    /// Takes the base records, and records of deleted nodes, that a task has written. Nothing else is asked for again.
     pub(super) fn written(&mut self, task: &Task, schema: &Schema) {
         for action in actions(task) {
             if !matches!(schema.parse_sort_key(&action.key().sk), Some(SortKey::Node | SortKey::Deleted)) {
@@ -230,8 +226,7 @@ fn actions(task: &Task) -> &[Action] {
     }
 }
 
-/// True if a command needs the rows below its node as they are when it is its turn: it moves the node, or deletes it if
-/// it has no children. An earlier operation of the batch may just have changed them.
+/// True if a command needs the rows below its node as they are at its turn: a move, or a delete without children.
 fn reads_rows(command: &Command) -> bool {
     match command {
         Command::Patch { patch, .. } => matches!(patch.parent, Some(Some(_))),
@@ -241,7 +236,6 @@ fn reads_rows(command: &Command) -> bool {
     }
 }
 
-/// The node in whose partition a command reads a page.
 fn reads_page_of(command: &Command) -> Option<&NodeRef> {
     match command {
         Command::Create { node, .. } | Command::Replace { node, .. } => Some(node),

@@ -9,28 +9,24 @@ use crate::keys::{ItemKey, Schema};
 use crate::model::{
     AttributeValue, BORN, COPY_OF, COPYING, CREATED_AT, CREATED_BY, CopyMark, CopyOf, ITEM_BYTES_MAX, Item,
     JSON_BYTES_MAX, REVISION, TRASHED, UNDER, UPDATED_AT, UPDATED_BY, Under, WRITE, WRITE_BEFORE, item_bytes,
-    json_bytes, number, text, times_written_next, with_key,
+    json_bytes, number, text, times, times_written_next, with_key,
 };
 use crate::plan::conditions::{COMPARED_ATTRIBUTES_MAX, TooManyAttributes, own_unchanged, unchanged};
 use crate::request::{Action, Condition, Update};
 
-/// The bytes that are kept free in a record for what the stream writes into it: a touch by a parent with the longest
-/// id, and the mark of a deletion.
+/// Bytes kept free in a record for the stream: a touch by a parent with the longest id, and the mark of a deletion.
 pub const ROOM_BYTES: usize = 1_536;
 
 /// Most bytes of the sort key that the mark of a copy has.
 const AFTER_BYTES_MAX: usize = 1_024;
 
-/// A record as it is to be, and how it is written.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Draft {
-    /// The item afterwards.
     pub(super) item: Item,
     pub(super) action: Action,
 }
 
 impl Draft {
-    /// A record that is put whole.
     pub(super) fn put(key: ItemKey, item: Item, condition: Condition) -> Self {
         Self { action: Action::Put { key, item: item.clone(), condition }, item }
     }
@@ -86,12 +82,9 @@ pub(super) fn as_read(before: Option<&Item>, strict: bool, schema: &Schema) -> R
     }
 }
 
-/// A node's record that is to be written.
 pub(super) struct NodeRecord<'a> {
     pub(super) key: ItemKey,
-    /// The record as it was read, if there is one.
     pub(super) before: Option<&'a Item>,
-    /// The parent, if one is named.
     pub(super) under: Option<Under>,
     /// True if the caller has named an entity tag.
     pub(super) strict: bool,
@@ -244,8 +237,5 @@ pub(super) fn seconds(value: u64) -> AttributeValue {
 
 /// A whole number in an item; 0 where there is none.
 pub(super) fn number_in(item: &Item, name: &str) -> u64 {
-    match item.get(name) {
-        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
-        _ => 0,
-    }
+    times(item, name) as u64
 }

@@ -199,8 +199,7 @@ pub enum Refusal {
     /// So many copies go on.
     #[error("{0} copies go on, as many as there may be at once; try again when one has ended (`GET /operations`)")]
     TooManyCopies(usize),
-    /// Another request with this idempotency key is being worked on, or has crashed. Then its lease ends in so many
-    /// seconds.
+    /// Another request with this idempotency key is under way, or has crashed: its lease ends in so many seconds.
     #[error(
         "a request with this key is still being worked on, or was cut off; after {0} seconds at most the key is free, or the outcome there"
     )]

@@ -103,10 +103,7 @@ impl Preconditions {
         self.if_match.is_some() || self.if_none_match.is_some()
     }
 
-    /// Checks what there is now: the entity tag of a record, or none where there is no record.
-    ///
-    /// # Errors
-    /// [`Refusal::PreconditionFailed`] with the first that doesn't hold.
+    /// Checks the entity tag of the record that is there, or that none is. Refused by the first that doesn't hold.
     pub fn check(&self, now: Option<&ETag>) -> Result<(), Refusal> {
         if self.if_match.as_ref().is_some_and(|wanted| !wanted.include(now)) {
             return Err(Refusal::PreconditionFailed(Precondition::IfMatch));

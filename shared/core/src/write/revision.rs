@@ -12,7 +12,6 @@ use crate::plan::newest::newest;
 use crate::plan::{Io, Need, Rule};
 use crate::request::{Action, Condition};
 
-/// The next revision of a topic, as it is to be written.
 pub(super) struct NextRevision {
     pub(super) version: Version,
     pub(super) key: ItemKey,
@@ -51,8 +50,7 @@ pub(super) async fn append(
     }
 }
 
-/// Looks for the newest revision of a topic, and makes the next one. `None` if the newest was deleted since it was
-/// found: look again.
+/// Makes the revision after the newest one. `None` if the newest was deleted since it was found: look again.
 pub(super) async fn next(
     io: &Io,
     attempts: &Attempts<'_>,
@@ -90,8 +88,7 @@ pub(super) fn check_topic(topic: &Latest, settings: &Settings) -> Result<(), Sto
     Ok(())
 }
 
-/// Checks the preconditions of an append, which are about the topic's newest revision. Returns the checks of
-/// that revision that go with the put of the next; `None` if it isn't there any more.
+/// Checks the preconditions on a topic's newest revision. Returns its checks; `None` if it isn't there any more.
 async fn check_newest(
     io: &Io,
     attempts: &Attempts<'_>,
@@ -115,8 +112,7 @@ async fn check_newest(
     Ok(Some(vec![Action::Check { key, condition }]))
 }
 
-/// Amends or deletes a revision that is there, in 2 round trips. `attributes` are what its attributes become; none
-/// where it is deleted.
+/// Amends a revision, in 2 round trips, or deletes it where there are no `attributes`.
 pub(super) async fn change(
     io: &Io,
     attempts: &mut Attempts<'_>,

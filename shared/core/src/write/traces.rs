@@ -6,8 +6,7 @@ use crate::model::{Item, Settings, Stored, WRITE};
 use crate::plan::{Failure, Read};
 use crate::request::{Action, Condition};
 
-/// How long the record is kept that a node was deleted: as long as the tombstone of an operation. A node that is put
-/// back is known by it.
+/// Seconds that the record of a deletion is kept, by which a node put back is known: as long as tombstones.
 pub(super) const DELETED_SECONDS: u64 = 14 * 24 * 60 * 60;
 
 /// By how much the clocks of two writers may differ, in seconds. An operator's machine writes too, and AWS takes

@@ -15,8 +15,7 @@ use crate::model::{BaseNode, Item, PUT_BACK, Stored, TRASHED, Trashed, UNDER, ha
 use crate::plan::conditions::unchanged;
 use crate::plan::{Failure, Io, Need};
 
-/// Puts a node into the trash. It takes 3 round trips (a root 2), and 1 write unit per KB; where siblings have names of
-/// their own, 2 and 2 more.
+/// Puts a node into the trash: 3 round trips (a root 2) and 1 write unit per KB; 2 and 2 more with unique names.
 pub(super) async fn put_into_trash(io: &Io, attempts: &mut Attempts<'_>, node: &NodeRef) -> Result<Outcome, Stop> {
     let schema = &attempts.context.settings.schema;
     loop {

@@ -17,7 +17,6 @@ pub(super) struct CopyTop {
     pub(super) outcome: Outcome,
 }
 
-/// How the node's record is to change.
 #[derive(Clone, Copy, Debug)]
 pub(super) enum Change<'a> {
     Create {
@@ -32,7 +31,6 @@ pub(super) enum Change<'a> {
     Restore(&'a Patch),
 }
 
-/// The requested change of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Wanted<'a> {
     pub(super) change: Change<'a>,
@@ -43,7 +41,6 @@ pub(super) struct Wanted<'a> {
     /// The segment that the node is to have, or none, if the caller says so.
     pub(super) segment: Option<Option<&'a str>>,
     pub(super) spot: Option<&'a Spot>,
-    /// The revision that is appended with the node.
     pub(super) revision: Option<&'a NewRevision>,
     on_conflict: OnConflict,
 }

@@ -68,7 +68,7 @@ impl Derived {
         Some(Self::Copy(node.id.as_str().to_owned(), appended.topic.clone(), appended.version.number()))
     }
 
-    /// The same for later questions: of a moved node, its own rows.
+    /// The same for a consistency token: of a moved node it covers the own rows, and not those of its subtree.
     #[must_use]
     pub fn kept(self) -> Self {
         match self {

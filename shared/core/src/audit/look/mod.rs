@@ -35,7 +35,6 @@ pub fn look<'a>(
 
 pub(super) use rows::names;
 
-/// A look at some nodes, rows and cursors.
 struct Look<'a> {
     settings: &'a Settings,
     subjects: BTreeSet<Subject>,
@@ -55,7 +54,7 @@ struct Standing {
     shown: Shown,
 }
 
-/// What a node's items say.
+/// A node's items as they were read.
 struct Facets<'r> {
     base_item: Option<&'r Item>,
     stored_item: Option<&'r Item>,
@@ -73,7 +72,7 @@ impl<'a> Look<'a> {
         self.look_at_rows(&io, placed).await?;
         let deciding = self.deciding();
         if !deciding.is_empty() {
-            // What seems wrong may be so only because another node stands wrong: that node is judged first.
+            // Another node that stands wrong may be the cause: that node is judged first.
             let schema = self.schema();
             let keys = deciding.iter().flat_map(|node| [schema.node_key(node), schema.lineage_key(node)]);
             self.read(&io, keys.collect()).await?;
@@ -99,7 +98,6 @@ impl<'a> Look<'a> {
         &self.settings.schema
     }
 
-    /// The items of each subject itself.
     fn own_keys(&self) -> BTreeSet<ItemKey> {
         let schema = self.schema();
         let keys = |subject: &Subject| match subject {
@@ -140,7 +138,6 @@ impl<'a> Look<'a> {
         Ok(keys)
     }
 
-    /// The records of the nodes that have claimed the names of the subjects.
     fn claimants(&self) -> Result<BTreeSet<ItemKey>, Failure> {
         let mut keys = BTreeSet::new();
         for subject in self.subjects.iter().filter(|_| self.settings.names.is_on()) {
@@ -187,7 +184,7 @@ impl<'a> Look<'a> {
                         shown_by(item, key, self.schema()).is_none() && NameClaim::node_in(item).is_none()
                     };
                     let is_there = self.item(key)?.is_some_and(is_owners);
-                    // What the item holds is its owner's.
+                    // The item is its owner's.
                     let one = || Difference::of(Kind::ReservedKey, key.clone(), node, &Evidence::new());
                     found.extend(is_there.then(|| (one(), None)));
                 }
@@ -217,7 +214,6 @@ impl<'a> Look<'a> {
         Ok((found, placed))
     }
 
-    /// The parent that a node's record names.
     fn parent(&self, node: &NodeRef) -> Result<Option<NodeRef>, Failure> {
         Ok(self.facets(node)?.base.as_ref().and_then(|base| parent_of(node, base)))
     }
@@ -235,9 +231,8 @@ impl<'a> Look<'a> {
         Ok(keys)
     }
 
-    /// A child of a node that stands wrong may be right once that node is mended. To place it anew below a lineage that
-    /// is lost or wrong would take its whole subtree along, and back again. Nor is a row surplus whose node is only to
-    /// be placed. So what depends on such a node waits for it, and the node is reported with it.
+    /// A finding that depends on a node that stands wrong waits for it, and is reported with it: to place a child anew
+    /// below a wrong lineage would take its whole subtree along, and back again.
     fn decided(&mut self) -> Result<Vec<Difference>, Failure> {
         let mut wrong = BTreeMap::new();
         for node in self.deciding() {
@@ -248,7 +243,7 @@ impl<'a> Look<'a> {
         let mut found = std::mem::take(&mut self.found);
         let mut deciding = BTreeSet::new();
         for (difference, above) in &mut found {
-            // What a node's children are depends on where it stands alone.
+            // A node's children depend on where it stands alone.
             let decides = |one: &Difference| one.kind.is_of_placing() || difference.kind == Kind::RowSurplus;
             let wrong_above = above.take().filter(|above| wrong.get(above).is_some_and(decides));
             deciding.extend(wrong_above.clone());
@@ -260,7 +255,6 @@ impl<'a> Look<'a> {
         Ok(unreported.into_iter().chain(found.into_iter().map(|(difference, _)| difference)).collect())
     }
 
-    /// Judges a cursor, which moves or rests.
     fn judge_cursor(&self, node: &NodeRef) -> Result<Option<Difference>, Failure> {
         let schema = self.schema();
         let key = schema.cascade_key(node);

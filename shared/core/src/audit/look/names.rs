@@ -6,16 +6,13 @@ use crate::keys::{ItemKey, NodeRef};
 use crate::model::{Item, NameClaim, held_name, holds_name};
 use crate::plan::Failure;
 
-/// The claim of a name.
 pub(super) struct Claimed<'r> {
     key: ItemKey,
     item: Option<&'r Item>,
-    /// The node that it names.
     pub(super) claimant: Option<NodeRef>,
 }
 
 impl Look<'_> {
-    /// The claim of the name that a node has.
     pub(super) fn claim(&self, node: &NodeRef) -> Result<Option<Claimed<'_>>, Failure> {
         let record = self.item(&self.schema().node_key(node))?;
         let Some((key, _)) = held_name(node, record, self.settings) else { return Ok(None) };
@@ -24,14 +21,14 @@ impl Look<'_> {
         Ok(Some(Claimed { key, item, claimant }))
     }
 
-    /// A name that nobody has claimed, or a sibling who has it.
+    /// Finds a name that is unclaimed, or claimed by a sibling.
     pub(super) fn judge_name(&self, node: &NodeRef) -> Result<Option<Difference>, Failure> {
         let Some(Claimed { key, item, claimant }) = self.claim(node)? else { return Ok(None) };
         if claimant.as_ref() == Some(node) {
             return Ok(None);
         }
         if item.is_some() && claimant.is_none() {
-            // What the item holds is its owner's.
+            // The item is its owner's.
             return Ok(Some(Difference::of(Kind::ReservedKey, key, node, &Evidence::new())));
         }
         let other = match &claimant {

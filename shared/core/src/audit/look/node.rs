@@ -12,7 +12,6 @@ use crate::model::{
 };
 use crate::plan::{Failure, Rules};
 
-/// A node that is judged, and what is wrong with it so far.
 struct Judging<'n, 'r> {
     node: &'n NodeRef,
     facets: &'n Facets<'r>,
@@ -30,7 +29,7 @@ impl Judging<'_, '_> {
         self.found.push(Difference::of(kind, self.lineage_key.clone(), self.node, evidence));
     }
 
-    /// What the record alone decides.
+    /// The evidence that the record alone decides.
     fn record(&self) -> Evidence {
         Evidence::new().and(self.facets.base_item)
     }
@@ -86,7 +85,6 @@ impl Look<'_> {
         if base_item.is_some() && base.is_none() {
             judging.of_record(Kind::Unreadable, evidence);
         }
-        // The record goes.
         let is_put_back = base_item.is_some_and(|item| item.contains_key(PUT_BACK));
         if is_put_back {
             judging.of_record(Kind::RecordPutBack, evidence);
@@ -107,7 +105,6 @@ impl Look<'_> {
         Ok(())
     }
 
-    /// Judges what the record says, wherever its node stands.
     fn judge_record(
         &self,
         judging: &mut Judging<'_, '_>,
@@ -163,8 +160,7 @@ impl Look<'_> {
         Ok(Some(Standing { node: node.clone(), placement, shown }))
     }
 
-    /// A node that is being deleted keeps its rows as they are. It is deleted as soon as its children and revisions are
-    /// done, so it is stuck if neither its record nor its lineage nor its cursor changes.
+    /// A marked node keeps its rows. Its deletion is stuck if its record, its lineage and its cursor don't change.
     fn judge_deletion(
         &self,
         node: &NodeRef,
@@ -183,7 +179,7 @@ impl Look<'_> {
         Ok(Some(Difference::of(Kind::DeletionStuck, schema.node_key(node), node, &evidence.and(cursor_item))))
     }
 
-    /// What the handler would do if the node were touched now: nothing, where all is right.
+    /// Returns what the handler would do if the node were touched now: nothing, where all is right.
     fn plan(&self, node: &NodeRef, facets: &Facets<'_>, parent: Option<&Placement>) -> PlacePlan {
         let input = PlaceInput {
             node,
@@ -208,7 +204,7 @@ fn stands_at(lineage: &Lineage, placed: &Placement) -> bool {
     is_told && (&there.ancestors, &there.path) == (&placed.ancestors, &placed.path)
 }
 
-/// What a shortfall is named. `None` for what the record alone shows, wherever its node stands.
+/// The kind of a shortfall. `None` for one that the record alone shows, wherever its node stands.
 fn finding(shortfall: &Shortfall) -> Option<Kind> {
     Some(match shortfall {
         Shortfall::Orphan => Kind::Orphan,

@@ -9,8 +9,7 @@ use crate::model::{Item, Row, Shown, Stored, is_row_key, rows, shown_by};
 use crate::plan::{Failure, Io, Need};
 use crate::request::ReadOptions;
 
-/// About how many bytes of rows are read at a time, as answers have them, where they should have more together. A row
-/// of many numbers has forty times as many as in the table, and a node some 200 rows.
+/// About how many bytes of rows are read at a time, as answers have them: numbers take forty times their bytes.
 const ROWS_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 impl Look<'_> {
@@ -40,7 +39,7 @@ impl Look<'_> {
                 self.found.extend(found.map(|one| (one, None)));
             }
         }
-        // One write mends all of a node. That for rows counts the node as well, and the other way round it doesn't.
+        // One write mends all of a node: that for rows counts the node as well, and not the other way round.
         self.found.sort_by_key(|(one, _)| one.kind == Kind::CountWrong);
         Ok(())
     }
@@ -57,8 +56,7 @@ impl Look<'_> {
             return Ok(None);
         }
         let kind = if there.is_none() { Kind::RowMissing } else { Kind::RowWrong };
-        // Where the node and its parent stand may change all the time. The row has to be what the record says all the
-        // same.
+        // However often the node and its parent move, the row has to be what the record says.
         let judged_from = Evidence::new().and(self.item(&self.schema().node_key(node))?).and(there);
         Ok(Some(Difference::of(kind, row.key.clone(), node, &judged_from)))
     }

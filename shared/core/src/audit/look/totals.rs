@@ -12,8 +12,7 @@ use crate::model::{Amounts, BaseNode, Epoch, Item, NewerFormat, Placement};
 use crate::plan::{Failure, Rules};
 
 impl Look<'_> {
-    /// What a node that stands where it belongs is counted as in the totals of its ancestors, or one that has gone. An
-    /// event of the node has it counted, so a node that the handler hasn't come to yet is found once and not again.
+    /// Finds a count that is wrong. An event has a node counted, so one not yet handled is found only once.
     pub(super) fn judge_count(
         &self,
         node: &NodeRef,
@@ -53,8 +52,7 @@ impl Look<'_> {
         Ok(Epochs::new(item, copy).judge(node, schema))
     }
 
-    /// A part of a total that nobody reads, or that has the mark of a recount, or one of several that together are
-    /// nothing, of a node that has gone.
+    /// Finds a lane that isn't read, one with the mark of a recount, and lanes of a gone node that are nothing.
     pub(super) fn judge_lane(&self, key: &ItemKey, node: &NodeRef) -> Result<Option<Difference>, Failure> {
         let schema = self.schema();
         let (item, epoch) = (self.item(key)?, self.item(&schema.epoch_key())?);

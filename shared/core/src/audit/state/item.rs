@@ -148,8 +148,7 @@ impl Reading<'_> {
         AuditorState { runs, began, saved, pass, last, position, scanned, right_as_of, trail_at, suspects, left }
     }
 
-    /// Reads what belongs to the pass that is under way. If anything of it is lost, so are keys that nobody would look
-    /// at any more: the next pass begins at once.
+    /// Reads the pass under way. If any of it is lost, keys would never be looked at: the next pass begins at once.
     fn under_way(&mut self) -> (bool, Pass, Vec<Suspect>, Option<Position>) {
         match (self.pass("pass"), self.suspects("suspects"), self.position()) {
             (Some(pass), Some(suspects), Some(position)) => (true, pass, suspects, position),
@@ -196,7 +195,6 @@ pub(super) mod findings {
     }
 }
 
-/// A node, as the item has it.
 #[derive(Serialize, Deserialize)]
 struct StoredNode {
     node: String,
@@ -216,7 +214,6 @@ impl StoredNode {
     }
 }
 
-/// A suspect, as the item has it.
 #[derive(Serialize, Deserialize)]
 struct StoredSuspect {
     #[serde(flatten)]

@@ -15,7 +15,6 @@ use crate::request::ReadOptions;
 /// Most names that are tried in one read where siblings have the name of a copy.
 const NAMES_TRIED: u64 = 24;
 
-/// A node that may be copied.
 pub(super) struct Candidate {
     pub(super) node: NodeRef,
     pub(super) base: BaseNode,
@@ -25,7 +24,7 @@ pub(super) struct Candidate {
     pub(super) parent: Id,
 }
 
-/// What is there of the copies.
+/// The items that are there of the copies.
 #[derive(Default)]
 pub(super) struct CopiesThere {
     /// Ids at which a node is, or was.
@@ -37,9 +36,8 @@ pub(super) struct CopiesThere {
 }
 
 impl Copying<'_> {
-    /// The key of the claim that the copy of a node puts, and its name, if it is another one: siblings' claims of the
-    /// name stand, of nodes that users have put below the copy meanwhile, or of children of the source with one name,
-    /// which other clients make. `None` where siblings may have the same name.
+    /// The key of the claim for a copy's name, and its other name if the own one is claimed: by users' nodes below the
+    /// copy, or by children of the source with one name. `None` where siblings may have the same name.
     pub(super) async fn name(
         &self,
         look: &Look,
@@ -55,7 +53,7 @@ impl Copying<'_> {
         }
         let own = one.base.written_segment(&one.node, self.schema());
         let own = own.as_deref().unwrap_or(one.copy.as_str());
-        // Nobody has the last one: it is of the hash of the operation and the node.
+        // The last one is free: it is of the hash of the operation and the node.
         let numbers = (2..2 + NAMES_TRIED).chain([look.mark.number_of(&one.node.id)]);
         let tried: Vec<(String, ItemKey)> = numbers
             .map(|n| numbered(own, n))
@@ -78,13 +76,12 @@ impl Copying<'_> {
         Some(self.schema().name_key(self.top, Some(&one.parent), name))
     }
 
-    /// A node that is copied, as long as its parent's copy is there and its own never was. `None` for what isn't copied
-    /// in any case.
+    /// A node to copy while its parent's copy is there and its own never was; `None` for one that is never copied.
     pub(super) fn found(&self, look: &Look, id: &Id, read: &Read) -> Result<Option<Candidate>, Failure> {
         let node = self.top.sibling(id.clone());
         let Some(item) = read.shared(&self.key(id))? else { return Ok(None) };
         let Ok(base) = BaseNode::read(Arc::clone(item), &node, self.schema()) else { return Ok(None) };
-        // What this operation has made would be copied for ever, and so would what two make of each other's.
+        // Copies of this operation would be copied for ever, and so would those that two make of each other's.
         let is_own = CopyOf::read(item).is_some_and(|of| of.operation >= look.mark.operation);
         if base.deleting.is_some() || (is_own && self.context.rules.keeps(Rule::CopyOwn)) {
             return Ok(None);
@@ -110,8 +107,7 @@ impl Copying<'_> {
         keys.extend(claims.iter().cloned());
         // Records and lineages can be large, and little of them counts.
         let names = schema.names();
-        let attributes = [BORN, DELETING, COPY_OF, PUT_BACK, &names.parent, &names.segment].map(str::to_owned);
-        let options = ReadOptions { strong: true, attributes: Some(attributes.into()) };
+        let options = ReadOptions::of([BORN, DELETING, COPY_OF, PUT_BACK, &names.parent, &names.segment]);
         let need = Need { options, ..Need::keys(keys) };
         let read = if need.keys.is_empty() { Read::default() } else { self.io.read(need).await? };
         let mut there = CopiesThere::default();

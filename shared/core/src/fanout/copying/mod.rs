@@ -12,21 +12,15 @@ use std::sync::Arc;
 
 use self::candidate::Candidate;
 use super::context::Context;
-use super::deletion::{keys_alone, page_query};
-use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema, SortKey};
+use super::deletion::page_query;
+use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, Schema};
 use crate::model::{
     AttributeValue, BaseNode, COPIED, COPYING, CopyEnd, CopyMark, CopyOf, DELETING, Decimal, ENDED, Item, LEFT_OUT,
-    NameClaim, RENAMED, has_mark, item_bytes, key_of, life_of, number, sent_bytes, text, times,
+    NameClaim, RENAMED, ancestor_in, has_mark, item_bytes, key_of, life_of, number, sent_bytes, text, times,
 };
 use crate::plan::conditions::unclaimed_or_of;
 use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome, count_held};
-use crate::request::{Action, Condition, Page, Update};
-
-/// About how many bytes of records one step reads, as answers have them, and puts: a transaction takes 4 MB
-/// ([AWS: API reference][aws]), and the copies are a little larger than what they copy.
-///
-/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
-const STEP_BYTES_MAX: usize = 3 * 1_024 * 1_024;
+use crate::request::{Action, Condition, Page, ReadOptions, TRANSACTION_BYTES_MAX, Update};
 
 /// The plan that a record of a copy's top asks for, while the top has the mark: a few steps.
 #[must_use]
@@ -37,8 +31,7 @@ pub fn continue_copy(context: Context<'_>, top: NodeRef) -> Plan<'_, ()> {
 /// Most attributes that one update removes: an expression has 4 KB.
 const REMOVED_MAX: usize = 200;
 
-/// The plan that has the operations' records no longer name these copies: they are placed, or gone. Returns the nodes
-/// for which this failed.
+/// The plan that removes these copies, placed or gone, from their operations' records. Returns those that failed.
 #[must_use]
 pub fn note_placed(context: Context<'_>, copies: BTreeMap<NodeRef, CopyOf>) -> Plan<'_, BTreeSet<NodeRef>> {
     Plan::new(|io| async move {
@@ -60,7 +53,6 @@ pub fn note_placed(context: Context<'_>, copies: BTreeMap<NodeRef, CopyOf>) -> P
     })
 }
 
-/// A copy that is being made.
 struct Copying<'c> {
     context: Context<'c>,
     /// The node at the top of the copy.
@@ -71,35 +63,29 @@ struct Copying<'c> {
 /// The position of the count among the actions of a step.
 const COUNT: usize = 1;
 
-/// What is known when a step begins.
+/// The state at the beginning of a step.
 struct Look {
     mark: CopyMark,
-    /// The record of the top.
     top: Arc<Item>,
     /// The operation's record. `None` if it is forgotten, or isn't seen yet.
     operation: Option<Item>,
-    /// False if the source is gone.
     is_there: bool,
     /// The rows to deal with. There are none if the source is gone.
     page: Page,
 }
 
-/// What a step is to write.
+/// The writes of a step.
 #[derive(Default)]
 struct Step {
-    /// The copies.
     puts: Vec<Action>,
     /// The attributes that name the copies until they are placed.
     unplaced: Vec<String>,
     /// How far the walk is after them.
     after: Option<String>,
-    /// How the walk has ended, if it has.
     end: Option<CopyEnd>,
-    /// The claims of their names.
     claims: Vec<Action>,
     /// How many of the names aren't those of what is copied.
     renamed: usize,
-    /// How many copies the table has refused.
     left_out: usize,
 }
 
@@ -120,8 +106,7 @@ impl Copying<'_> {
                     is_single = true;
                     continue;
                 }
-                // The table refuses this very copy, and the executor has noted it: the copy of a record that has just
-                // room for itself. What is below it isn't copied either.
+                // The table refuses this copy, as its record has just room for itself: it and its subtree are left out.
                 Err(Failure::Refused) if !step.puts.is_empty() => {
                     let past = Step { after: step.after.clone(), end: step.end, left_out: 1, ..Step::default() };
                     self.write(&look, &past, is_forgotten).await
@@ -169,14 +154,8 @@ impl Copying<'_> {
         }
         let source = self.top.sibling(mark.source.clone());
         let operation = schema.operation_key(self.top.tenant.as_ref(), &mark.operation);
-        let query = page_query(
-            &self.context,
-            &source,
-            schema.depth_range(1, DEPTH_MAX),
-            mark.after.clone(),
-            items_max,
-            keys_alone(),
-        );
+        let range = schema.depth_range(1, DEPTH_MAX);
+        let query = page_query(&self.context, &source, range, mark.after.clone(), items_max, ReadOptions::of([]));
         let need = Need { query: Some(query), ..Need::keys([schema.node_key(&source), operation.clone()]) };
         let mut read = self.io.read(need).await?;
         let is_there = is_same(&mark, read.item(&schema.node_key(&source))?, &source, schema);
@@ -199,13 +178,12 @@ impl Copying<'_> {
         }
     }
 
-    /// Decides on the next step.
     async fn step(&self, look: &Look) -> Result<Step, Failure> {
         let schema = self.schema();
         let rows: Vec<(String, Option<Id>)> = look.page.items.iter().filter_map(|row| row_of(row, schema)).collect();
         let nodes: BTreeSet<&Id> = rows.iter().filter_map(|(_, id)| id.as_ref()).collect();
         let keys = nodes.iter().map(|id| self.key(id));
-        let read = self.io.read(Need::keys(keys).within(STEP_BYTES_MAX)).await?;
+        let read = self.io.read(Need::keys(keys).within(TRANSACTION_BYTES_MAX)).await?;
         let mut found: BTreeMap<&Id, Candidate> = BTreeMap::new();
         for id in nodes.iter().filter(|id| !read.left.contains(&self.key(id))) {
             found.extend(self.found(look, id, &read)?.map(|one| (*id, one)));
@@ -231,7 +209,7 @@ impl Copying<'_> {
                 let other = named.as_ref().and_then(|(name, _)| name.as_deref());
                 item.extend(other.map(|name| (self.schema().names().segment.clone(), text(name))));
                 let more = item_bytes(&item).max(sent_bytes(&item) / 4);
-                if bytes + more > STEP_BYTES_MAX && !step.puts.is_empty() {
+                if bytes + more > TRANSACTION_BYTES_MAX && !step.puts.is_empty() {
                     return Ok(step);
                 }
                 bytes += more;
@@ -302,14 +280,8 @@ impl Copying<'_> {
     }
 }
 
-/// The sort key of a row, and the node that it is about.
 fn row_of(row: &Item, schema: &Schema) -> Option<(String, Option<Id>)> {
-    let key = key_of(row, schema)?;
-    let id = match schema.parse_sort_key(&key.sk) {
-        Some(SortKey::Ancestor { id, .. }) => Some(id),
-        _ => None,
-    };
-    Some((key.sk, id))
+    Some((key_of(row, schema)?.sk, ancestor_in(row, schema).map(|(_, id)| id)))
 }
 
 /// True if the source is there, isn't being deleted, and lives the life that is copied.

@@ -3,7 +3,7 @@
 
 use std::collections::{BTreeSet, VecDeque};
 
-use super::{DeletionSlice, Present, Slice, children_of, delete_marked, keys_alone};
+use super::{DeletionSlice, Present, Slice, children_of, delete_marked};
 use crate::fanout::child_action::{Child, ChildAction};
 use crate::keys::{Id, ItemKey};
 use crate::model::{
@@ -11,23 +11,16 @@ use crate::model::{
 };
 use crate::plan::conditions::{TooManyAttributes, still_gone};
 use crate::plan::{Failure, Need, Read, Rule, Task, TaskOutcome, count_held};
-use crate::request::{Action, Condition, TRANSACTION_ACTIONS_MAX};
-
-/// Most bytes of items in one transaction. DynamoDB takes 4 MB ([AWS: API reference][aws]); the rest is room for what
-/// the updates add.
-///
-/// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_TransactWriteItems.html
-const TRANSACTION_BYTES_MAX: usize = 3 * 1_024 * 1_024;
+use crate::request::{Action, Condition, ReadOptions, TRANSACTION_ACTIONS_MAX, TRANSACTION_BYTES_MAX};
 
 /// About how many bytes of children one pass reads, as answers have them. It is a choice: 200 children of 400 KB, each
 /// forty times that in an answer and more in memory, are more than an invocation has room for.
 const PASS_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
 impl DeletionSlice<'_> {
-    /// Acts on a page of children, pass by pass: a child that changes after it was read is read again. Returns the
-    /// slice, if it ends here.
+    /// Acts on a page of children; one that changes after it was read is read again. Returns the slice if it ends here.
     pub(super) async fn act_on_children(&mut self, present: &mut Present) -> Result<Option<Slice>, Failure> {
-        let page = self.page_of(self.context.schema().depth_range(1, 1), keys_alone()).await?;
+        let page = self.page_of(self.context.schema().depth_range(1, 1), ReadOptions::of([])).await?;
         let mut ids = children_of(&page, &self.context);
         // How many passes found children changed.
         let mut passes = 0;
@@ -62,8 +55,7 @@ impl DeletionSlice<'_> {
         Ok(self.blocked.then(|| Slice::Blocked(position())))
     }
 
-    /// Reads these nodes. Returns the children among them, and those that weren't read, because the items before them
-    /// have many bytes.
+    /// Returns the children among these nodes, and the ids left unread because the items before have many bytes.
     pub(super) async fn read_children(&self, ids: BTreeSet<Id>) -> Result<(Vec<Child>, BTreeSet<Id>), Failure> {
         let keys = ids.iter().map(|id| self.key_of_child(id));
         let read = self.io.read(Need::keys(keys).within(PASS_BYTES_MAX)).await?;
@@ -75,7 +67,6 @@ impl DeletionSlice<'_> {
         self.context.schema().node_key(&self.node.sibling(id.clone()))
     }
 
-    /// Returns those of these nodes that are children of this node and aren't being deleted themselves.
     fn children_among(&self, ids: &BTreeSet<Id>, read: &Read) -> Result<Vec<Child>, Failure> {
         let mut children = Vec::new();
         for id in ids {
@@ -98,9 +89,8 @@ impl DeletionSlice<'_> {
         std::iter::once(self.node_key()).chain(keys).collect()
     }
 
-    /// Returns the heir with the life that stands there now, the check that it does, and the bytes of the heir's item.
-    /// There is no heir if a life has ended there under which the node never was: its tombstone says nothing about the
-    /// children.
+    /// The heir as its life stands now, the check that it does, and the bytes of its item. No heir if a life has ended
+    /// there that never had the node: its tombstone says nothing about the children.
     fn heir_now(&self, heir: &Heir, read: &Read) -> Result<(Option<Heir>, Action, usize), Failure> {
         let (schema, node) = (self.context.schema(), self.node.sibling(heir.id.clone()));
         let key = schema.node_key(&node);
@@ -121,9 +111,8 @@ impl DeletionSlice<'_> {
         Ok((heir, Action::Check { key, condition }, item.map_or(0, item_bytes)))
     }
 
-    /// Acts on children, on the condition that they are as they were read. Returns those that have changed since;
-    /// `None` if the node isn't being deleted by this mark any more. The node is read after the children: if it still
-    /// has the mark, it was their parent, and being deleted, at that moment.
+    /// Acts on children that are as they were read. Returns those that have changed; `None` if this mark is gone. The
+    /// node is read after the children: if it still has the mark, it was their parent, and being deleted, then.
     async fn act_on(&mut self, present: &mut Present, children: Vec<Child>) -> Result<Option<BTreeSet<Id>>, Failure> {
         let read = self.io.read(Need::keys(self.keys_to_recheck(&present.deletion))).await?;
         let item = read.item(&self.node_key())?;
@@ -187,8 +176,7 @@ impl DeletionSlice<'_> {
         Ok(ids_of(changed.map(|(child, _)| child)).collect())
     }
 
-    /// Moves children to the heir, a chunk in each transaction, with the checks of their parent and of the heir.
-    /// Returns those of the chunks that weren't moved, because something has changed since it was read.
+    /// Moves children to the heir, a chunk in each transaction with the checks. Returns the chunks that weren't moved.
     async fn adopt(
         &mut self,
         children: Vec<Child>,
@@ -215,8 +203,7 @@ impl DeletionSlice<'_> {
             match self.io.one(Task::Transact(actions)).await {
                 Ok(TaskOutcome::Held) => self.io.report(|report| report.tally.child_actions += adopted.len() as u64),
                 Ok(TaskOutcome::Failed(_)) => changed.extend(ids_of(adopted)),
-                // The table refuses one of the children below the heir. Each goes in a transaction of its own, so that
-                // the others are adopted and the executor notes that one.
+                // The table refuses a child below the heir: each goes by itself, so the executor notes that one.
                 Err(Failure::Refused) if adopted.len() > 1 => {
                     adopted.into_iter().rev().for_each(|child| chunks.push_front(vec![child]));
                 }

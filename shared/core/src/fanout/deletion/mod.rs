@@ -10,34 +10,27 @@ mod revisions;
 use std::collections::BTreeSet;
 
 use crate::fanout::Context;
-use crate::keys::{Id, ItemKey, NodeRef, SortKey, SortRange};
+use crate::keys::{Id, ItemKey, NodeRef, SortRange};
 use crate::model::{
-    BaseNode, Cursor, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, key_of, text,
+    BaseNode, Cursor, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, ancestor_in, text,
 };
-use crate::plan::{Failure, Io, Need, Problem, Read, Rule, Task, count_held};
+use crate::plan::{Failure, Io, Need, Read, Rule, Task, count_held};
 use crate::request::{Action, Condition, Page, Query, ReadOptions};
 
 /// The result of a slice of a deletion.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Slice {
-    /// Nothing is left to do.
     Done,
     /// The cursor is for touching children, and the node isn't being deleted. The slice begins after this sort key.
     NotDeleting(Option<String>),
     /// The node isn't being deleted, or doesn't exist. Its remaining children have to be touched.
     Touch {
-        /// The remaining children of this slice.
         children: BTreeSet<Id>,
-        /// The sort key of the row after which the next slice begins; `None` if there is no other slice.
         next: Option<String>,
     },
-    /// Another slice follows.
     Continue {
-        /// What the next slice acts on.
         position: Position,
-        /// The sort key of the row or revision after which the next slice begins.
         after: String,
-        /// True if a child couldn't be changed.
         blocked: bool,
     },
     /// A child couldn't be changed, so the node can't be deleted above it. This is where a next try begins.
@@ -46,7 +39,6 @@ pub(super) enum Slice {
     Finish(Item),
 }
 
-/// One slice of the deletion of a node.
 pub(super) struct DeletionSlice<'d> {
     context: Context<'d>,
     node: &'d NodeRef,
@@ -67,8 +59,7 @@ struct Present {
 }
 
 impl<'d> DeletionSlice<'d> {
-    /// Makes the first slice, which a record of the node's lineage sets off. With `touches` the remaining children of a
-    /// node that isn't being deleted are touched. `mark_went` says that the record took a mark away.
+    /// The first slice, by a record of the lineage. `touches`: if the node isn't being deleted, children are touched.
     pub(super) fn of_lineage(
         context: Context<'d>,
         node: &'d NodeRef,
@@ -79,7 +70,6 @@ impl<'d> DeletionSlice<'d> {
         Self { context, node, from: None, after: None, touches, mark_went, blocked: false, io }
     }
 
-    /// Makes the slice that a cursor asks for.
     pub(super) fn of_cursor(context: Context<'d>, node: &'d NodeRef, cursor: Cursor, io: &'d Io) -> Self {
         let touches = !matches!(cursor.position, Position::Revisions(_));
         let blocked = cursor.blocked && cursor.after.is_some();
@@ -87,7 +77,6 @@ impl<'d> DeletionSlice<'d> {
         Self { from, after, blocked, ..Self::of_lineage(context, node, touches, false, io) }
     }
 
-    /// Carries the slice out.
     pub(super) async fn carry_out(mut self) -> Result<Slice, Failure> {
         let schema = self.context.schema();
         let cursor = self.mark_went.then(|| schema.cascade_key(self.node));
@@ -139,9 +128,7 @@ impl<'d> DeletionSlice<'d> {
             Stored::Lineage(lineage) => lineage.deleting,
             Stored::Tombstone(tombstone) if !by_base => Some(tombstone.deletion),
             Stored::Newer(format) => {
-                let (key, reason) = (schema.lineage_key(self.node), NewerFormat { format }.to_string());
-                self.io.note(Problem { key, reason, unreadable: false });
-                return Err(Failure::Again);
+                return Err(self.io.newer(schema.lineage_key(self.node), NewerFormat { format }));
             }
             _ => None,
         };
@@ -150,8 +137,7 @@ impl<'d> DeletionSlice<'d> {
         Ok(deletion.filter(agrees).map(|deletion| Present { item, deletion }))
     }
 
-    /// The deletion of the cursor that rests as the sign of a blocked deletion, if there is one. Nothing is blocked any
-    /// more.
+    /// Deletes the cursor that rests as the sign of a blocked deletion, if there is one: nothing is blocked any more.
     fn delete_sign(&self, read: &Read) -> Result<Option<Task>, Failure> {
         let key = self.context.schema().cascade_key(self.node);
         let item = if self.mark_went { read.item(&key)? } else { None };
@@ -171,7 +157,6 @@ impl<'d> DeletionSlice<'d> {
         Deletion::of(self.node, &BaseNode::read(item?.clone(), self.node, self.context.schema()).ok()?)
     }
 
-    /// A page of the node's rows, or of its revisions.
     async fn page_of(&self, range: SortRange, reading: ReadOptions) -> Result<Page, Failure> {
         let limit = self.context.limits.action_slice_items_max;
         self.io.page(page_query(&self.context, self.node, range, self.after.clone(), limit, reading)).await
@@ -182,7 +167,7 @@ impl<'d> DeletionSlice<'d> {
         if !self.touches {
             return Ok(Slice::Done);
         }
-        let page = self.page_of(self.context.schema().depth_range(1, 1), keys_alone()).await?;
+        let page = self.page_of(self.context.schema().depth_range(1, 1), ReadOptions::of([])).await?;
         let (mut ids, mut children) = (children_of(&page, &self.context), BTreeSet::new());
         while !ids.is_empty() {
             let (present, left) = self.read_children(ids).await?;
@@ -195,22 +180,11 @@ impl<'d> DeletionSlice<'d> {
 
 /// Deletes a node on the condition that it still has the mark of this base record.
 pub(super) fn delete_marked(context: &Context<'_>, node: &NodeRef, item: &Item) -> Task {
-    let condition = if context.rules.keeps(Rule::FinishCondition) {
-        Condition::is(DELETING, item.get(DELETING).cloned())
-    } else {
-        Condition::Always
-    };
+    let condition = context.rules.on(Rule::FinishCondition, Condition::is(DELETING, item.get(DELETING).cloned()));
     Task::Write(Action::Delete { key: context.schema().node_key(node), condition })
 }
 
-/// Reads keys alone. Rows can have 400 KB, and forty times that in an answer, and their keys name the nodes that they
-/// are about.
-pub(super) fn keys_alone() -> ReadOptions {
-    ReadOptions { attributes: Some(BTreeSet::new()), ..ReadOptions::default() }
-}
-
-/// Queries a page of a node's item collection. The page has as many items as a slice. A position that isn't in the
-/// range is no handler's, and no query could begin there: then the page is the first one.
+/// A page of a node's collection: the first, if `after` isn't in the range, which is no handler's position.
 pub(super) fn page_query(
     context: &Context<'_>,
     node: &NodeRef,
@@ -219,22 +193,11 @@ pub(super) fn page_query(
     limit: usize,
     reading: ReadOptions,
 ) -> Query {
-    Query {
-        pk: context.schema().partition(node),
-        after: after.filter(|after| range.contains(after)),
-        range,
-        limit,
-        descending: false,
-        reading,
-    }
+    let after = after.filter(|after| range.contains(after));
+    Query { after, reading, ..Query::first(context.schema().partition(node), range, limit) }
 }
 
-/// Returns the nodes that the ancestor rows of a page are about.
 pub(super) fn children_of(page: &Page, context: &Context<'_>) -> BTreeSet<Id> {
     let schema = context.schema();
-    let id = |row: &Item| match schema.parse_sort_key(&key_of(row, schema)?.sk) {
-        Some(SortKey::Ancestor { id, .. }) => Some(id),
-        _ => None,
-    };
-    page.items.iter().filter_map(id).collect()
+    page.items.iter().filter_map(|row| ancestor_in(row, schema)).map(|(_, id)| id).collect()
 }

@@ -8,8 +8,7 @@ use crate::plan::{Failure, Need, Problem, Rule, Task, count_held};
 use crate::request::{Action, Condition, ReadOptions};
 
 impl DeletionSlice<'_> {
-    /// Deletes a page of revisions, if the mark says so. They are read, and then the node: if it still has its mark,
-    /// they are of this node.
+    /// Deletes a page of revisions, if the mark says so. They are read first: they are the node's if its mark stands.
     pub(super) async fn delete_revisions(&self, present: Present) -> Result<Slice, Failure> {
         let Present { item, deletion } = present;
         if !deletion.mark.revisions {
@@ -43,12 +42,8 @@ impl DeletionSlice<'_> {
 
     /// The delete of a revision, on the condition that it is as it was read; `None` if no condition can say that.
     fn delete_as_read(&self, key: ItemKey, item: &Item) -> Option<Task> {
-        let condition = if self.context.rules.keeps(Rule::RevisionCondition) {
-            unchanged(item, false, self.context.schema())
-        } else {
-            Ok(Condition::Always)
-        };
-        match condition {
+        let as_read = unchanged(item, false, self.context.schema());
+        match if self.context.rules.keeps(Rule::RevisionCondition) { as_read } else { Ok(Condition::Always) } {
             Ok(condition) => Some(Task::Write(Action::Delete { key, condition })),
             Err(error) => {
                 let reason = format!("this revision of a deleted node stays: {error}");

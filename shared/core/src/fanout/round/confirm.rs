@@ -22,7 +22,6 @@ struct MayBeLate {
 }
 
 impl Round<'_> {
-    /// Finds the nodes to place again, and the late children.
     pub(super) async fn confirm(&mut self) -> Result<(), Failure> {
         for one in &self.planned {
             match one.stopped {
@@ -57,8 +56,7 @@ impl Round<'_> {
         keys.collect()
     }
 
-    /// The nodes to confirm, with their parents and base records. A node that is being deleted keeps its placement
-    /// wherever its parent is, so it isn't confirmed.
+    /// The nodes to confirm, with parents and base records: not those being deleted, which keep their placements.
     fn confirmed(&self) -> impl Iterator<Item = (&Planned, &Parent, &BaseNode)> {
         let is_done = |one: &&Planned| one.stopped.is_none() && one.plan.placed.is_some() && !one.plan.again;
         let placed = self.planned.iter().filter(is_done);
@@ -127,8 +125,7 @@ impl Round<'_> {
         may_be.then(|| MayBeLate { parent: parent.node.clone(), child: child(), deletion })
     }
 
-    /// False if the parent was predicted and isn't there any more. It won't be placed, so nothing tells its
-    /// children.
+    /// False if the parent was predicted and has gone: it won't be placed, so nothing tells its children.
     fn is_as_predicted(&self, parent: &Parent) -> Result<bool, Failure> {
         if parent.predicted.is_none() || !self.context.rules.keeps(Rule::ConfirmBase) {
             return Ok(true);
@@ -142,8 +139,7 @@ impl Round<'_> {
         Ok(Stored::read(self.read.item(&self.lineage_key(parent))?, self.context.schema()))
     }
 
-    /// What a child's placement depends on: whether its parent has a lineage, the parent's ancestors and path, and
-    /// whether the parent is in the trash.
+    /// The parts of a parent's placement on which a child's depends: presence, ancestors, path and trash.
     fn seen_by_children<'p>(&self, parent: Option<&'p Placement>) -> (bool, &'p [Id], &'p [String], bool) {
         let rules = self.context.rules;
         let counts_path = self.context.settings.path_rows && rules.keeps(Rule::ConfirmPath);
@@ -184,8 +180,7 @@ impl Round<'_> {
         if tasks.is_empty() {
             return Ok(());
         }
-        // A node that has changed meanwhile has a record of its own coming, which decides again. One whose removal the
-        // table refuses stays as it is, and the executor notes the problem: no retry would help.
+        // A changed node has a record of its own coming, which decides. No retry helps one whose removal is refused.
         let answered = released.into_iter().zip(self.io.all(tasks).await?);
         self.end.failed.extend(answered.filter(|(_, outcome)| *outcome == Err(Failure::Again)).map(|(node, _)| node));
         Ok(())

@@ -13,9 +13,7 @@ use super::predict::{Climb, parents_first};
 use super::{Early, LateChild, PlaceInput, PlacePlan, Placing, Seen, ToCount, place};
 use crate::fanout::Context;
 use crate::keys::{ItemKey, NodeRef};
-use crate::model::{
-    BaseNode, CopyMark, CopyOf, Epoch, Lineage, NewerFormat, Placement, Shortfall, Stored, Unreadable, is_touch,
-};
+use crate::model::{BaseNode, CopyMark, CopyOf, Epoch, Lineage, Placement, Shortfall, Stored, Unreadable, is_touch};
 use crate::plan::{Failure, Io, Need, Plan, Problem, Read, Rule};
 use write::WriteStep;
 
@@ -47,7 +45,6 @@ pub struct RoundEnd {
     pub to_count: BTreeMap<NodeRef, ToCount>,
 }
 
-/// One round of placings.
 struct Round<'r> {
     context: Context<'r>,
     placings: BTreeMap<NodeRef, Placing>,
@@ -56,21 +53,18 @@ struct Round<'r> {
     io: &'r Io,
     /// The nodes' base records; `None` for a record that doesn't exist or can't be understood.
     bases: BTreeMap<NodeRef, Option<BaseNode>>,
-    /// The keys that the round has asked for before it planned.
     asked: BTreeSet<ItemKey>,
     read: Read,
     planned: Vec<Planned>,
     end: RoundEnd,
 }
 
-/// A node with its plan.
 #[derive(Debug)]
 struct Planned {
     node: NodeRef,
     placing: Placing,
     parent: Option<Parent>,
     plan: PlacePlan,
-    /// The node, if it isn't counted as it should be.
     to_count: Option<ToCount>,
     /// How one of the node's writes failed, if one did. The node's later steps are then left out.
     stopped: Option<Failure>,
@@ -86,7 +80,6 @@ struct Parent {
     node: NodeRef,
     /// The parent's placement that the plan used: as planned in this batch, or as read.
     used: Option<Placement>,
-    /// The parent's placement as it was read.
     read: Option<Placement>,
     /// Where the parent will be placed, if it has no lineage and its base record is there.
     predicted: Option<Placement>,
@@ -138,7 +131,6 @@ impl<'r> Round<'r> {
         Ok(self.end)
     }
 
-    /// Reads items before planning.
     async fn ask(&mut self, keys: BTreeSet<ItemKey>) -> Result<(), Failure> {
         if !keys.is_empty() {
             self.asked.extend(keys.iter().cloned());
@@ -155,8 +147,7 @@ impl<'r> Round<'r> {
         self.io.note(Problem { key, reason: reason.into(), unreadable });
     }
 
-    /// The keys to read first: each node, its lineage, and the lineage of its likely parent. Where totals are kept,
-    /// what the node was counted as, and the epoch.
+    /// Each node's record, lineage and likely parent's lineage; where totals are kept, its count and the epoch.
     fn first_keys(&self) -> BTreeSet<ItemKey> {
         let schema = self.context.schema();
         let mut keys = BTreeSet::new();
@@ -170,7 +161,6 @@ impl<'r> Round<'r> {
         keys
     }
 
-    /// The parents that the nodes' base records name.
     fn parents(&self) -> impl Iterator<Item = NodeRef> {
         self.bases.iter().filter_map(|(node, base)| Some(node.sibling(base.as_ref()?.parent.clone()?)))
     }
@@ -191,8 +181,7 @@ impl<'r> Round<'r> {
         self.parents().map(|parent| self.lineage_key(&parent)).filter(|key| !self.asked.contains(key)).collect()
     }
 
-    /// The keys to read to know where parents without a lineage will be placed. A round that leaves their children for
-    /// later needs to know no more than that they are there.
+    /// The keys that tell where parents without a lineage will be placed. A patient round only asks if they are there.
     fn keys_to_climb(&self) -> BTreeSet<ItemKey> {
         let schema = self.context.schema();
         let parents: BTreeSet<NodeRef> = self.parents().filter(|parent| !self.bases.contains_key(parent)).collect();
@@ -266,8 +255,7 @@ impl<'r> Round<'r> {
             // Its creation may have been lost.
             placing.copy_of = base.as_ref().and_then(|base| CopyOf::read(&base.item));
         }
-        // A touch takes no node away. If it counted, a node that can't be understood and waits for itself would touch
-        // itself for ever.
+        // A touch takes no node away, or an unreadable node that waits for itself would touch itself for ever.
         let went = base.is_none() && !placing.only_touched;
         if went && matches!(stored, Stored::Absent | Stored::Foreign | Stored::Tombstone(_)) {
             self.end.never_placed.insert(node.clone(), placing.sequence.clone());
@@ -308,7 +296,7 @@ impl<'r> Round<'r> {
         Ok(Planned { node, placing, parent, plan, to_count, stopped: None, lacks_rows: false, standing_bytes: 0 })
     }
 
-    /// What is known of where the parent of a node, or of a copy, stands.
+    /// The state of the parent of a node, or of a copy.
     fn parent(
         &self,
         parent: &NodeRef,
@@ -340,19 +328,12 @@ impl<'r> Round<'r> {
         let share = placed.map(|(base, placed)| totals.share(placed.ancestors.clone(), &base.item));
         let (key, epoch) = (self.context.schema().counted_key(node), self.context.schema().epoch_key());
         let (counted, stored) = (self.read.item(&key)?, self.read.item(&epoch)?);
-        let newer = |key: ItemKey| {
-            move |newer: NewerFormat| {
-                self.note(key, newer.to_string(), false);
-                Failure::Again
-            }
-        };
-        let epoch = Epoch::read(stored).map_err(newer(epoch))?;
-        let seen = Seen::read(counted, epoch).map_err(newer(key))?;
+        let epoch = Epoch::read(stored).map_err(|newer| self.io.newer(epoch, newer))?;
+        let seen = Seen::read(counted, epoch).map_err(|newer| self.io.newer(key, newer))?;
         Ok(ToCount::of(share, seen, self.context.rules))
     }
 
-    /// Takes the copies that are placed now, and the nodes that aren't counted as they should be. What has to be placed
-    /// again is taken then.
+    /// Takes the copies that are placed now, and the nodes to count, but for what has to be placed again.
     fn take_placed(&mut self) {
         for one in &mut self.planned {
             let is_last = !self.end.again.contains_key(&one.node) && !self.end.failed.contains(&one.node);
@@ -365,7 +346,6 @@ impl<'r> Round<'r> {
         }
     }
 
-    /// Notes which rows a node can't have, and why.
     fn note_shortfalls(&self, node: &NodeRef, base: &BaseNode, placement: &Placement, parent: Option<&Placement>) {
         let context = self.context;
         for shortfall in Shortfall::of(&context.wanted(node, base, parent), placement).filter(Shortfall::is_a_problem) {
@@ -373,15 +353,11 @@ impl<'r> Round<'r> {
         }
     }
 
-    /// Returns what stands in the place of a node's lineage. An item of a newer format fails the node, because only the
-    /// handler that wrote the item may change it.
+    /// The node's stored lineage. One of a newer format fails the node: only the handler that wrote it may change it.
     fn stored(&self, node: &NodeRef) -> Result<Stored, Failure> {
         let key = self.lineage_key(node);
         let stored = Stored::read(self.read.item(&key)?, self.context.schema());
-        if let Err(newer) = stored.check_format() {
-            self.note(key, newer.to_string(), false);
-            return Err(Failure::Again);
-        }
+        stored.check_format().map_err(|newer| self.io.newer(key, newer))?;
         Ok(stored)
     }
 }

@@ -11,12 +11,9 @@ use crate::plan::{Failure, Rule, Task, TaskOutcome};
 use crate::request::{Action, Condition, Update};
 
 impl Round<'_> {
-    /// Removes `_under` and `_trashed` from the nodes that another client than the API or an operation has put where
-    /// they are. That comes before anything else is written: the first lineage takes the place of the tombstone that
-    /// shows it.
-    ///
-    /// A node that has changed meanwhile is looked at again, with what its records show. Where the table refuses the
-    /// removal, the executor notes the problem, and the node is placed as one without them all the same.
+    /// Removes `_under` and `_trashed` from nodes that another client has put where they are, before anything else is
+    /// written: the first lineage replaces the tombstone that shows it. A node that has changed meanwhile is looked at
+    /// again. Where the table refuses the removal, the node is placed without them all the same.
     pub(super) async fn remove_stale(&mut self) -> Result<(), Failure> {
         let schema = self.context.schema();
         let (mut stale, mut tasks) = (Vec::new(), Vec::new());
@@ -49,7 +46,6 @@ impl Round<'_> {
         Ok(())
     }
 
-    /// The attributes of a record that are stale.
     fn stale_names(&self, node: &NodeRef, base: &BaseNode) -> Vec<&'static str> {
         let under = self.has_stale_under(node, base).then_some(UNDER);
         let is_out = base.was_taken_out_of_trash() && self.context.rules.keeps(Rule::RemoveTrashed);
@@ -79,8 +75,7 @@ impl Round<'_> {
     }
 }
 
-/// Returns the removal of these attributes, on the condition that no client has put the node anywhere since it was
-/// read.
+/// Removes these attributes, on the condition that no client has put the node anywhere since it was read.
 pub(super) fn remove(node: &NodeRef, base: &BaseNode, names: &[&str], schema: &Schema) -> Task {
     let same = |name: &str| Condition::is(name, base.item.get(name).cloned());
     let compared = [UNDER, &schema.names().parent, BORN, REVISION, WRITE, TRASHED];

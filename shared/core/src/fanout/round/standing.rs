@@ -6,18 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::Round;
 use crate::keys::ItemKey;
 use crate::plan::{Need, Rule, WritesKind};
-use crate::request::{ReadOptions, Write};
+use crate::request::Write;
 
 /// About how many bytes are read at a time, as answers have them. What stands may have more than what is to be put.
 const READ_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 impl Round<'_> {
-    /// Leaves out what stands as it is to be, of the nodes that have many bytes of rows to put. A node whose record
-    /// comes after the first, and which isn't put before it, is looked at once its record comes first.
-    ///
-    /// The look goes through a node's rows in the order in which they are put, as long as some stand. It ends early
-    /// enough for puts, however few units the table has for it. Only rows that the lineage has named since before this
-    /// round are looked at: nothing that began before that can delete one.
+    /// Leaves out rows that stand as they are to be, of nodes with many bytes of rows to put; of a node whose record
+    /// comes after the first, once it comes first. The look goes through a node's rows in the order of their puts, as
+    /// long as some stand, and ends early enough for puts, however few units the table has. Only rows that the lineage
+    /// has named since before this round are looked at: nothing that began before can delete one.
     pub(super) async fn leave_out_standing(&mut self, writes: &mut Vec<(usize, Write)>) {
         let mut standing = BTreeSet::new();
         for owner in self.heavy(writes) {
@@ -56,11 +54,10 @@ impl Round<'_> {
         bytes.into_keys().collect()
     }
 
-    /// Which of these rows stand as they are to be. What can't be read in time doesn't. The writes of earlier
+    /// Returns the rows that stand as they are to be. One that can't be read in time doesn't. The writes of earlier
     /// deliveries have ended, and strong reads alone show all of them.
     async fn standing(&self, rows: &[&Write]) -> Vec<ItemKey> {
         let need = Need {
-            options: ReadOptions { strong: true, attributes: None },
             bytes_max: Some(READ_BYTES_MAX),
             time: Some(WritesKind::Meanwhile { ahead: 0 }),
             ..Need::keys(rows.iter().map(|write| write.key().clone()))

@@ -10,11 +10,10 @@ use crate::model::Shown;
 use crate::plan::{Failure, Rule, Writes, WritesKind};
 use crate::request::Write;
 
-/// Rows of fewer bytes than this fit an invocation, unless the table is busy: a partition takes 1,000 units a second,
-/// and rows are put for 36 seconds.
+/// Rows of fewer bytes fit an invocation, unless the table is busy: a partition takes 1,000 units a second, for 36
+/// seconds.
 const NOTED_BYTES: usize = 10_000_000;
 
-/// The write steps of a placing, in their order.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WriteStep {
     Intent,
@@ -24,14 +23,13 @@ pub(super) enum WriteStep {
 }
 
 impl WriteStep {
-    /// All steps, in their order.
     pub(super) const ALL: [Self; 4] = [Self::Intent, Self::FirstRows, Self::SecondRows, Self::Settle];
 
     fn is_of_rows(self) -> bool {
         matches!(self, Self::FirstRows | Self::SecondRows)
     }
 
-    /// What the writes are, in a round that leaves no node for later.
+    /// The kind of the writes, in a round that leaves no node for later.
     fn kind(self) -> WritesKind {
         match self {
             Self::FirstRows => WritesKind::FirstRows,
@@ -42,7 +40,6 @@ impl WriteStep {
 }
 
 impl Round<'_> {
-    /// Writes one step of all nodes.
     pub(super) async fn write(&mut self, step: WriteStep) -> Result<(), Failure> {
         let mut writes = self.writes(step);
         if step == WriteStep::FirstRows {
@@ -76,8 +73,7 @@ impl Round<'_> {
         let (mut rows_deleted, mut rows_put) = (0, 0);
         for (write, owner) in writes.iter().zip(owners) {
             match failed.get(write.key()) {
-                // A row that the table refuses is left out, and the node's other rows are written. Without its lineage
-                // a node stops.
+                // A row that the table refuses is left out. Without its lineage a node stops.
                 Some(&failure) => {
                     if let Some(one) = self.planned.get_mut(*owner) {
                         one.lacks_rows |= step.is_of_rows();
@@ -99,8 +95,7 @@ impl Round<'_> {
         });
     }
 
-    /// Notes the nodes whose rows weren't all put, if these may have more bytes than an invocation puts, or an earlier
-    /// delivery didn't put all of them either.
+    /// Notes nodes whose rows weren't all put, if they may have too many bytes or an earlier delivery didn't either.
     fn note_heavy(&self, writes: &[Write], owners: &[usize]) {
         if self.planned.iter().all(|one| one.stopped.is_none()) {
             return;

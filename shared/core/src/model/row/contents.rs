@@ -15,62 +15,51 @@ const ORDER: &str = "_order";
 const ANCESTORS: &str = "_ancestors";
 pub(super) const TRUNCATED: &str = "_truncated";
 
-/// What [`own_id`] and [`orphan_row_parent`] read.
+/// The attributes that [`own_id`] and [`orphan_row_parent`] read.
 pub const ORPHAN_ROW: [&str; 2] = [ID, PARENT];
 
 /// The size of `{"S":…},` in a request.
 const TEXT_BYTES: usize = 7;
 
-/// What a row has of its own.
+/// The attributes that a row has of its own.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
 pub(super) struct Contents {
     /// The node's depth below the node in whose partition the row is.
     depth: Option<usize>,
-    /// True if the row names the node's parent.
     parent: bool,
-    /// The node's place among its siblings.
     order: Option<SiblingPlace>,
     /// The node's ancestors, nearest first.
     ancestors: Option<Arc<[Id]>>,
-    /// True if the row says how the node was put into the trash.
     pub(super) trashed: bool,
-    /// True if the row copies attributes of the base record.
     pub(super) copies: bool,
 }
 
 impl Contents {
-    /// Copies alone.
     pub(super) fn copies() -> Self {
         Self { copies: true, ..Self::default() }
     }
 
-    /// A node so far below another, with its place among its siblings.
     pub(super) fn descendant(depth: usize, placement: &Placement) -> Self {
         Self { parent: true, depth: Some(depth), ..Self::ordered(placement) }
     }
 
-    /// A node by its path, so far below another.
     pub(super) fn by_path(depth: usize) -> Self {
         Self { parent: true, depth: Some(depth), ..Self::copies() }
     }
 
-    /// A node with its place among its siblings.
     pub(super) fn ordered(placement: &Placement) -> Self {
         Self { order: placement.order.clone(), ..Self::copies() }
     }
 
-    /// A node with all of its ancestors.
     pub(super) fn linking(placement: &Placement) -> Self {
         let ancestors = &placement.ancestors;
         Self { ancestors: Some(ancestors.as_slice().into()), ..Self::by_path(ancestors.len()) }
     }
 
-    /// A node with how it was put into the trash.
     pub(super) fn trashed() -> Self {
         Self { trashed: true, ..Self::copies() }
     }
 
-    /// The parent and nothing else.
     pub(super) fn parent_alone() -> Self {
         Self { parent: true, ..Self::default() }
     }
@@ -80,7 +69,6 @@ impl Contents {
         self.ancestors.iter().flat_map(|ids| ids.iter()).map(|id| text_size(id.as_str()) + TEXT_BYTES).sum()
     }
 
-    /// The attributes, of a node with this parent.
     pub(super) fn attributes<'a>(
         &self,
         parent: Option<&'a Id>,
@@ -93,8 +81,7 @@ impl Contents {
     }
 }
 
-/// The attributes that [`row_parent`], [`is_truncated`], [`own_order`] and [`own_ancestors`] read, which every
-/// projection has to include.
+/// The attributes of rows that [`row_parent`], [`is_truncated`], [`own_order`] and [`own_ancestors`] read.
 pub const ROW_ATTRIBUTES: [&str; 4] = [PARENT, TRUNCATED, ORDER, ANCESTORS];
 
 /// Returns the parent of the node that an ancestor row or a path row shows.

@@ -8,7 +8,7 @@ use crate::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use crate::model::{BaseNode, FORMAT, InTrash, Item, Placement, Settings, Shortfall};
 use crate::rules::{Rule, Rules};
 
-/// What a placement is made from, besides its ancestors.
+/// The input of a placement, besides its ancestors.
 #[derive(Clone, Copy, Debug)]
 pub struct Wanted<'a> {
     /// The node.
@@ -68,8 +68,7 @@ pub(super) trait Kind: Sync {
     /// Adds the rows that a placement names.
     fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>);
 
-    /// The least format of a lineage with this placement that names rows of this kind, and so the handlers that may act
-    /// on it.
+    /// The least format of a lineage that names these rows, and so the handlers that may act on it.
     fn format(&self, _placement: &Placement) -> u64 {
         FORMAT
     }
@@ -88,13 +87,11 @@ pub(super) trait Kind: Sync {
     /// True if a row of this kind of the node can have this key.
     fn can_have(&self, named: &Named<'_>) -> bool;
 
-    /// Returns what the node can't have of this kind.
     fn shortfalls(&self, _wanted: &Wanted<'_>, _placement: &Placement) -> Vec<Shortfall> {
         Vec::new()
     }
 }
 
-/// Rows that are collected.
 #[derive(Debug)]
 pub(super) struct Rows<'a> {
     pub(super) node: &'a NodeRef,
@@ -103,8 +100,7 @@ pub(super) struct Rows<'a> {
 }
 
 impl Rows<'_> {
-    /// Adds a row in the partition of a node. A row whose key would be too long is left out; the other rows are still
-    /// written.
+    /// Adds a row in the partition of a node, unless its key would be too long.
     pub(super) fn add(&mut self, partition: &Id, sort_key: &SortKey, contents: Contents) {
         let pk = self.schema.partition(&self.node.sibling(partition.clone()));
         self.add_in(pk, sort_key, contents);

@@ -14,8 +14,7 @@ const LINKS: &str = "links";
 /// Most links of a node, over all attributes.
 const LINKS_MAX: usize = 100;
 
-/// Most bytes of a node's targets together. A lineage names all of them, and whoever places a child of the node reads
-/// it.
+/// Most bytes of a node's targets together: a lineage names all of them, and placing a child reads it.
 const TARGETS_BYTES_MAX: usize = 16 * 1_024;
 
 /// Most bytes of an attribute's name in a lineage. A longer one is in no key.
@@ -142,11 +141,8 @@ pub enum LinkFault {
     },
 }
 
-/// Checks the links of a record that takes the place of another, or of none. What was wrong before is no fault of this
-/// write.
-///
-/// # Errors
-/// [`LinkFault`], of the first attribute that changes and can't be kept as it is.
+/// Checks the links of a record that replaces another, or none. Fails with the first attribute that this write changes
+/// and that can't be kept as it is: an earlier fault is none of this write's.
 pub fn check_links(node: &NodeRef, before: Option<&Item>, after: &Item, settings: &Settings) -> Result<(), LinkFault> {
     let changes = |attribute: &&String| before.and_then(|item| item.get(*attribute)) != after.get(*attribute);
     let changed: Vec<&String> =
@@ -169,8 +165,7 @@ pub fn check_links(node: &NodeRef, before: Option<&Item>, after: &Item, settings
     Ok(())
 }
 
-/// Returns what a record links to, in the order of the attributes and then of the targets' bytes, and the attributes
-/// that hold something else.
+/// Returns a record's links, ordered by attribute and target, and the attributes that hold something else.
 fn asked<'a>(base: &Item, settings: &'a Settings) -> (BTreeSet<(&'a str, Id)>, BTreeSet<&'a str>) {
     let (mut asked, mut unusable) = (BTreeSet::new(), BTreeSet::new());
     for attribute in &settings.links {
@@ -186,7 +181,7 @@ fn asked<'a>(base: &Item, settings: &'a Settings) -> (BTreeSet<(&'a str, Id)>, B
                 AttributeValue::S(target) => add(Some(target)),
                 _ => add(None),
             }),
-            // Nothing is named, and what nodes above name isn't inherited.
+            // A null names no node, and ends the inheritance of links.
             AttributeValue::Null(_) => {}
             _ => add(None),
         }

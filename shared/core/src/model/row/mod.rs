@@ -92,7 +92,6 @@ pub(super) fn attributes() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|kind| kind.attribute())
 }
 
-/// Returns what a node can't have of its rows.
 pub(super) fn shortfalls(wanted: &Wanted<'_>, placement: &Placement) -> impl Iterator<Item = Shortfall> {
     KINDS.iter().flat_map(|kind| kind.shortfalls(wanted, placement))
 }
@@ -119,8 +118,7 @@ pub fn is_row_key(key: &ItemKey, node: &NodeRef, schema: &Schema) -> bool {
 /// About how many attributes of its own a row has, its key among them.
 const OWN_MAX: usize = 7;
 
-/// What the rows of a node show of it. All rows of the node share one, because together they can be a hundred times the
-/// base record.
+/// The node as its rows show it. All of them share one, because together they can be a hundred times the base record.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Shown {
     id: Id,
@@ -129,7 +127,6 @@ pub struct Shown {
     record: Arc<Item>,
     /// For each attribute of the record, in its order, true if rows carry it. A record can have 200,000 attributes.
     is_copied: Vec<bool>,
-    /// The size of the attributes that rows carry.
     copied_bytes: usize,
     /// How many bytes these take in a request.
     sent_bytes: usize,
@@ -153,15 +150,13 @@ impl Shown {
         shown
     }
 
-    /// The attributes that rows carry.
     fn copies(&self) -> impl Iterator<Item = (&String, &AttributeValue)> {
         self.record.iter().zip(&self.is_copied).filter(|(_, is_copied)| **is_copied).map(|(attribute, _)| attribute)
     }
 }
 
 impl Row {
-    /// The row's own attributes, and those that are copied from the base record. Together they are its item
-    /// ([`Row::item`]).
+    /// The row's own attributes, and those copied from the base record: together its item ([`Row::item`]).
     pub fn attributes<'a>(
         &self,
         shown: &'a Shown,

@@ -27,7 +27,6 @@ pub(in crate::write) struct SpotRequest<'a> {
     pub(in crate::write) anchor: Option<&'a Item>,
 }
 
-/// Finds the value of a node that is to be at a spot.
 #[derive(Debug)]
 pub(in crate::write) struct FindSpot<'a> {
     pub(super) siblings: Siblings<'a>,
@@ -39,13 +38,11 @@ pub(in crate::write) struct FindSpot<'a> {
     placed: Vec<SiblingPosition>,
     /// Most siblings that get other values.
     room: Room,
-    /// How many slices were written.
     slices: u64,
     /// The node in this list, if it is there.
     own: Option<Sibling>,
     pub(super) anchor: Option<Sibling>,
     pub(super) way: Way,
-    /// The way from the spot.
     walk: Walk,
     looking: Phase,
 }
@@ -54,23 +51,18 @@ pub(in crate::write) struct FindSpot<'a> {
 enum Decided {
     Found(Insertion),
     Phase(Phase),
-    /// More have to be known.
     Further,
 }
 
-/// The siblings that are looked for.
 #[derive(Debug)]
 enum Phase {
     /// The nearest on the way from the spot.
     Nearest,
-    /// The nearest on the other side of the anchor, which make room where those on the way can't, or only by long
-    /// values.
+    /// The nearest on the other side of the anchor, where those on the way have no room, or only for long values.
     OtherSide(Walk, Option<Box<(usize, Insertion)>>),
-    /// The first siblings without a value, after the last one that got one in a slice: more have none than one
-    /// transaction gives values to.
+    /// The first siblings without a value, after the last one of a slice: there are more than one transaction takes.
     Unvalued(Walk, Option<Sibling>),
-    /// The last sibling that has a value. The walk looks for it after those without one, so it also finds a
-    /// sibling that another request has just given a value.
+    /// The last sibling with a value. It is found after those without one, so one that just got a value is found too.
     LastValued(Walk, Box<Walk>, Option<Sibling>),
 }
 
@@ -92,8 +84,7 @@ struct Spaced {
 }
 
 impl<'a> FindSpot<'a> {
-    /// Begins with what the batch has placed, how many siblings may get other values, and the slice that was written
-    /// before.
+    /// Begins with the batch's placed nodes, the room for other values, and the slice that was written before.
     pub(super) fn new(
         context: Context<'a>,
         stamp: &'a Stamp,
@@ -154,7 +145,6 @@ impl<'a> FindSpot<'a> {
         })
     }
 
-    /// Decides, or goes on along the way until it can.
     pub(super) async fn find(&mut self, io: &Io) -> Result<Insertion, Stop> {
         loop {
             let decided = match &self.looking {
@@ -186,7 +176,6 @@ impl<'a> FindSpot<'a> {
         self.siblings.walk(self.parent.as_ref(), way, start, &self.placed)
     }
 
-    /// The value, if enough siblings are known.
     fn decide(&self) -> Result<Decided, Stop> {
         let nearest = self.walk.nearest();
         // Siblings that nothing can be put between before they have other values.
@@ -224,8 +213,7 @@ impl<'a> FindSpot<'a> {
         }
     }
 
-    /// Makes room by other values of the anchor and of siblings on its other side. `found` is the best that those on
-    /// the way make of it, and its longest value.
+    /// Makes room on both sides of the anchor. `found` is the best of those on the way, and its longest value.
     fn decide_on_both_sides(&self, walk: &Walk, found: Option<&(usize, Insertion)>) -> Result<Decided, Stop> {
         let (Some(anchor), near, others) = (&self.anchor, self.walk.nearest(), walk.nearest()) else {
             return Err(self.no_room().into());
@@ -340,8 +328,7 @@ impl<'a> FindSpot<'a> {
         self.anchor.as_ref().is_none_or(|anchor| !anchor.has_value())
     }
 
-    /// True if the node is next to its anchor already. Whether it is the first or the last of all isn't known: rows
-    /// lag.
+    /// True if the node is next to its anchor already. Whether it is first or last of all isn't known: rows lag.
     fn is_there(&self, nearest: Option<&Sibling>) -> bool {
         let (Some(own), Some(anchor)) = (&self.own, &self.anchor) else { return false };
         let (start, own) = (anchor.order(), own.order());

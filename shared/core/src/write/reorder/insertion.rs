@@ -12,8 +12,8 @@ use crate::write::command::Spot;
 use crate::write::{Refusal, record};
 
 impl FindSpot<'_> {
-    /// The insertion of the node beside its anchor, given the values of the siblings next to the spot, of the anchor if
-    /// it had none, and of the node.
+    /// The insertion beside the anchor, with values of the siblings there, of the anchor if it had none, and of the
+    /// node.
     pub(super) fn beside(
         &self,
         siblings: &[&Sibling],

@@ -11,8 +11,7 @@ use crate::write::attempts::Stop;
 use crate::write::request::Stamp;
 use crate::write::{Context, Refusal};
 
-/// Most siblings that are written without a look at their sizes: with the node, its neighbour and the outcome they fit
-/// a transaction, even the largest.
+/// Most siblings that are written unweighed: with the node, its neighbour and the outcome even the largest fit.
 const UNWEIGHED_MAX: usize = 5;
 /// Most siblings that are read as a whole at a time.
 const WEIGHED_AT_ONCE: usize = 25;
@@ -27,7 +26,6 @@ const SIBLINGS_BYTES_MAX: usize = 2 * 1_024 * 1_024;
 pub(in crate::write) struct MakingRoom {
     /// The positions that the batch has given before.
     placed: Vec<SiblingPosition>,
-    /// Most siblings that get other values in a transaction.
     room: Room,
     /// The largest sibling, with its bytes, if siblings were too large to get values in one transaction.
     bulky: Option<(usize, Id)>,
@@ -35,7 +33,6 @@ pub(in crate::write) struct MakingRoom {
     slice: Option<Slice>,
     /// The siblings that got values in these.
     sliced: Vec<SiblingPosition>,
-    /// The siblings that get other values in the last attempt.
     tried: Vec<SiblingPosition>,
 }
 
@@ -55,7 +52,6 @@ impl MakingRoom {
         self.slice = None;
     }
 
-    /// Finds where a node comes among its siblings.
     pub(in crate::write) async fn find(
         &self,
         io: &Io,
@@ -72,8 +68,7 @@ impl MakingRoom {
         })
     }
 
-    /// True if a transaction has room for the siblings that get other values. Otherwise lowers the number that is
-    /// written with the node, or in a slice; the others are written before or after it.
+    /// True if a transaction has room for the siblings; else lowers how many go with the node, or in a slice.
     pub(in crate::write) async fn fits_or_lowers_room(
         &mut self,
         io: &Io,
@@ -89,8 +84,7 @@ impl MakingRoom {
         Ok(false)
     }
 
-    /// Lowers the number of siblings that are written with the node, because the transaction has `over` actions too
-    /// many. Returns false if it has too many even without siblings.
+    /// Lowers how many siblings are written with the node, by `over` actions. False if there are too many without any.
     pub(in crate::write) fn lower_room(&mut self, siblings: usize, over: usize) -> bool {
         let left = siblings.min(self.room.with_node).checked_sub(over + 1);
         self.room.with_node = left.unwrap_or_default();
@@ -102,8 +96,7 @@ impl MakingRoom {
         self.tried = changed;
     }
 
-    /// Gives siblings values before the node is written. This doesn't count as an attempt: it can be repeated, and
-    /// completes no claim. Returns false if one of them has changed.
+    /// Gives siblings values before the node. It can be repeated, so it is no attempt. False if one has changed.
     pub(in crate::write) async fn write_slice(
         &mut self,
         io: &Io,
@@ -122,9 +115,7 @@ impl MakingRoom {
     }
 }
 
-/// Siblings that are too large for one transaction.
 struct TooHeavy {
-    /// How many of them fit.
     fitting: usize,
     /// The largest of those that were looked at, with its bytes.
     largest: Option<(usize, Id)>,

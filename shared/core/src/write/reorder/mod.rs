@@ -15,11 +15,9 @@ use crate::keys::{Id, SiblingPlace};
 use crate::request::{Action, TRANSACTION_ACTIONS_MAX};
 use sibling_walk::Sibling;
 
-/// Most siblings that one write gives other values: a transaction has the node, its neighbour and an idempotency key,
-/// too.
+/// Most siblings that one write gives other values: the node, its neighbour and an idempotency key go with them.
 const CHANGED_MAX: usize = TRANSACTION_ACTIONS_MAX - 3;
 
-/// Where a node is among its siblings.
 #[derive(Clone, Debug)]
 pub(super) struct SiblingPosition {
     pub(super) parent: Option<Id>,
@@ -27,7 +25,6 @@ pub(super) struct SiblingPosition {
     pub(super) place: SiblingPlace,
 }
 
-/// How a node is put among its siblings.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Insertion {
     /// The value that the node gets; `None` if it is there already.
@@ -44,7 +41,6 @@ pub(super) struct Insertion {
 /// on, each slice after the one before, so after each slice all are in the order in which they were.
 #[derive(Clone, Debug)]
 pub(super) struct Slice {
-    /// The parent of these siblings.
     parent: Option<Id>,
     /// The last one that got a value, as it is now.
     last: Sibling,

@@ -33,8 +33,7 @@ const LAST: char = '~';
 const CLOCK_DIGITS: u32 = 9;
 /// The digits of noise, which keep writes of the same microsecond apart.
 const NOISE_DIGITS: u32 = 2;
-/// How many digits finer than its room a fraction is, at least: two that are taken at the same time are hardly ever
-/// equal.
+/// How many digits finer than its room a fraction is: two taken at the same time are hardly ever equal.
 const FINER_DIGITS: usize = 3;
 
 /// Returns a text that sorts after all existing ones: `above` is the greatest of them.
@@ -139,8 +138,7 @@ fn rank(character: char) -> u64 {
     DIGITS.partition_point(|digit| char::from(*digit) < character) as u64
 }
 
-/// A text between two others such that the next one between the first and it, at a later time, is no longer. `None` if
-/// none of this kind fits.
+/// A text between two others such that the next after the first, at a later time, is no longer; `None` if none fits.
 pub(in crate::write) fn right_after(low: &str, high: &str, tiebreak: &Tiebreak) -> Option<String> {
     let mut at = 0;
     while at < high.len() {
@@ -153,8 +151,7 @@ pub(in crate::write) fn right_after(low: &str, high: &str, tiebreak: &Tiebreak) 
     None
 }
 
-/// A text between two others such that the next one between it and the second, at a later time, is no longer. `None` if
-/// none of this kind fits.
+/// A text between two others such that the next before the second, at a later time, is no longer; `None` if none fits.
 pub(in crate::write) fn right_before(low: &str, high: &str, tiebreak: &Tiebreak) -> Option<String> {
     let mut at = 0;
     loop {

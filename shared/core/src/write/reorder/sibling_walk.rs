@@ -28,7 +28,6 @@ const BOUND_BYTES_MAX: usize = VALUE_BYTES_MAX + 4;
 
 type Order = (SiblingPlace, Id);
 
-/// The siblings of a node.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Siblings<'a> {
     pub(super) settings: &'a Settings,
@@ -54,7 +53,6 @@ impl Sibling {
     }
 }
 
-/// The direction of a walk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Way {
     Up,
@@ -77,14 +75,12 @@ pub(super) enum Start<'s> {
     End,
     /// At a sibling, which isn't found itself.
     Sibling(&'s Sibling),
-    /// Where the siblings without a value begin: upwards the first one of them is found first, downwards the last one
-    /// with a value.
+    /// Where siblings without a value begin: upwards the first of them is next, downwards the last one with a value.
     Unvalued,
     /// Upwards after the row of this node, which had no value. Siblings that have got values by now are found as well.
     UnvaluedAfter(&'s Id),
 }
 
-/// A walk.
 #[derive(Clone, Debug)]
 pub(super) struct Walk {
     parent: Option<Id>,
@@ -167,8 +163,7 @@ impl<'a> Siblings<'a> {
             rows_read: 0,
             is_over: false,
         };
-        // Nodes that the batch has placed on the way. Upwards from the first sibling without a value, those that have
-        // one are behind.
+        // Nodes that the batch has placed on the way. Upwards from those without a value, the others are behind.
         let is_unvalued = way == Way::Up && matches!(start, Start::Unvalued | Start::UnvaluedAfter(_));
         let ours = placed.iter().filter(|position| {
             let is_behind = is_unvalued && position.place != SiblingPlace::none();
@@ -184,8 +179,7 @@ impl<'a> Siblings<'a> {
         Ok(walk)
     }
 
-    /// Comes further along the walk: reads rows, and looks at the base records of what they show, and of the next of
-    /// the batch. At the end of the list there is nothing to read.
+    /// Reads further rows, and the records that they show and of the batch's next. At the end it reads nothing.
     pub(super) async fn further(&self, io: &Io, walk: &mut Walk) -> Result<(), Stop> {
         let mut rows = Vec::new();
         if !walk.is_over {
@@ -231,7 +225,6 @@ impl<'a> Siblings<'a> {
         Ok(self.settings.schema.sort_key(&key)?)
     }
 
-    /// The next rows on the way.
     fn rows(&self, walk: &Walk) -> Query {
         let schema = &self.settings.schema;
         let (pk, list) = match &walk.parent {
@@ -252,7 +245,6 @@ impl<'a> Siblings<'a> {
         Query { after, descending, ..Query::first(pk, range, limit).of([]) }
     }
 
-    /// The need for siblings' base records.
     fn records(&self, ids: &[Id]) -> Need {
         let names = self.settings.schema.names();
         let own = [DELETING, PUT_BACK, TRASHED, REVISION, CREATED_AT];

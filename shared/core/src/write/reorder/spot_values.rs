@@ -10,8 +10,7 @@ use crate::write::command::Spot;
 use crate::write::request::Tiebreak;
 
 impl FindSpot<'_> {
-    /// The values of these siblings, which are next to the spot, and of the node, in their order. `beyond` is the
-    /// sibling behind them. `None`: there is no room.
+    /// The values of these siblings next to the spot and of the node. `beyond` is the sibling behind. `None`: no room.
     pub(super) fn values(
         &self,
         siblings: &[&Sibling],
@@ -80,8 +79,7 @@ impl FindSpot<'_> {
         self.tiebreak.seed.wrapping_add(self.tiebreak.part.into())
     }
 
-    /// The text that the values must sort before; `None` if the sibling behind has no value. A value that is no text is
-    /// refused, because numbers sort before all texts.
+    /// The text that values sort before, if there is one. Others are refused: numbers sort before all texts.
     fn high<'s>(&self, beyond: Option<&'s Sibling>) -> Result<Option<&'s str>, Refusal> {
         let placed = beyond.filter(|sibling| sibling.has_value());
         Ok(placed.map(|sibling| self.siblings.text_or_none(sibling)).transpose()?.flatten())
@@ -92,8 +90,7 @@ impl FindSpot<'_> {
         beyond.and_then(|sibling| self.siblings.text_or_none(sibling).ok().flatten())
     }
 
-    /// Returns `count` values that sort after `text`; nodes that are put last later sort after them. `None` if there is
-    /// no room.
+    /// `count` values that sort after `text`, and before nodes that are put last later. `None`: no room.
     fn after_all(&self, text: Option<&str>, count: usize, seed: u64) -> Option<Vec<String>> {
         if !self.rules.keeps(Rule::LastByTime) {
             return order_key::spread(text, None, count, seed);
@@ -104,8 +101,7 @@ impl FindSpot<'_> {
     }
 }
 
-/// Returns `count` values that sort before `text`; nodes that are put first later sort before them. `None` if there is
-/// no room.
+/// `count` values that sort before `text`, and after nodes that are put first later. `None`: no room.
 fn before_all(text: &str, count: usize, tiebreak: &Tiebreak) -> Option<Vec<String>> {
     let greatest = order_key::first(Some(text), tiebreak)?;
     let mut values = order_key::spread(Some(&order_key::floor(&greatest)?), Some(&greatest), count - 1, tiebreak.seed)?;
@@ -113,8 +109,7 @@ fn before_all(text: &str, count: usize, tiebreak: &Tiebreak) -> Option<Vec<Strin
     Some(values)
 }
 
-/// These values, or one with a time, if that is no longer than the value or than the neighbour's, which may have a time
-/// as well.
+/// These values, or one with a time, if that is no longer than the value or the neighbour's, which may have one.
 fn shorter(values: Option<Vec<String>>, one: Option<String>, neighbour: &str) -> Option<Vec<String>> {
     match (values.as_deref(), one) {
         (Some([value]), Some(one)) if one.len() > value.len().max(neighbour.len()) => values,

@@ -54,8 +54,7 @@ struct SaveNode<'w, 'a> {
     attempts: &'w mut Attempts<'a>,
     node: &'w NodeRef,
     wanted: Wanted<'w>,
-    /// The parent that the node takes from the sibling that it is put next to, if that isn't the one that it has, or
-    /// the one that it had before it was put into the trash.
+    /// The parent taken from the sibling next to it, or from before the trash, if the node doesn't have it.
     taken: Option<Option<Id>>,
     /// Its siblings, as far as they make room for it.
     siblings: &'w mut MakingRoom,
@@ -65,7 +64,6 @@ struct SaveNode<'w, 'a> {
     renamed: Option<Renamed>,
 }
 
-/// The items that were read first.
 struct Look {
     /// The node's record. One that a repair has put back counts as not there.
     node: Option<Arc<Item>>,
@@ -78,7 +76,6 @@ struct Look {
     height: usize,
     parent: Option<Item>,
     parent_lineage: Stored,
-    /// The sibling that the node is to be next to.
     anchor: Option<Item>,
     /// See [`SaveNode::traces`].
     traces: Vec<Action>,
@@ -107,7 +104,8 @@ impl<'a> SaveNode<'_, 'a> {
         }
     }
 
-    /// Decides what is written. `None`: the write looks again.
+    /// Decides on the attempt, part by part. `None`: the save looks again, since it has learned something (another
+    /// parent, a name, less room), or has written the first slice of its siblings. The first action is the node's own.
     async fn decide(&mut self, io: &Io, look: &Look) -> Result<Option<Attempt>, Stop> {
         if self.takes_another_parent(look)? {
             return Ok(None);
@@ -182,7 +180,6 @@ impl<'a> SaveNode<'_, 'a> {
         Ok(())
     }
 
-    /// The first reads of all parts.
     fn need(&self) -> Need {
         let keys = self.node_reads().into_iter().chain(self.parent_reads()).chain(self.name_claim_key());
         let keys = keys.chain(self.anchor().map(|anchor| self.schema().node_key(&anchor))).chain(self.trace_reads());

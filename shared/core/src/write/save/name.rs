@@ -16,8 +16,7 @@ use crate::plan::{Io, Rule};
 use crate::request::Action;
 
 impl SaveNode<'_, '_> {
-    /// The key of the claim of the name that a new node is to have, if its parent is known. It is read along with the
-    /// parent, so a name that is taken is refused without a write.
+    /// The key of a new node's name claim, read with its parent: a taken name is refused without a write.
     pub(super) fn name_claim_key(&self) -> Option<ItemKey> {
         let (settings, Change::Create { .. }) = (self.attempts.context.settings, self.wanted.change) else {
             return None;
@@ -48,8 +47,7 @@ impl SaveNode<'_, '_> {
         self.renamed.as_ref().map(|renamed| renamed.name.as_str())
     }
 
-    /// Claims the name that the node comes to have, and gives back the one that it had. `None`: the node gets another
-    /// name, with which the write looks again.
+    /// Claims the node's new name, and gives back the one that it had. `None`: the write looks again with another name.
     pub(super) async fn names(&mut self, io: &Io, look: &Look, naming: &Naming) -> Result<Option<Vec<Action>>, Stop> {
         let attempts = &*self.attempts;
         let read = look.name_claim.as_ref().map(|(key, found)| (key, found.as_ref()));

@@ -57,7 +57,7 @@ impl SaveNode<'_, '_> {
         }
     }
 
-    /// Drafts the record. `None`: nothing changes, and no attempt has to be kept from coming late.
+    /// Drafts the record. `None`: nothing changes, and no unanswered attempt has to be stopped by a new stamp.
     pub(super) fn draft(&self, look: &Look, insertion: &Insertion) -> Result<Option<Draft>, Refusal> {
         let drafted = match self.wanted.change {
             Change::Create { content, .. } | Change::Replace(content) => self.draft_whole(look, content, insertion)?,
@@ -120,8 +120,7 @@ impl SaveNode<'_, '_> {
         keeps && self.attempts.is_unanswered() && self.attempts.key_claim_key().is_none()
     }
 
-    /// The attempt where the record doesn't change: it checks that the node is where it is asked for, and completes the
-    /// claim.
+    /// The attempt where the record doesn't change: it checks the node's position, and completes the claim.
     pub(super) fn unchanged(&self, look: &Look, anchor: Option<Action>) -> Result<Attempt, Refusal> {
         let before = look.node.as_ref().ok_or(Refusal::NotFound)?;
         let checks = self.own_position_stays(before).filter(|_| anchor.is_some()).into_iter().chain(anchor).collect();

@@ -25,7 +25,6 @@ impl SaveNode<'_, '_> {
         self.taken.as_ref().map_or(self.wanted.parent, Option::as_ref)
     }
 
-    /// The parent that the node has when it is written.
     pub(super) fn parent_afterwards(&self, before: Option<&Item>) -> Option<Id> {
         match (&self.taken, self.wanted.change) {
             (Some(taken), _) => taken.clone(),
@@ -57,8 +56,7 @@ impl SaveNode<'_, '_> {
         self.parent().filter(|_| self.reads_node()).map(|_| deepest_row(self.node, self.schema()))
     }
 
-    /// Takes the parent that a node in the trash had, or that of the sibling that the node comes next to, if the caller
-    /// names none. Returns true if it isn't the one that was looked at.
+    /// Takes the neighbour's parent, or that of before the trash, if none is named. True if it wasn't looked at yet.
     pub(super) fn takes_another_parent(&mut self, look: &Look) -> Result<bool, Refusal> {
         if self.wanted.goes_back() { self.goes_elsewhere_back(look) } else { self.goes_elsewhere_beside(look) }
     }
@@ -110,7 +108,6 @@ impl SaveNode<'_, '_> {
         }
     }
 
-    /// The refusal to put the node below itself.
     pub(super) fn cycle(&self) -> Refusal {
         Refusal::Cycle { node: self.node.id.clone(), parent: self.node.id.clone() }
     }
@@ -125,8 +122,7 @@ impl SaveNode<'_, '_> {
         Ok(Edge::read(&target, Some(item), schema))
     }
 
-    /// The checks of the ancestor paths: none where the node stays under its parent, or where nothing hangs under a new
-    /// node. All others move.
+    /// The checks of the ancestor paths: none for a node that stays under its parent, or a new one without a subtree.
     pub(super) async fn path_checks(
         &self,
         io: &Io,

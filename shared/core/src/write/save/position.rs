@@ -20,7 +20,6 @@ use crate::plan::Io;
 use crate::request::{Action, Condition};
 
 impl<'a> SaveNode<'_, 'a> {
-    /// The attribute that orders siblings by hand.
     pub(super) fn by_hand(&self) -> Option<&'a str> {
         let order = self.attempts.context.settings.order.as_ref().filter(|order| order.by_hand)?;
         Some(order.attribute())
@@ -31,7 +30,6 @@ impl<'a> SaveNode<'_, 'a> {
         Some(self.node.sibling(self.wanted.spot?.anchor()?.clone()))
     }
 
-    /// Finds where the node comes among its siblings.
     pub(super) async fn find_position(&self, io: &Io, look: &Look) -> Result<Insertion, Stop> {
         let Some(spot) = self.wanted.spot else { return Ok(Insertion::default()) };
         if spot.anchor() == Some(&self.node.id) {
@@ -48,8 +46,7 @@ impl<'a> SaveNode<'_, 'a> {
         self.siblings.find(io, self.attempts.context, &self.attempts.request.stamp, request).await
     }
 
-    /// The attribute that orders the node by hand, with its new value, or with the one that it keeps where the caller
-    /// doesn't name it.
+    /// The attribute that orders by hand, with the new value, or the kept one where the caller doesn't name it.
     pub(super) fn placed_by_hand(&self, look: &Look, insertion: &Insertion) -> Option<(String, AttributeValue)> {
         let attribute = self.by_hand().filter(|attribute| !self.wanted.names(attribute))?;
         let is_whole = !matches!(self.wanted.change, Change::Patch(Patch { clears: false, .. }) | Change::Restore(_));

@@ -34,8 +34,7 @@ impl SaveNode<'_, '_> {
         Ok(())
     }
 
-    /// Finds the revision that is appended with the node. One that was sent and got no answer stays what it is: it may
-    /// be there in a moment. Returns false if the write has to look again.
+    /// Finds the revision to append. One that was sent and got no answer stays what it is. False: look again.
     pub(super) async fn find_revision(&mut self, io: &Io) -> Result<bool, Stop> {
         let Some(wanted) = self.wanted.revision else { return Ok(true) };
         if self.was_sent() {
@@ -70,7 +69,6 @@ impl SaveNode<'_, '_> {
         Ok(Vec::new())
     }
 
-    /// The revision as the outcome says it.
     pub(super) fn appended(&self) -> Option<Appended> {
         let (topic, next) = (self.wanted.revision?.topic.clone(), self.next.as_ref()?);
         Some(Appended { topic, version: next.version, etag: ETag::of(&next.item, self.schema()) })
