@@ -83,8 +83,7 @@ fn is_about_connecting(error: &(dyn Error + 'static)) -> bool {
     causes.any(|cause| cause.downcast_ref().is_some_and(hyper_util::client::legacy::Error::is_connect))
 }
 
-/// Returns the positions of a cancelled transaction's actions whose conditions didn't hold. None didn't if the
-/// transaction was cancelled for another reason. Returns `None` if the error isn't a cancellation.
+/// Returns the positions of a cancelled transaction's actions whose conditions failed; `None` for another error.
 pub(crate) fn failed_conditions(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<usize>> {
     let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
         return None;

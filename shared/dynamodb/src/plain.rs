@@ -1,7 +1,6 @@
 //! HTTP without TLS, to an endpoint on the same machine.
 //!
-//! The SDK's own client is built with TLS wherever anything in the same build asks for it, and TLS takes a sixth of the
-//! time in which `cargo run -- dev` compiles. So this one stands on hyper alone.
+//! It stands on hyper alone, because TLS takes a sixth of the time in which `cargo run -- dev` compiles.
 
 use std::error::Error;
 use std::time::Duration;

@@ -18,8 +18,7 @@ use crate::table::{AnswerLimit, DynamoTable, units};
 use crate::values::{from_sdk, sdk_value, to_sdk};
 
 impl DynamoTable {
-    /// The statement that updates an item if it exists: PartiQL's UPDATE makes none. Or the one that deletes an item
-    /// where an attribute has a value.
+    /// The statement that updates an item if it exists, or deletes one where an attribute has a value.
     fn statement(&self, action: &Action) -> Result<BatchStatementRequest, TableError> {
         let names = self.schema.names();
         let [table, pk, sk] = [&self.name, &names.partition_key, &names.sort_key].map(|name| quoted(name));
@@ -190,8 +189,7 @@ impl Table for DynamoTable {
         let mut answers: Vec<Result<bool, TableError>> =
             output.responses().iter().map(|response| response.error().map_or(Ok(true), statement_error)).collect();
         answers.resize_with(actions.len(), || Err(TableError::unanswered("no answer for a statement")));
-        // What statements take that fail is in the sum, but DynamoDB reports none where all of them fail. The least is
-        // counted then.
+        // DynamoDB reports no units if all statements fail. The least is counted then.
         let failed = answers.iter().filter(|answer| matches!(answer, Ok(false))).count();
         let write_units = match output.consumed_capacity() {
             [] => failed as f64,
@@ -269,8 +267,7 @@ impl Scannable for DynamoTable {
             .client
             .scan()
             .table_name(&self.name)
-            // The one part of a table is the table. Said this way dynoxide reads it by its key, and any part in an
-            // order for which it has no index: it reads and sorts the whole table for each page.
+            // A scan of one part without parts: dynoxide would sort the whole table for each page of a part.
             .set_segment((*segments > 1).then(|| number(*segment)))
             .set_total_segments((*segments > 1).then(|| number(*segments)))
             .consistent_read(reading.strong)

@@ -7,8 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue as SdkValue;
 use sapwood_core::model::{AttributeValue, Item, shortest, sort_sets};
 use serde::{Serialize, Serializer};
 
-/// Room for what a write takes in a body besides what `Write::sent_bytes` counts. It is a guess: the body grows if
-/// need be.
+/// Room in a body besides what `Write::sent_bytes` counts. It is a guess; the body grows if need be.
 pub(crate) const WRITE_BYTES: usize = 320;
 
 /// Writes attributes as an object, after the text that begins it.

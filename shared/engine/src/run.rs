@@ -25,15 +25,12 @@ pub(crate) trait Errors: Sync {
     fn minds_late_writes(&self) -> bool;
 }
 
-/// Where a plan has come to.
+/// A plan stops at touches, or because it is done.
 enum Stop<D> {
-    /// It asks for these touches.
     Touch(Vec<Task>),
-    /// It is done.
     Done(D),
 }
 
-/// A plan on its way.
 struct Running<'p, 'a, D> {
     plan: &'p mut Plan<'a, D>,
     facts: Facts,
@@ -110,16 +107,12 @@ impl<D> Default for Waiting<'_, '_, D> {
     }
 }
 
-/// What has happened.
 enum Event<'p, 'a, D> {
-    /// A plan has stopped.
     Stopped(usize, Running<'p, 'a, D>, Result<Stop<D>, Failure>),
-    /// These have touched.
     Touched(Waiting<'p, 'a, D>, Vec<CarriedOut>),
 }
 
-/// An attempt whose wait is as long as touches wait for others to share requests with, if no other plan stops: 0.1 s at
-/// most.
+/// An attempt whose wait (0.1 s at most) touches wait for others to share requests with, if no other plan stops.
 const PAUSE: u32 = 2;
 
 /// Plans that run side by side, and how far they are.
@@ -172,10 +165,9 @@ impl<'p, 'a, D> SideBySide<'p, 'a, D> {
     }
 }
 
-/// Runs plans to their ends, side by side, several at a time. What they touch shares requests: touches wait until they
-/// fill all requests that may be under way, or all other plans wait as well or are done, or none has stopped for a
-/// moment. So no plan waits long for one that the table keeps back, and a plan whose touches are done goes on to its
-/// cursor, however many others there are. The results are in the order of the plans.
+/// Runs plans to their ends, side by side, several at a time. Touches wait until they fill all requests that may be
+/// under way, all other plans wait or are done, or none has stopped for a moment, and share requests. So no plan waits
+/// long for a throttled one, and a plan whose touches are done goes on. The results are in the order of the plans.
 pub(crate) async fn drive_all<T: Table, P: RetryPolicy, D: Send>(
     client: &Client<'_, T, P>,
     plans: &mut [Plan<'_, D>],
@@ -320,8 +312,7 @@ pub(crate) async fn run<T: Table, P: RetryPolicy, D>(
     run_to_end(client, &mut plan).await
 }
 
-/// Runs a plan of a repair. Where one of its writes got no answer, it may be carried out once more, after others have
-/// written: the plan runs again, a moment later, and looks.
+/// Runs a plan of a repair, and again a moment later if a write without an answer may still be carried out.
 ///
 /// # Errors
 /// See [`run`].

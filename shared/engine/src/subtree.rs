@@ -10,11 +10,9 @@
 //!    below it, which are in the partition of its root. A descendant whose chain of parents leads to the top, and that
 //!    misses its row in its parent's partition, was not come to: the walk goes on from it.
 //!
-//! The walk remembers where it has been, as far as its memory goes, so that the rows of step 2 take no other reads as a
-//! rule.
+//! The walk remembers where it has been as far as its memory goes, so the rows of step 2 seldom take other reads.
 //!
-//! So a node is found if its parent or the node at the top has a row of it, or if it has a path row. A scan of the
-//! table finds all.
+//! So a node is found by a row at its parent or at the top, or by a path row. A scan of the table finds all.
 //!
 //! Some rows propose nodes that have no record, or one that can't be understood. These are named as well, once each,
 //! because rows and lineages of them are left. Nodes that are moved meanwhile may be found twice, or not at all.
@@ -55,14 +53,13 @@ pub struct Subtree<'a, T, P> {
     walk: Vec<Children>,
     /// The nodes whose rows are still to be gone through once the walk is at its end.
     sweeps: VecDeque<Sweep>,
-    /// The nodes that were found in another way than by their parent's row. There are as many as there is damage.
+    /// The nodes that weren't found by their parent's row: few, unless there is damage.
     apart: BTreeSet<NodeRef>,
     remembered: Remembered,
     /// How everything but the record of the node at the top is read.
     strong: bool,
 }
 
-/// Nodes that the walk has come to, as many as there is memory for.
 struct Remembered {
     ids: HashSet<Id>,
     bytes_left: usize,
@@ -75,20 +72,16 @@ struct Children {
     after: Option<String>,
 }
 
-/// Rows of a node's partition, from a position on.
 struct Sweep {
     of: NodeRef,
     range: SortRange,
     after: Option<String>,
 }
 
-/// What a base record says of a node's place.
+/// A node's parent by its base record. `Nowhere`: there is no record, or it can't be understood.
 enum Place {
-    /// The node is right below this one.
     Under(Id),
-    /// The node is a root.
     Root,
-    /// There is no record, or it can't be understood.
     Nowhere,
 }
 
@@ -101,8 +94,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         Self { client, top, has_begun: false, walk, sweeps, apart, remembered, strong: true }
     }
 
-    /// Gives the walk another memory for the nodes that it has come to. Of those that it forgets it reads the rows
-    /// again.
+    /// Sets the memory for visited nodes, in bytes. The walk reads the rows of forgotten nodes again.
     #[must_use]
     pub fn remembering(self, bytes_max: usize) -> Self {
         Self { remembered: Remembered { ids: HashSet::new(), bytes_left: bytes_max }, ..self }
@@ -183,8 +175,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         Ok(())
     }
 
-    /// Has the rows of a node's partition gone through once the walk is at its end. Those of depth 1 belong to the
-    /// walk.
+    /// Has the rows of a node's partition gone through after the walk. Rows of depth 1 belong to the walk.
     fn sweep_later(&mut self, of: NodeRef) {
         let range = self.client.schema().depth_range(2, DEPTH_MAX);
         self.sweeps.push_back(Sweep { of, range, after: None });
@@ -251,8 +242,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         let nodes: BTreeSet<NodeRef> = rows.iter().map(|(_, node)| node.clone()).filter(is_new).collect();
         let nodes: Vec<NodeRef> = nodes.into_iter().collect();
         let records = self.records(&nodes).await?;
-        // The walk has come to a node whose parent has a row of it, if it has come to the parent. That one's row tells
-        // it.
+        // The walk has found a node if it has found its parent, which has a row of it.
         let mut evidence: BTreeMap<&NodeRef, BTreeSet<ItemKey>> = BTreeMap::new();
         let mut found = Vec::new();
         for node in &nodes {
@@ -285,8 +275,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         Ok(found)
     }
 
-    /// Goes up from a node. If that leads to the top, returns the nodes on the way that their parents have no row of:
-    /// the walk hasn't come to them.
+    /// Goes up from a node. If that leads to the top, returns the nodes on the way without a row at their parents.
     async fn missed(&mut self, node: &NodeRef) -> Result<Vec<Found>, TableError> {
         let schema = self.client.schema();
         let (mut way, mut at): (BTreeMap<NodeRef, (ItemKey, Item)>, NodeRef) = (BTreeMap::new(), node.clone());
@@ -338,11 +327,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
 impl Remembered {
     fn take(&mut self, id: &Id) {
         let left = self.bytes_left.checked_sub(REMEMBERED_NODE_BYTES + id.as_str().len());
-        if let Some(left) = left
-            && self.ids.insert(id.clone())
-        {
-            self.bytes_left = left;
-        }
+        self.bytes_left = left.filter(|_| self.ids.insert(id.clone())).unwrap_or(self.bytes_left);
     }
 }
 

@@ -1,7 +1,6 @@
 //! What a function reports about itself: a log, and metrics for CloudWatch.
 //!
-//! Both are lines of JSON on standard output. A line of the [`log`] has a time and a level. A line of [`metrics`] has
-//! neither; its member `_aws` tells CloudWatch what to take from it.
+//! Both are lines of JSON on standard output. The member `_aws` of a line of [`metrics`] is for CloudWatch.
 
 pub mod lines;
 pub mod log;

@@ -15,9 +15,8 @@ use crate::log;
 #[derive(Clone, Debug, Default)]
 pub struct Lines(Arc<Mutex<Vec<u8>>>);
 
-/// A subscriber of nothing that is there beside any other. While there is one subscriber alone, a call site that
-/// another thread meets first is registered for the subscriber of *that* thread, and stays silent if it has none
-/// (tracing-core 0.1, `Rebuilder::JustOne`).
+/// A subscriber of nothing. Beside a single subscriber, a call site that another thread meets first stays silent if
+/// that thread has none (tracing-core 0.1, `Rebuilder::JustOne`).
 static SILENT: LazyLock<Dispatch> =
     LazyLock::new(|| Dispatch::new(tracing_subscriber::fmt().with_max_level(LevelFilter::OFF).finish()));
 

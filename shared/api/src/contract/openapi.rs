@@ -1,5 +1,4 @@
-//! The OpenAPI document, made of the table of operations and of the types that they take and answer, and the page that
-//! shows it to people and needs nothing else.
+//! The OpenAPI document, made of the table of operations and their types, and the page that shows it.
 
 use std::sync::LazyLock;
 
@@ -65,8 +64,7 @@ pub(super) fn document() -> Value {
     })
 }
 
-/// Returns the HTML page that shows `openapi.json`, with its script and its style. It is the same text for every
-/// deployment.
+/// Returns the HTML page that shows `openapi.json`, with its script and style, the same for every deployment.
 #[must_use]
 pub fn docs_html() -> &'static str {
     include_str!("docs.html")

@@ -30,8 +30,7 @@ pub struct Prefer {
 }
 
 impl Prefer {
-    /// Reads the first `wait`, `below`, `return` and `numbers` among all preferences. RFC 7240 demands that
-    /// other preferences are ignored, and values that aren't known.
+    /// Reads the first `wait`, `below`, `return` and `numbers`. RFC 7240 demands to ignore what isn't known.
     ///
     /// # Errors
     /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) if `wait` isn't a number of seconds.

@@ -73,8 +73,7 @@ impl<C: Call<Shared>> Call<Shared> for Showing<C> {
     }
 }
 
-/// Returns an answer with the entity tag of what was read, which writes are compared with, and with what `shown` makes
-/// of it. A client that has this tag already is answered with 304 and no body.
+/// Answers with the record's entity tag and what `shown` makes; a client with that tag gets 304 and no body.
 pub(super) fn tagged<B: Serialize, T: Table>(
     at: &At<'_, T>,
     known: bool,

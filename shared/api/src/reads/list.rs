@@ -14,8 +14,7 @@ use crate::cursor::Scope;
 use crate::parameters::NextPage;
 use crate::problem::{Kind, Problem};
 
-/// The parameters that a list takes besides `limit`, `cursor`, `consistent` and `fields`. Each takes those of the one
-/// before it as well.
+/// The parameters of a list besides `limit`, `cursor`, `consistent` and `fields`. Each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Takes {
     Nothing,
@@ -140,8 +139,7 @@ impl List {
     }
 }
 
-/// The most items on a page with their records, which can have 400 KB each, or with their totals, which are four items
-/// each.
+/// The most items on a page with records (of up to 400 KB each) or totals (four items each).
 const LARGE_ITEMS_MAX: usize = 100;
 
 /// Reads `limit`.

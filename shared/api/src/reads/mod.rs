@@ -32,8 +32,7 @@ use paths::{Paths, PathsOfRoot};
 use static_files::{docs, document, health, index};
 use tree::Tree;
 
-/// Makes the router of the operations that this function serves. `sapwood_http::serve` must serve it, because it
-/// identifies the caller and sets the deadline.
+/// Makes the router of the operations of this function, to be served by `sapwood_http::serve` (caller, deadline).
 pub fn router<T: Table + 'static>(state: ApiState<T>) -> Router {
     let handler = |function, method| match function {
         Function::Reader(call) => Some(handler(call, method)),

@@ -54,8 +54,7 @@ impl Call<Shared> for Node {
             // The tag is that of what a client has written, so it doesn't tell that the node is being deleted.
             return tagged(at, base.deleting.is_none(), &etag, node);
         }
-        // The answer is more than the node, so the node's tag can't name it. What a client knows by this tag is the
-        // node alone.
+        // The answer is more than the node, so the node's tag can't name it, nor make it 304.
         demand(&at.preconditions, &etag)?;
         let bytes_max = Bounds::BYTES_MAX.saturating_sub(size_estimate(&base.item)) / 2;
         let mut body = NodeBody { etag: Some(etag_text(&etag)), ..node() };

@@ -19,13 +19,11 @@ use crate::contract::{self, BatchBody, BatchOperation, BatchResult, BatchResults
 use crate::idempotency::part;
 use crate::problem::{Kind, Problem};
 
-/// Most bytes of JSON of what was written, in the results of a batch. Lambda's answers have at most 6 MB, of which
-/// escaping a body can take half. DynamoDB's transactions have 4 MB, and the results of a batch with an
-/// `Idempotency-Key` are kept by one.
+/// Most bytes of what was written, as JSON, in the results of a batch. Lambda's answers have 6 MB, of which escaping
+/// can take half, and a transaction that keeps results has 4 MB.
 const BODIES_BYTES_MAX: usize = 2_500_000;
 
-/// For how many operations the batch reads ahead. What no condition of a write guards (that the parent is there, say)
-/// is as old as that.
+/// The operations that a batch reads ahead for. Unguarded facts, as that a parent is there, are as old as that.
 const OPERATIONS_AHEAD: usize = 25;
 
 /// `POST /batch`

@@ -126,8 +126,7 @@ impl<'a, T: Table> At<'a, T> {
         self.prefer.wait.duration().is_some()
     }
 
-    /// True if the answer leaves out what was written: the client prefers that, and everything is derived, or the
-    /// client may not read. Generated clients expect a body with 202.
+    /// True if the answer has no body: the client prefers that and all is derived, or may not read. 202 has a body.
     pub(super) fn leaves_out(&self, is_derived: bool) -> bool {
         (self.prefer.minimal && is_derived) || !self.caller.may(Right::Read)
     }
@@ -153,8 +152,7 @@ pub(super) trait Write: Send + 'static {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem>;
 }
 
-/// A call that carries out one command. Its answer is held until everything is derived, where the client waits for
-/// that.
+/// A call of one command. Its answer is held until everything is derived, where the client waits.
 pub(super) struct One<W>(Command, PhantomData<W>);
 
 impl<W: Write> Call<Shared> for One<W> {
@@ -195,8 +193,7 @@ impl<W: Write> Call<Shared> for One<W> {
     }
 }
 
-/// A call that is one command about what rows show. It is carried out once the rows have what its parameter `written`
-/// names, if they count.
+/// A call of one command about what rows show, once they have what `written` names, if they count.
 pub(super) struct Seeing<W> {
     written: Vec<Derived>,
     one: One<W>,

@@ -27,8 +27,7 @@ use call::{One, Seeing};
 use nodes::{CopyNode, CreateNode, DeleteNode, PatchNode, ReplaceNode, RestoreNode, TrashNode};
 use revisions::{AmendRevision, AppendRevision, DeleteRevision};
 
-/// The router of the operations that this function serves. It is to be served by `crate::serve`, which says who
-/// calls and until when; merged with the reads' router, both have the same paths and other methods.
+/// The router of the operations of this function, to be served by `sapwood_http::serve` (caller, deadline).
 pub fn router<T: Table + 'static>(state: ApiState<T>) -> Router {
     let handler = |function, method| match function {
         Function::Writer(call) => Some(handler(call, method)),

@@ -17,7 +17,6 @@ pub(super) struct Executor<'a, T, P> {
     report: Mutex<Noted>,
 }
 
-/// What plans have reported.
 #[derive(Debug, Default)]
 struct Noted {
     tally: Tally,
@@ -43,8 +42,7 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).tally += tally;
     }
 
-    /// Runs plans to their ends, side by side. What they touch shares requests. The results are in the order of the
-    /// plans.
+    /// Runs plans to their ends, side by side. Their touches share requests. The results are in the order of the plans.
     pub(super) async fn run_all<D: Send>(&self, mut plans: Vec<Plan<'_, D>>) -> Vec<Result<D, Failure>> {
         let done = drive_all(self.client, &mut plans, self).await;
         plans.iter_mut().for_each(|plan| self.take_report(plan));
@@ -82,8 +80,7 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
     }
 }
 
-/// A read that fails isn't the fault of an item, so the plan goes on without the item. A write that the table refuses
-/// never succeeds, so the plan is told.
+/// A failed read lets the plan go on without the item. The plan is told of a write that the table refuses.
 impl<T: Table, P: RetryPolicy> Errors for Executor<'_, T, P> {
     fn read(&self, key: &ItemKey, error: &TableError) -> Result<(), Failure> {
         self.give_up(key, error);

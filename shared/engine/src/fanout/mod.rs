@@ -1,5 +1,4 @@
-//! The fan-out takes a batch of stream records, brings the derived rows up to date, and returns the records to deliver
-//! again. Plans decide; this module runs them.
+//! The fan-out: plans bring the derived rows up to date with a batch of stream records, and this module runs them.
 
 mod executor;
 
@@ -60,9 +59,8 @@ impl std::ops::AddAssign for Counts {
 }
 
 impl Fanout {
-    /// Brings the derived rows up to date with the items that a batch of records is about. It can be repeated with any
-    /// records at any time, as long as no two batches with records of one item run at once. Records that are given away
-    /// take no memory while they are carried out: what they ask for is less than their images.
+    /// Brings the derived rows up to date with the items of a batch of records. It can be repeated with any records, as
+    /// long as no two batches with records of one item run at once. Records passed by value are freed first.
     pub async fn run<T: Table, P: RetryPolicy>(
         &self,
         table: &T,
@@ -172,16 +170,14 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         self.executor.run(count_nodes(self.context, nodes)).await.unwrap_or(all)
     }
 
-    /// Goes on with the copies of subtrees at whose top these nodes are. Returns the nodes whose records have to be
-    /// delivered again.
+    /// Goes on with the copies of subtrees at these tops. Returns the nodes to deliver again.
     async fn continue_copies(&self, tops: BTreeSet<NodeRef>) -> Vec<NodeRef> {
         let plans = tops.iter().map(|top| continue_copy(self.context, top.clone())).collect();
         let results = Box::pin(self.executor.run_all(plans)).await;
         tops.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(top, _)| top).collect()
     }
 
-    /// Touches the nodes that were placed below these on the strength of base records that have gone. Returns the nodes
-    /// whose records have to be delivered again.
+    /// Touches the nodes below these that base records which have gone have placed. Returns the nodes to deliver again.
     async fn touch_orphans_of(&self, never_placed: BTreeMap<NodeRef, String>) -> BTreeSet<NodeRef> {
         if !self.context.rules.keeps(Rule::TouchNeverPlaced) {
             return BTreeSet::new();
@@ -251,16 +247,14 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         failed.iter().map(|node| schema.lineage_key(node)).chain(uncascaded).collect()
     }
 
-    /// Runs plans, several at a time. `keys` has the item of each plan, at the same position. Returns the items whose
-    /// plans failed.
+    /// Runs plans, several at a time. `keys` has the item of each plan, in order. Returns the items whose plans failed.
     async fn run_all(&self, keys: Vec<ItemKey>, plans: Vec<Plan<'_, ()>>) -> Vec<ItemKey> {
         // The future is boxed for the same reason as in `Fanout::run`.
         let results = Box::pin(self.executor.run_all(plans)).await;
         keys.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(key, _)| key).collect()
     }
 
-    /// Makes each topic's copy equal to its newest revision. Returns the revisions whose records have to be delivered
-    /// again.
+    /// Makes each topic's copy equal to its newest revision. Returns the revisions to deliver again.
     async fn copy(&self, topics: BTreeMap<Latest, TopicChanges>) -> Vec<ItemKey> {
         let settings = self.context.settings;
         let revisions = |(latest, changes): (&Latest, &TopicChanges)| {

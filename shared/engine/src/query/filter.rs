@@ -26,7 +26,6 @@ struct Condition {
     value: String,
 }
 
-/// How an attribute is compared with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Test {
     Equal,
@@ -132,8 +131,7 @@ impl Condition {
         }
     }
 
-    /// How an attribute's value sorts beside the condition's: texts by their bytes, numbers by their size, and truth
-    /// values only as equal or not. `None` if the two can't be compared.
+    /// Compares an attribute with the condition's value: texts by bytes, numbers by size, truth values for equality.
     fn order(&self, value: &AttributeValue) -> Option<Ordering> {
         match value {
             AttributeValue::S(text) => Some(text.as_str().cmp(&self.value)),

@@ -13,8 +13,7 @@ const ROWS_MAX: usize = 1_000;
 /// By how much the rows grow from one Query to the next.
 const GROWTH: usize = 4;
 
-/// A list that shows one row in this many reads on. A jump in their place costs a round trip, and as many read units as
-/// some of them.
+/// A list that shows one row in this many reads on: a jump costs a round trip and the read units of some rows.
 const SHARE: usize = 32;
 
 /// The same by the read units for an entry: twice what a jump takes.
@@ -62,8 +61,7 @@ impl PageSize {
         self.rows.min(missing.saturating_mul(rows_an_entry))
     }
 
-    /// Takes what came of a Query: its rows, how many of them are shown, and its read units (half of them if it read
-    /// strongly). Returns true if the list may read on.
+    /// Takes a Query's rows, those shown, and its eventual read units. Returns true if the list may read on.
     pub(super) fn took(&mut self, read: usize, shown: usize, units: f64) -> bool {
         self.read += read;
         self.shown += shown;
@@ -82,8 +80,7 @@ impl PageSize {
     }
 }
 
-/// How many rows of the same size a Query reads for the units that it takes at least. It takes two to jump from a node
-/// to the next: the node's own and one below it.
+/// The rows of this size in the least units of a Query; at least two: the next node's own row and one below it.
 fn rows_for_least(read: usize, units: f64) -> usize {
     let rows = read as f64 * UNITS_MIN / units.max(UNITS_MIN);
     (rows as usize).clamp(2, ROWS_MIN)

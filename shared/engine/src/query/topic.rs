@@ -48,7 +48,6 @@ impl Standing {
     }
 }
 
-/// The state of reading one topic.
 struct Reading<'q> {
     latest: &'q Latest,
     order: Order,
@@ -61,8 +60,7 @@ struct Reading<'q> {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Lists the revisions of one topic by version. A revision that was just appended, and isn't copied yet, can be
-    /// missing if its number exceeds the copy's by more than 100.
+    /// Lists the revisions of one topic by version. One not copied yet can be missing if it is 100 above the copy.
     ///
     /// # Errors
     /// [`ReadError::Absent`] if neither the node nor a revision of it exists, [`ReadError::Key`] for an impossible
@@ -131,8 +129,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(Some(Standing::Rows(Some(reading.history.past(next, schema)))))
     }
 
-    /// Returns the number to begin at when reading from the newest end, at most `at`. Existing numbers above the copy's
-    /// count, if the gaps between them are smaller than a hundred.
+    /// Returns the number to begin at from the newest end, at most `at`: the copy's, or above it past small gaps.
     async fn number_to_begin_at(&self, reading: &Reading<'_>, at: u32) -> Result<u32, ReadError> {
         if reading.order == Order::Ascending {
             return Ok(at);
@@ -141,8 +138,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         while top < at {
             let keys = self.numbered_keys(reading, top + 1, top.saturating_add(NUMBERS_MAX as u32).min(at));
             let wanted: Vec<ItemKey> = keys.iter().map(|(key, _)| key.clone()).collect();
-            let strong = reading.options.strong;
-            let found = self.client.get_all(&wanted, &ReadOptions { strong, attributes: Some([].into()) }).await?;
+            let options = ReadOptions { strong: reading.options.strong, ..ReadOptions::of([]) };
+            let found = self.client.get_all(&wanted, &options).await?;
             match keys.iter().rev().find(|(key, _)| found.contains_key(key)) {
                 Some((_, newest)) => top = newest.number(),
                 None => break,

@@ -20,8 +20,7 @@ pub struct Decoded {
     pub written_at: Option<u64>,
 }
 
-/// The least that a record must have: the key of its item, and its sequence number. They are enough for a record whose
-/// images can't be decoded, because the fan-out looks at the present state and not at the event.
+/// A record's key and sequence number. They suffice, because the fan-out looks at the present state, not at the event.
 #[derive(Deserialize)]
 struct Least<'a> {
     // The name is raw, so that even a name that isn't text doesn't keep the item from being handled.

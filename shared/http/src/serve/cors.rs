@@ -8,8 +8,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
-/// The headers of the calls, and those of AWS's signatures (Signature Version 4), which pages with IAM credentials
-/// send.
+/// The headers of the calls and of AWS's signatures (Signature Version 4).
 const ALLOWED: HeaderValue = HeaderValue::from_static(
     "authorization, content-type, idempotency-key, if-match, if-none-match, prefer, \
      x-amz-content-sha256, x-amz-date, x-amz-security-token",

@@ -44,9 +44,8 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
     }
 
     /// Carries out a task at most once: it is sent again only after an answer that it wasn't carried out. Returns
-    /// `None` if no answer came. The task may have been carried out then, or may be later. Where it puts an item that
-    /// has to be absent, its condition holds again once others have written and deleted the item, so what comes late
-    /// is waited for.
+    /// `None` without an answer: it may have been carried out, or may be later. A late put of an absent item is waited
+    /// for, because its condition holds again once others have written and deleted the item.
     ///
     /// # Errors
     /// [`TableError`] if time is up or a retry is no use. Nothing was carried out.
@@ -134,8 +133,7 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
             }
             attempt += 1;
         }
-        // One impossible statement has DynamoDB refuse all of a request, and a role may allow UpdateItem and
-        // DeleteItem and not PartiQL. So each goes alone.
+        // One impossible statement fails a whole request, and a role may not allow PartiQL, so each goes alone.
         for (task, one) in tasks.iter().zip(&mut done) {
             if matches!(&one.outcome, Err(error) if error.kind != ErrorKind::Retry) {
                 let alone = self.carry_out_while(task, || self.may_touch()).await;

@@ -1,8 +1,6 @@
-//! The operations of the API: the one table that the functions' routers, the answers to a method that a path doesn't
-//! take, and the OpenAPI document are made of.
+//! The operations of the API: the one table behind the functions' routers, 405 answers, and the OpenAPI document.
 //!
-//! To add a call, add a variant to [`ReaderCall`] or [`WriterCall`] and its [`Operation`] to a table below. The
-//! router (`reads/mod.rs`, `writes/mod.rs`) then fails to compile until the call has a handler.
+//! To add a call, add a variant to [`ReaderCall`] or [`WriterCall`], its [`Operation`] to a table, and its handler.
 
 /// Makes the operation of a call that reads.
 macro_rules! of_reader {
@@ -58,8 +56,7 @@ pub struct Operation {
     pub id: &'static str,
     /// The method. `GET` stands for `HEAD` as well.
     pub method: Method,
-    /// The path with its parameters in braces, such as `/nodes/{id}`. The parameter `{path}` stands for one segment or
-    /// more.
+    /// The path, such as `/nodes/{id}`. The parameter `{path}` stands for one segment or more.
     pub path: &'static str,
     /// The function that serves the operation, and the call that does.
     pub function: Function,
@@ -191,6 +188,21 @@ const LOCATION_OF_MOVE: Header =
 const LOCATION_OF_CREATED: Header = sometimes("Location", "The path of what was created.");
 const PREFERENCE_APPLIED: Header = sometimes("Preference-Applied", "The preferences that applied.");
 
+const CREATED: &[Header] = &[LOCATION, ETAG, PREFERENCE_APPLIED, WRITTEN];
+const SAVED: &[Header] = &[LOCATION_OF_CREATED, ETAG, PREFERENCE_APPLIED, WRITTEN];
+const MOVED: &[Header] = &[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN];
+const CHANGED: &[Header] = &[ETAG, PREFERENCE_APPLIED, WRITTEN];
+const BEGUN: &[Header] = &[OPERATION_LOCATION, PREFERENCE_APPLIED, WRITTEN];
+
+/// Adds to an example when and by whom it was created, and changed if it `is_changed`.
+fn written(mut example: Value, is_changed: bool) -> Value {
+    let first = ("2026-02-03T04:05:06.789Z", "anna");
+    let last = if is_changed { ("2026-02-04T05:06:07.890Z", "ben") } else { first };
+    (example["created_at"], example["created_by"]) = (first.0.into(), first.1.into());
+    (example["updated_at"], example["updated_by"]) = (last.0.into(), last.1.into());
+    example
+}
+
 const fn always(name: &'static str, description: &'static str) -> Header {
     Header { name, description, is_required: true }
 }
@@ -317,7 +329,7 @@ impl Answer {
 
     /// The answer to a change whose client prefers a minimal one.
     const fn minimal(description: &'static str) -> Self {
-        Self::empty(204, description).headers(&[ETAG, PREFERENCE_APPLIED, WRITTEN])
+        Self::empty(204, description).headers(CHANGED)
     }
 
     /// An answer of 200 with a JSON object of any shape.

@@ -23,9 +23,8 @@ pub(super) const READ: &[Parameter] = &[consistent, written, prefer_read];
 /// What every write of a record takes.
 pub(super) const WRITE: &[Parameter] = &[if_match, if_none_match, prefer];
 
-/// A character of a segment other than `.`: one that stands for itself, or the bytes in UTF-8 of another one, each
-/// written `~XX`. Clients that are generated of the document percent-encode what they are given, and API Gateway
-/// decodes that, so a value must be written like this before they get it.
+/// A character of a segment other than `.`: itself, or its UTF-8 bytes as `~XX`. A client writes it so before its
+/// generated code percent-encodes the path, which API Gateway decodes.
 const CHARACTER: &str = "(?:[0-9A-Za-z_-]|~(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-F])\
     |~(?:C[2-9A-F]|D[0-9A-F])~[89AB][0-9A-F]\
     |~(?:E0~[AB]|E[1-9A-CEF]~[89AB]|ED~[89])[0-9A-F]~[89AB][0-9A-F]\
@@ -35,8 +34,7 @@ const WRITING: &str = "Letters, digits, `-`, `_` and `.` stand for themselves; e
     with two hexadecimal digits, in capitals (`ORDER#98765` is `ORDER~2398765`). `.` and `..` are `~2E` and `~2E~2E`. Write a value like \
     this before a client percent-encodes it: API Gateway decodes percent-encoding.";
 
-/// A segment of the path. A schema can't count bytes, so a segment of more than `bytes_max` bytes may match, and is
-/// refused with 422.
+/// A segment of the path. A schema can't count bytes, so a longer segment may match, and is refused with 422.
 fn segment(name: &str, description: &str, bytes_max: usize, example: &str) -> Value {
     let pattern = format!("^(?:~2E(?:~2E)?|\\.*{CHARACTER}(?:{CHARACTER}|\\.)*|\\.{{3,}})$");
     let schema = json!({"type": "string", "minLength": 1, "maxLength": 3 * bytes_max, "pattern": pattern});

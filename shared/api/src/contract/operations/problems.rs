@@ -1,5 +1,4 @@
-//! The problems that an operation can answer with, by their status codes. Each is described once, among the components
-//! of the OpenAPI document.
+//! The problems of operations by status code, each described once, among the OpenAPI document's components.
 
 use serde_json::{Value, json};
 
