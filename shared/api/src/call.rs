@@ -300,7 +300,6 @@ async fn handle<C: Call<S>, T: Table + 'static, S: Shared>(
     (Extension(client.usage()), answered.unwrap_or_else(IntoResponse::into_response)).into_response()
 }
 
-/// A call that was read from a request, with what the request says of how it is carried out.
 struct Read<C> {
     call: C,
     caller: Caller,
@@ -362,7 +361,6 @@ pub fn json_response(body: &impl Serialize, numbers: Numbers) -> Result<Response
 /// Most bytes of a body as JSON text. Lambda takes 6 MB, with the headers.
 const ANSWER_BYTES_MAX: usize = 6_200_000;
 
-/// How many bytes a body takes as a text in JSON.
 fn as_text_bytes(body: &[u8]) -> usize {
     body.len() + body.iter().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }

@@ -17,7 +17,6 @@ const FORMAT: u8 = 1;
 /// The length of the code in a cursor: 128 bits.
 const CODE_BYTES: usize = 16;
 
-/// The shortest secret, in bytes.
 const SECRET_BYTES_MIN: usize = 16;
 
 /// The key that makes and checks cursors. All functions of a deployment have the same one.

@@ -34,7 +34,6 @@ fn scope(name: &str) -> &str {
     }
 }
 
-/// The key of one operation of a batch.
 pub(crate) fn part(whole: &Idempotency, position: usize) -> Idempotency {
     let hash = hash(&[whole.hash.as_bytes(), position.to_string().as_bytes()]);
     Idempotency { hash, ..whole.clone() }

@@ -53,7 +53,6 @@ impl Waits {
         until.get(&tenant.cloned()).is_some_and(|until| (self.now)() < *until)
     }
 
-    /// A wait of this tenant was in vain.
     pub(crate) fn ended_in_vain(&self, tenant: Option<&Tenant>) {
         let now = (self.now)();
         let mut until = self.in_vain_until.lock().unwrap_or_else(PoisonError::into_inner);

@@ -77,7 +77,6 @@ where
     }
 }
 
-/// True if no connection could be made.
 fn is_about_connecting(error: &(dyn Error + 'static)) -> bool {
     let mut causes = iter::successors(Some(error), |&error| error.source());
     causes.any(|cause| cause.downcast_ref().is_some_and(hyper_util::client::legacy::Error::is_connect))

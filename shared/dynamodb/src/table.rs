@@ -63,33 +63,22 @@ impl DynamoTable {
             .behavior_version(BehaviorVersion::latest())
             .http_client(http)
             .region(Region::new(region))
-            .credentials_provider(credentials.build())
-            .retry_config(RetryConfig::disabled());
+            .credentials_provider(credentials.build());
         let place = place(endpoint_url.as_deref(), &connection.region);
         config.set_endpoint_url(endpoint_url);
-        Self {
-            client: Client::from_conf(config.build()),
-            name: name.into(),
-            place,
-            schema,
-            deadline: None,
-            call_time_max: CALL_TIME_MAX,
-        }
+        Self::configured(config, name.into(), place, schema)
     }
 
     /// Makes a table with the region, the client and the credentials of a configuration, which may renew these.
     #[must_use]
     pub fn of(config: &aws_types::SdkConfig, name: impl Into<String>, schema: Schema) -> Self {
         let place = place_of(config);
-        let config = aws_sdk_dynamodb::config::Builder::from(config).retry_config(RetryConfig::disabled());
-        Self {
-            client: Client::from_conf(config.build()),
-            name: name.into(),
-            place,
-            schema,
-            deadline: None,
-            call_time_max: CALL_TIME_MAX,
-        }
+        Self::configured(aws_sdk_dynamodb::config::Builder::from(config), name.into(), place, schema)
+    }
+
+    fn configured(config: aws_sdk_dynamodb::config::Builder, name: String, place: String, schema: Schema) -> Self {
+        let client = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
+        Self { client, name, place, schema, deadline: None, call_time_max: CALL_TIME_MAX }
     }
 
     /// Makes a table on an endpoint that checks no credentials, such as DynamoDB Local.
@@ -196,7 +185,6 @@ impl DynamoTable {
         Ok(body)
     }
 
-    /// The key of a write that is left unprocessed.
     pub(crate) fn left_key(&self, request: WriteRequest) -> Option<ItemKey> {
         let attributes = match (request.put_request, request.delete_request) {
             (Some(put), _) => put.item,

@@ -25,7 +25,6 @@ struct Sent<'a>(&'a AttributeValue);
 
 impl Serialize for Sent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        /// An object of one field.
         fn of<S: Serializer>(serializer: S, name: &'static str, value: &impl Serialize) -> Result<S::Ok, S::Error> {
             serializer.collect_map([(name, value)])
         }

@@ -18,13 +18,11 @@ use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Scan, Scannable, Ta
 
 use crate::run::{run, run_settled};
 
-/// Items in a page of a history.
 const HISTORY_PAGE_ITEMS_MAX: usize = 1_000;
 
 /// Children in a page of a look at totals. Each takes five items that are read by their keys.
 const TOTALS_PAGE_ITEMS_MAX: usize = 200;
 
-/// Items in a page of a recount.
 const RECOUNT_PAGE_ITEMS_MAX: usize = 1_000;
 
 /// The subjects looked at in one go. A node has 300 rows at most: 2 for each ancestor, 1 for each link, and a few.
@@ -122,7 +120,6 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         self.judged(page.items, next, from, own.into_iter().collect()).await
     }
 
-    /// Judges what a page has, and these subjects.
     async fn judged(
         &self,
         items: Vec<Item>,

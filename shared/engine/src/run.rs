@@ -13,7 +13,6 @@ use sapwood_core::plan::{Facts, Failure, Need, Plan, Read, Step, Task, Writes};
 use sapwood_core::request::{ErrorKind, TableError};
 use sapwood_store::{BATCH_UPDATES_MAX, CarriedOut, Client, RetryPolicy, Table};
 
-/// What the errors of requests mean for a plan.
 pub(crate) trait Errors: Sync {
     /// Takes the error of a read. If the plan can't go on without what it asked for, that is the failure it ends with.
     fn read(&self, key: &ItemKey, error: &TableError) -> Result<(), Failure>;
@@ -71,7 +70,6 @@ impl<'p, 'a, D> Running<'p, 'a, D> {
         }
     }
 
-    /// Returns what the plan is told of its tasks.
     fn told(&mut self, tasks: &[Task], outcomes: impl Iterator<Item = CarriedOut>, errors: &impl Errors) -> Facts {
         let told = tasks.iter().zip(outcomes).map(|(task, carried_out)| {
             let is_settled = task.is_settled_by_an_answer() && carried_out.outcome.is_ok();
@@ -82,7 +80,6 @@ impl<'p, 'a, D> Running<'p, 'a, D> {
     }
 }
 
-/// Runs a plan of the handler to its end.
 pub(crate) async fn drive<T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
     plan: &mut Plan<'_, D>,
@@ -94,7 +91,6 @@ pub(crate) async fn drive<T: Table, P: RetryPolicy, D>(
     }
 }
 
-/// Plans that wait to touch.
 struct Waiting<'p, 'a, D> {
     /// Each plan, its position, and the number of its touches.
     plans: Vec<(usize, Running<'p, 'a, D>, usize)>,
@@ -115,14 +111,12 @@ enum Event<'p, 'a, D> {
 /// An attempt whose wait (0.1 s at most) touches wait for others to share requests with, if no other plan stops.
 const PAUSE: u32 = 2;
 
-/// Plans that run side by side, and how far they are.
 struct SideBySide<'p, 'a, D> {
     /// The results, in the order of the plans.
     results: Vec<Option<Result<D, Failure>>>,
     /// The plans that have touched, and go on.
     touched: VecDeque<(usize, Running<'p, 'a, D>)>,
     waiting: Waiting<'p, 'a, D>,
-    /// The number of plans that run.
     going: usize,
     is_touching: bool,
 }
@@ -133,7 +127,6 @@ impl<'p, 'a, D> SideBySide<'p, 'a, D> {
         Self { results, touched: VecDeque::new(), waiting: Waiting::default(), going: 0, is_touching: false }
     }
 
-    /// True if touches wait, and could be sent.
     fn may_touch(&self) -> bool {
         !self.is_touching && !self.waiting.plans.is_empty()
     }
@@ -365,7 +358,6 @@ async fn run_telling<T: Table, P: RetryPolicy, D>(
     }
 }
 
-/// Items as plans share them.
 pub(crate) fn shared(items: BTreeMap<ItemKey, Item>) -> BTreeMap<ItemKey, Arc<Item>> {
     items.into_iter().map(|(key, item)| (key, Arc::new(item))).collect()
 }

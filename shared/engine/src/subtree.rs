@@ -32,7 +32,6 @@ const STEPS_MAX: usize = 10 * DEPTH_MAX;
 /// Most memory for the nodes that the walk remembers, in bytes. It is a choice: half a million short ids.
 const REMEMBERED_BYTES_MAX: usize = 32 << 20;
 
-/// What remembering a node takes besides the text of its id, in bytes.
 const REMEMBERED_NODE_BYTES: usize = 64;
 
 /// A node that was found.
@@ -167,7 +166,6 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         Ok(found)
     }
 
-    /// Has the walk go on from these nodes.
     async fn walk_on(&mut self, found: &[Found]) -> Result<(), TableError> {
         let pages = found.iter().map(|found| self.proposed(&found.node, None)).collect();
         let pages: Result<Vec<Children>, TableError> = self.client.all(pages).await.into_iter().collect();
@@ -199,7 +197,6 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         Ok(range.ok().map(|range| Sweep { of: root, range, after: None }))
     }
 
-    /// Reads which children the rows of a node propose.
     async fn proposed(&self, of: &NodeRef, after: Option<String>) -> Result<Children, TableError> {
         let range = self.client.schema().depth_range(1, 1);
         let (rows, after) = self.rows(of, range, after).await?;
@@ -317,7 +314,6 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         ReadOptions { strong: self.strong, attributes }
     }
 
-    /// Returns which of these items are there.
     async fn there(&self, keys: BTreeSet<ItemKey>) -> Result<BTreeSet<ItemKey>, TableError> {
         let reading = self.reading(Some(BTreeSet::new()));
         Ok(self.client.get_many(keys, &reading).await.all()?.into_keys().collect())

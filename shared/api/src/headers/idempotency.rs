@@ -7,7 +7,6 @@ use crate::problem::Problem;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The longest key, in characters.
 const KEY_CHARS_MAX: usize = 255;
 
 /// The key that a client gives to a request, so that the request is carried out once however often it is sent.

@@ -9,7 +9,6 @@ use super::etag::{of_record, of_representation};
 use super::{bad_header, joined};
 use crate::problem::Problem;
 
-/// How entity tags are compared.
 #[derive(Clone, Copy, PartialEq)]
 enum Comparison {
     /// A weak tag matches nothing.

@@ -13,7 +13,6 @@ pub const WAIT_SECONDS_MAX: u8 = 10;
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
-/// The header by which an answer says which preferences applied.
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// The preferences of a client.

@@ -143,7 +143,6 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     near.filter(|(distance, known)| 3 * distance <= known.len().max(3)).min().map(|(_, known)| known)
 }
 
-/// The parameter that continues a list.
 const CURSOR: &str = "cursor";
 
 /// The longest header `Link`, in bytes. All headers have at most 10,240 ([AWS: quotas of HTTP APIs][aws]).

@@ -40,10 +40,8 @@ impl call::Shared for Shared {
     }
 }
 
-/// The request that a call reads.
 pub(super) type Asked<'a> = call::Asked<'a, Shared>;
 
-/// The client, the caller and the preferences with which a call answers.
 pub(super) type At<'a, T> = call::At<'a, T, Shared>;
 
 /// A call that is answered once the rows have what its parameter `written` names.

@@ -26,7 +26,6 @@ pub(super) struct Node {
     latest: Option<List>,
 }
 
-/// The values of `expand`.
 const EXPANSIONS: [&str; 2] = ["ancestors", "latest"];
 
 impl Call<Shared> for Node {
@@ -68,7 +67,6 @@ impl Call<Shared> for Node {
     }
 }
 
-/// A node with the attributes that were asked for.
 fn body(node: &NodeRef, base: &BaseNode, fields: &Fields, shared: &Shared) -> NodeBody {
     let settings = &shared.settings;
     NodeBody {
@@ -77,7 +75,6 @@ fn body(node: &NodeRef, base: &BaseNode, fields: &Fields, shared: &Shared) -> No
     }
 }
 
-/// Reads `expand`.
 fn expand(asked: &mut Asked<'_>) -> Result<Vec<String>, Problem> {
     let names = asked.parameters.list("expand")?.unwrap_or_default();
     match names.iter().all(|name| EXPANSIONS.contains(&name.as_str())) {

@@ -32,7 +32,6 @@ pub(super) struct Batch {
     prefix: Prefix,
 }
 
-/// A command, with what must hold of what is there.
 struct Conditioned {
     command: Command,
     preconditions: Preconditions,
@@ -67,10 +66,8 @@ impl Call<Shared> for Batch {
     }
 }
 
-/// The results of a batch.
 struct Results {
     results: Vec<BatchResult>,
-    /// The rows and copies that follow from the writes.
     derived: Vec<Derived>,
 }
 
@@ -109,7 +106,6 @@ impl Results {
 }
 
 impl Batch {
-    /// The results of the first request with a key are kept.
     async fn answer_once<T: Table>(self, at: &At<'_, T>, key: &Idempotency) -> Result<Response, Problem> {
         let writer = at.writer();
         let claim = match writer.begin(key, &at.stamp()).await? {
@@ -168,7 +164,6 @@ impl Batch {
         Results { results, derived }
     }
 
-    /// True if the caller lacks the right to one of the operations.
     fn is_forbidden(&self) -> bool {
         self.operations
             .iter()
@@ -196,7 +191,6 @@ async fn release<T: Table>(at: &At<'_, T>, claim: &Claim) {
     }
 }
 
-/// The command of one operation, if the caller may carry it out.
 fn conditioned(operation: Result<BatchOperation, JsonError>, asked: &Asked<'_>) -> Result<Conditioned, Problem> {
     let operation = operation?;
     let deletes = matches!(operation, BatchOperation::Delete(_) | BatchOperation::Trash(_));

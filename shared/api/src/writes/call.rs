@@ -21,7 +21,6 @@ use crate::headers::Prefer;
 use crate::problem::{Kind, Problem};
 use crate::wait::Waits;
 
-/// The header of an answer that an earlier request with the same `Idempotency-Key` had.
 const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// Makes a table for each request, and holds what is the same for all requests.
@@ -52,10 +51,8 @@ impl call::Shared for Shared {
     }
 }
 
-/// The request that a call reads.
 pub(super) type Asked<'a> = call::Asked<'a, Shared>;
 
-/// Where and for whom a call is answered.
 pub(super) type At<'a, T> = call::At<'a, T, Shared>;
 
 impl<'a, T: Table> At<'a, T> {
@@ -63,7 +60,6 @@ impl<'a, T: Table> At<'a, T> {
         Writer::new(self.client, &self.shared.settings)
     }
 
-    /// A stamp for one write.
     pub(super) fn stamp(&self) -> Stamp {
         self.shared.source.stamp(self.caller.name.clone())
     }
@@ -131,7 +127,6 @@ impl<'a, T: Table> At<'a, T> {
         (self.prefer.minimal && is_derived) || !self.caller.may(Right::Read)
     }
 
-    /// Adds to an answer which preferences applied.
     pub(super) fn applied(&self, mut response: Response, minimal: bool) -> Response {
         Prefer { minimal: minimal && self.prefer.minimal, ..self.prefer }.add_to(response.headers_mut());
         response
@@ -146,9 +141,7 @@ pub(super) fn replayed(is_repeated: bool, mut response: Response) -> Response {
     response
 }
 
-/// A call that is one command.
 pub(super) trait Write: Send + 'static {
-    /// Reads the command off a request.
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem>;
 }
 

@@ -88,7 +88,6 @@ impl Source {
         Stamp { at: moment.at, seconds: moment.seconds, by: by.into(), token, tiebreak }
     }
 
-    /// The tiebreak that the operations of a batch share.
     pub(crate) fn tiebreak(&self) -> Tiebreak {
         Tiebreak::new(self.now().micros, &self.name())
     }

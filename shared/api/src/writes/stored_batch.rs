@@ -5,7 +5,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::contract::{BatchBody, BatchResult, NodeBody, OperationBody, ProblemBody, RevisionBody};
 
-/// A batch as it is kept.
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredBatch {
     results: Vec<One>,

@@ -56,7 +56,6 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         self.units() < self.auditor.limits.read_units_max
     }
 
-    /// Looks strongly at these subjects, some at a time.
     async fn look(&self, subjects: &BTreeSet<Subject>, pace: &impl Pace) -> Result<Vec<Difference>, TableError> {
         let subjects: Vec<&Subject> = subjects.iter().collect();
         let mut found = Vec::new();
@@ -232,7 +231,6 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         Ok(false)
     }
 
-    /// Has these suspects count, each once.
     fn confirmed(&mut self, mut suspects: Vec<Suspect>) -> Vec<Suspect> {
         for suspect in &mut suspects {
             suspect.stage = Stage::Confirmed;
@@ -328,7 +326,6 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         one_a_node(found)
     }
 
-    /// How many of these suspects there is room for.
     fn fitting(&self, suspects: &[Difference]) -> usize {
         let bytes =
             |one: &Difference| one.key.pk.len() + one.key.sk.len() + one.node.id.as_str().len() + BYTES_OF_SUSPECT;

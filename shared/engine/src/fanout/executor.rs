@@ -10,7 +10,6 @@ use sapwood_store::{Client, RetryPolicy, Table};
 
 use crate::run::{Errors, drive, drive_all};
 
-/// Runs plans on a table, and collects what they report.
 pub(super) struct Executor<'a, T, P> {
     client: &'a Client<'a, T, P>,
     rules: Rules,
@@ -29,7 +28,6 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
         Self { client, rules, report: Mutex::default() }
     }
 
-    /// Runs a plan to its end.
     pub(super) async fn run<D>(&self, mut plan: Plan<'_, D>) -> Result<D, Failure> {
         let done = drive(self.client, &mut plan, self).await;
         self.take_report(&mut plan);
@@ -49,7 +47,6 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
         done
     }
 
-    /// Runs futures to their end, several at a time.
     pub(super) async fn all<F: Future + Send>(&self, futures: Vec<F>) -> Vec<F::Output>
     where
         F::Output: Send,

@@ -95,7 +95,6 @@ impl Fanout {
     }
 }
 
-/// One run of the fan-out: its context, and the executor of its plans.
 struct Running<'a, T, P> {
     context: Context<'a>,
     executor: Executor<'a, T, P>,
@@ -161,7 +160,6 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         self.executor.run(note_placed(self.context, copies)).await.unwrap_or(all)
     }
 
-    /// Counts nodes that were placed. Returns those whose records have to be delivered again.
     async fn count(&self, nodes: BTreeMap<NodeRef, ToCount>) -> BTreeSet<NodeRef> {
         if nodes.is_empty() {
             return BTreeSet::new();

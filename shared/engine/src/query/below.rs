@@ -32,7 +32,6 @@ pub struct Below {
     pub is_cut: bool,
 }
 
-/// A walk along the rows of a node's partition.
 #[derive(Default)]
 struct Walk {
     /// The hash of the placement of the node at the top.
@@ -47,13 +46,10 @@ struct PlacementHash {
     hash: u64,
 }
 
-/// The state of a row's node.
 enum Passed {
-    /// It is placed below the node.
     Placed,
     /// It isn't below the node any more, or is being deleted: no move places it.
     NotOurs,
-    /// It isn't placed yet.
     Behind,
 }
 
@@ -132,7 +128,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok((status, self.walk(node, settled, walk, nodes_max).await?))
     }
 
-    /// Walks on. `settled` is the node at the top, if its own rows are right.
     async fn walk(
         &self,
         node: &NodeRef,

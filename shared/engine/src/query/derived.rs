@@ -10,7 +10,6 @@ use serde::{Deserialize, Serialize};
 
 use super::{Progress, ReadError, Reader};
 
-/// Nodes below a moved one that are looked at in one look.
 const NODES_MAX: usize = 1_000;
 
 /// What the fan-out derives from a write, in the caller's tenant. It is kept with the results of a batch, and a client

@@ -6,10 +6,8 @@ use super::ReadError;
 use sapwood_core::keys::SiblingPlace;
 use sapwood_core::model::{AttributeValue, Item, Settings, is_truncated};
 
-/// The most conditions of a list.
 const CONDITIONS_MAX: usize = 10;
 
-/// The most characters of a condition.
 const CHARACTERS_MAX: usize = 1_024;
 
 /// The names that answers have from records, and that no row has.
@@ -102,7 +100,6 @@ impl Filter {
         self.0.is_empty()
     }
 
-    /// The attributes that the conditions are about.
     pub(super) fn attributes(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|condition| condition.attribute.as_str())
     }

@@ -30,7 +30,6 @@ const ITEMS_AT_FIRST: usize = 4;
 /// Most items read at a time. No more are read than the page has room for, by the sizes of those before.
 const ITEMS_AT_ONCE: usize = 25;
 
-/// The attributes that [`Stamps`] are read from.
 pub(super) const STAMPS: [&str; 4] = [CREATED_AT, CREATED_BY, UPDATED_AT, UPDATED_BY];
 
 impl Stamps {
@@ -171,7 +170,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(builder.last())
     }
 
-    /// Returns the base record in an item.
     pub(super) fn base(&self, node: &NodeRef, item: Option<Item>) -> Result<BaseNode, ReadError> {
         let item = item.ok_or_else(|| ReadError::Absent { what: format!("node `{}`", node.id) })?;
         BaseNode::read(item, node, self.client.schema()).map_err(ReadError::Unreadable)

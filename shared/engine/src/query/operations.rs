@@ -8,7 +8,6 @@ use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
 use crate::run::run;
 
-/// How many operations are looked at together.
 const AT_ONCE: usize = 5;
 
 /// The read units after which a page ends. The state of an operation takes reads of up to 25 nodes of any size.

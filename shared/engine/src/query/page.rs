@@ -103,7 +103,6 @@ impl<R> PageBuilder<R> {
         self.kept.len()
     }
 
-    /// How many bytes the page has room for.
     pub(super) fn room(&self) -> usize {
         self.bounds.bytes_max.saturating_sub(self.bytes)
     }
@@ -129,7 +128,6 @@ impl<R> PageBuilder<R> {
         true
     }
 
-    /// Returns the last page: nothing follows.
     pub(super) fn last(self) -> Page<R> {
         Page { items: self.kept.into_iter().map(|(entry, _)| entry).collect(), next: None }
     }
@@ -139,7 +137,6 @@ impl<R> PageBuilder<R> {
         Page { next: position, ..self.last() }
     }
 
-    /// Returns a page that something follows.
     pub(super) fn followed(self) -> Page<R> {
         let next = self.kept.last().map(|(_, position)| position.clone());
         Page { next, ..self.last() }
@@ -152,7 +149,6 @@ impl<R> PageBuilder<R> {
     }
 }
 
-/// A range of a partition that is read as a list.
 pub(super) struct Listing<'q> {
     pub(super) pk: String,
     pub(super) range: SortRange,
@@ -172,14 +168,12 @@ const ROWS_AN_ENTRY: usize = 10;
 /// The rows in a range that a list skips. If a page of DynamoDB's ends among them, the next one begins after them.
 pub(super) enum Skipped {
     Nothing,
-    /// The rows of this range.
     Range(SortRange),
     /// Path rows of more segments than this.
     Deeper(usize),
 }
 
 impl<'q> Listing<'q> {
-    /// The list of all of a range, in its order.
     pub(super) fn new(pk: String, range: SortRange, own: Vec<&'q str>) -> Self {
         Self { pk, range, skipped: Skipped::Nothing, descending: false, across_pages: false, leaves_out: false, own }
     }
@@ -204,12 +198,10 @@ impl<'q> Listing<'q> {
         }
     }
 
-    /// Returns true if the list can have this position.
     pub(super) fn holds(&self, position: &str) -> bool {
         (self.range.from.as_str()..=self.range.to.as_str()).contains(&position)
     }
 
-    /// Returns the position to continue after, if the list can have it.
     pub(super) fn start(&self, options: &ListOptions) -> Result<Option<String>, ReadError> {
         match &options.after {
             Some(after) if !self.holds(after) => Err(ReadError::Position),

@@ -4,10 +4,8 @@
 //! out, the next Query begins after them. A short Query wastes little and jumps often; a long one reads through. So a
 //! list begins with a short one, and reads more at a time for as long as it shows enough of what it reads.
 
-/// The rows of the first Query.
 const ROWS_MIN: usize = 32;
 
-/// The most rows of a Query.
 const ROWS_MAX: usize = 1_000;
 
 /// By how much the rows grow from one Query to the next.
@@ -28,10 +26,8 @@ const PAGE_UNITS: f64 = 128.0;
 /// The read units that a Query takes at least, where reads aren't strong.
 const UNITS_MIN: f64 = 0.5;
 
-/// How a list reads.
 #[derive(Debug)]
 pub(super) struct PageSize {
-    /// The rows of the next Query.
     rows: usize,
     /// True once jumping has shown to be better than reading on.
     jumps: bool,
@@ -55,7 +51,6 @@ impl PageSize {
         }
     }
 
-    /// How many rows to read next for this many entries.
     pub(super) fn rows(&self, missing: usize) -> usize {
         let rows_an_entry = self.read.div_ceil(self.shown.max(1)).max(1);
         self.rows.min(missing.saturating_mul(rows_an_entry))

@@ -7,7 +7,6 @@ use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{Stored, rows};
 use sapwood_store::{ReadOptions, RetryPolicy, Table};
 
-/// The node that a row of a list of nodes shows.
 pub(super) fn shown_by(key: &ItemKey, schema: &Schema) -> Option<Id> {
     match schema.parse_sort_key(&key.sk)? {
         SortKey::Ancestor { id, .. }

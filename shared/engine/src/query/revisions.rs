@@ -175,7 +175,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 }
 
-/// The attributes that the answer itself is made of.
 fn revision_own() -> impl Iterator<Item = &'static str> {
     STAMPS.into_iter().chain([VERSION]).chain(sapwood_core::model::ROW_ATTRIBUTES)
 }
@@ -184,7 +183,6 @@ pub(super) fn topic_at_fault(source: KeyError) -> ReadError {
     ReadError::Key { parameter: "topic", source }
 }
 
-/// Returns the version that a copy is of.
 pub(super) fn copied_version(copy: &Item) -> Option<Version> {
     match Latest::version_of(copy)? {
         AttributeValue::N(number) => Version::new(number.parse().ok()?).ok(),

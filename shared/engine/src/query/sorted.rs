@@ -112,7 +112,6 @@ impl<R> Sorted<R> {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Reads all siblings of a listing, and returns a page of them, sorted.
     pub(super) async fn sorted(
         &self,
         mut listing: Listing<'_>,

@@ -32,7 +32,6 @@ impl Status {
     }
 }
 
-/// A node's base record, and its lineage.
 pub(super) struct Look {
     pub(super) base: Option<BaseNode>,
     pub(super) stored: Stored,
@@ -66,7 +65,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(self.looked(node).await?.1)
     }
 
-    /// Returns the status, and the look that it comes from.
     pub(super) async fn looked(&self, node: &NodeRef) -> Result<(Look, Status), ReadError> {
         let look = self.look(node).await?;
         let status = self.status_of(node, &look).await?;
@@ -145,7 +143,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         (missing, stale)
     }
 
-    /// Compares the rows of this placement with what there should be.
     async fn compare_rows(
         &self,
         node: &NodeRef,

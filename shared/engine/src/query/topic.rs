@@ -12,7 +12,6 @@ use sapwood_core::keys::{ItemKey, SortKey, Version};
 use sapwood_core::model::{Item, Latest, answered_bytes, key_of};
 use sapwood_store::{ANSWER_BYTES_MAX, BATCH_GET_KEYS_MAX, ReadOptions, RetryPolicy, Table};
 
-/// The fewest and the most numbers that are read at once.
 const NUMBERS_MIN: usize = 10;
 const NUMBERS_MAX: usize = BATCH_GET_KEYS_MAX;
 
@@ -27,7 +26,6 @@ const SHARE: usize = 8;
 enum Standing {
     /// Continue in the node's history after this sort key.
     Rows(Option<String>),
-    /// Continue with this number.
     Number(u32),
 }
 
@@ -195,7 +193,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(edge.map(|key| Standing::Rows(Some(key.sk))))
     }
 
-    /// The keys of the topic's revisions of these numbers. A topic of the greatest length has none of more digits.
     fn numbered_keys(&self, reading: &Reading<'_>, low: u32, high: u32) -> Vec<(ItemKey, Version)> {
         let versions = (low..=high).filter_map(|number| Version::new(number.into()).ok());
         let key = |version| Some((reading.latest.revision_key(version, self.settings).ok()?, version));

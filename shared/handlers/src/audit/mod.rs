@@ -130,14 +130,11 @@ fn log(report: &Report) {
         let attributes = report.impossible.join(", ");
         error!(attributes, "the auditor's state can't be true; these attributes were set anew");
     }
-    for Difference { key, kind, .. } in &report.confirmed {
-        warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "difference");
-    }
-    for Difference { key, kind, .. } in &report.left {
-        warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "difference that is left");
-    }
-    for Difference { key, kind, .. } in &report.restless {
-        warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "suspect that still changes");
+    let confirmed = report.confirmed.iter().map(|one| (one, "difference"));
+    let left = report.left.iter().map(|one| (one, "difference that is left"));
+    let restless = report.restless.iter().map(|one| (one, "suspect that still changes"));
+    for (Difference { key, kind, .. }, message) in confirmed.chain(left).chain(restless) {
+        warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "{message}");
     }
     for Difference { key, kind, .. } in report.unconfirmed.iter().take(UNCONFIRMED_LINES_MAX) {
         info!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "suspect that doesn't count yet");

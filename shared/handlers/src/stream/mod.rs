@@ -70,7 +70,6 @@ pub struct Handler {
     presence: Option<Arc<Presence>>,
 }
 
-/// The announcement and the trail that a handler leaves in the table.
 #[derive(Debug)]
 struct Presence {
     /// When it has announced itself, in seconds since 1970.
@@ -88,7 +87,6 @@ struct StreamEvent<'a> {
     records: Vec<&'a RawValue>,
 }
 
-/// The outcome of an event.
 #[derive(Default)]
 struct Decodings {
     /// The number of records, the undecodable ones included.
@@ -96,7 +94,6 @@ struct Decodings {
     records: Vec<StreamRecord>,
     /// The times at which the items were written, in milliseconds since 1970.
     written_at: Vec<u64>,
-    /// The records that can't be decoded.
     problems: Vec<Problem>,
 }
 
@@ -160,7 +157,6 @@ impl Handler {
         Ok(report)
     }
 
-    /// Decodes an event's records, one by one.
     fn decode(&self, event: &str) -> Result<Decodings, NoStreamEvent> {
         let event: StreamEvent<'_> = serde_json::from_str(event).map_err(|_| NoStreamEvent)?;
         let mut all = Decodings { count: event.records.len(), ..Decodings::default() };

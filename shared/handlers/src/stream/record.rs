@@ -82,7 +82,6 @@ fn whole(record: EventRecord, schema: &Schema) -> Option<Decoded> {
     Some(Decoded { record, written_at })
 }
 
-/// Returns the milliseconds of a positive number of seconds.
 fn milliseconds(seconds: &RawValue) -> Option<u64> {
     let seconds = seconds.get().parse::<f64>().ok().filter(|seconds| *seconds > 0.0)?;
     Duration::try_from_secs_f64(seconds).ok()?.as_millis().try_into().ok()

@@ -34,7 +34,6 @@ pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(25);
 /// The time after the deadline in which a request must be answered.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The header by which an answer names its line in the log.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A router as it is served. It answers every request and never fails.
@@ -44,7 +43,6 @@ pub struct Api {
     options: Arc<Options>,
 }
 
-/// The id of a request in the log.
 #[derive(Clone, Debug)]
 pub(super) struct RequestId(pub(super) String);
 
@@ -245,7 +243,6 @@ fn local_target(path: &str, query: Option<&str>) -> Result<Uri, Problem> {
     target(&as_the_gateway_decodes(path)?, query)
 }
 
-/// Returns the metrics of a request that was answered with this status (docs/metrics.md).
 fn metrics_of(status: StatusCode, usage: &Usage, took: Duration) -> Vec<Metric> {
     vec![
         Metric::count("Requests", 1),

@@ -19,7 +19,6 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
 );
 const MAX_AGE: HeaderValue = HeaderValue::from_static("3600");
 
-/// The parts of a cross-origin request that its answer depends on.
 pub(super) struct Cors {
     allowed: Option<HeaderValue>,
     preflight: bool,
@@ -38,7 +37,6 @@ impl Cors {
         })
     }
 
-    /// Adds the headers that say what the origin may do.
     pub(super) fn apply(self, headers: &mut HeaderMap) {
         // Other origins get other headers, so caches must tell them apart, even if this origin may do nothing.
         headers.append(VARY, HeaderValue::from_static("origin"));

@@ -151,7 +151,6 @@ impl Lambda {
     }
 }
 
-/// The path of an event, read.
 struct Arrived {
     /// The stage or base path that precedes the router's paths.
     prefix: String,

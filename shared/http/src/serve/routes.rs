@@ -24,10 +24,8 @@ use sapwood_api::problem::{Kind, Problem};
 /// Shorter answers, in bytes, aren't compressed: they fit a packet anyway.
 const COMPRESSED_BYTES_MIN: u64 = 1_024;
 
-/// A service that answers every request.
 pub(super) type Routes = BoxCloneSyncService<Request, Response, Infallible>;
 
-/// The route that answers a request, for the log.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Route(Arc<OnceLock<MatchedPath>>);
 

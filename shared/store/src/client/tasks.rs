@@ -79,7 +79,6 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         }
     }
 
-    /// True while there is time for touches.
     fn may_touch(&self) -> bool {
         self.retry_policy.has_time_for(WritesKind::Touches)
     }
@@ -162,7 +161,6 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
     }
 }
 
-/// The outcome of a task of one write.
 fn outcome_of(held: bool) -> TaskOutcome {
     if held { TaskOutcome::Held } else { TaskOutcome::Failed(vec![0]) }
 }
@@ -184,7 +182,6 @@ fn requests_of(tasks: &[Task]) -> Vec<Vec<usize>> {
     requests
 }
 
-/// True if a task puts an item that has to be absent.
 fn puts_what_is_absent(task: &Task) -> bool {
     let puts = |action: &Action| matches!(action, Action::Put { condition: Condition::Absent, .. });
     match task {

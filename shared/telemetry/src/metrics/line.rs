@@ -121,7 +121,6 @@ impl Serialize for Line<'_> {
     }
 }
 
-/// The metadata, which tells CloudWatch what to take from the line.
 struct Metadata<'a>(&'a Line<'a>);
 
 impl Serialize for Metadata<'_> {

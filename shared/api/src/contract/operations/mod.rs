@@ -2,7 +2,6 @@
 //!
 //! To add a call, add a variant to [`ReaderCall`] or [`WriterCall`], its [`Operation`] to a table, and its handler.
 
-/// Makes the operation of a call that reads.
 macro_rules! of_reader {
     ($tag:ident $call:ident: $id:literal, $path:literal { $($field:ident: $value:expr),* $(,)? }) => {
         super::Operation {
@@ -17,7 +16,6 @@ macro_rules! of_reader {
     };
 }
 
-/// Makes the operation of a call that writes.
 macro_rules! of_writer {
     ($method:ident $call:ident: $id:literal, $path:literal { $($field:ident: $value:expr),* $(,)? }) => {
         super::Operation {
@@ -46,7 +44,6 @@ use utoipa::ToSchema;
 
 use super::reads::PageBody;
 
-/// The schemas that operations refer to, by name.
 pub(super) type Schemas = BTreeMap<String, Value>;
 
 /// One operation of the API: a method on a path, with its parameters, its body and its answers.
@@ -67,7 +64,6 @@ pub struct Operation {
     pub(super) parameters: &'static [&'static [parameters::Parameter]],
     pub(super) body: Option<Body>,
     pub(super) answers: &'static [Answer],
-    /// The status codes of the problems that the operation can answer with.
     pub(super) problems: &'static [u16],
 }
 
@@ -131,7 +127,6 @@ pub enum WriterCall {
     DeleteRevision,
 }
 
-/// The groups of operations in the OpenAPI document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
     Write,
@@ -139,17 +134,14 @@ pub(super) enum Tag {
     Service,
 }
 
-/// Makes a schema of the document.
 type Schema = fn(&mut Schemas) -> Value;
 
-/// The body that an operation takes.
 #[derive(Clone, Debug)]
 pub(super) struct Body {
     media_type: &'static str,
     schema: Schema,
     /// Returns an object with the member `example` or `examples`, as the document's media type object has it.
     examples: fn() -> Value,
-    /// True if the request may come without a body.
     is_optional: bool,
 }
 
@@ -159,12 +151,10 @@ pub(super) struct Answer {
     status: u16,
     description: &'static str,
     headers: &'static [Header],
-    /// The media type and the schema of the body.
     content: Option<(&'static str, Schema)>,
     example: Option<fn() -> Value>,
 }
 
-/// A header of an answer.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     name: &'static str,
@@ -234,7 +224,6 @@ impl Operation {
         self.path.replace("{path}", "{*path}")
     }
 
-    /// The parameter objects of the OpenAPI document.
     pub(super) fn parameters(&self) -> Vec<Value> {
         self.parameters.iter().copied().flatten().map(|parameter| parameter()).collect()
     }
@@ -322,7 +311,6 @@ impl Answer {
         Self { content: Some(("application/json", reference::<T>)), ..Self::empty(status, description) }
     }
 
-    /// An answer of 200 with a page of a list.
     const fn page_of<T: ToSchema>(description: &'static str) -> Self {
         Self::json::<PageBody<T>>(200, description).headers(&[LINK, PREFERENCE_APPLIED])
     }
@@ -338,7 +326,6 @@ impl Answer {
         Self { content: Some(("application/json", schema)), ..Self::empty(200, description) }
     }
 
-    /// An answer of 200 with an HTML page.
     const fn page(description: &'static str) -> Self {
         let schema = |_: &mut Schemas| json!({"type": "string"});
         Self { content: Some(("text/html", schema)), ..Self::empty(200, description) }

@@ -8,7 +8,6 @@ use crate::contract::{
     WRITTEN_MAX,
 };
 
-/// Makes the parameter object of the OpenAPI document.
 pub(super) type Parameter = fn() -> Value;
 
 /// What every list by the order of siblings takes.
@@ -81,7 +80,6 @@ fn words_of(name: &str, description: &str, schema: &str, default: &str) -> Value
     query(name, description, json!({"$ref": format!("#/components/schemas/{schema}"), "default": default}))
 }
 
-/// Entity tags in quotes, or `*`.
 const ENTITY_TAGS: &str = r#"^(?:\*|(?:W/)?"[!#-~]*"(?:, ?(?:W/)?"[!#-~]*")*)$"#;
 
 const AN_ENTITY_TAG: &str = "\"n0bY6ZyJHlVYBv8TQ2r6Yw\"";
