@@ -62,7 +62,7 @@ impl HttpConnector for Plain {
     }
 }
 
-/// What the SDK is told of a request that has failed: a connection that can't be made, breaks or ends is its, too.
+/// Maps an error for the SDK: a connection that can't be made, breaks or ends is an I/O error.
 fn failed(error: hyper_util::client::legacy::Error) -> ConnectorError {
     let causes = || std::iter::successors(Some(&error as &(dyn Error + 'static)), |&cause| cause.source());
     let is_of_connection = |cause: &(dyn Error + 'static)| {

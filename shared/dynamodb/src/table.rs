@@ -207,7 +207,7 @@ impl DynamoTable {
             return Err(TableError::new(ErrorKind::Retry, "no time left"));
         }
         match tokio::time::timeout(limit, request).await {
-            // Nothing is too large for the time that a deadline leaves.
+            // A deadline's remaining time doesn't say that the request was too large.
             Err(_) if limit < self.call_time_max => Err(TableError::unanswered("no answer before the end")),
             Err(_) => Err(TableError::late("no answer in time")),
             Ok(Ok(output)) => Ok(output),

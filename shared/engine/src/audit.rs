@@ -37,7 +37,7 @@ pub struct Audit<'a, T, P> {
     strong: bool,
 }
 
-/// What a page of the table, or of a partition, shows.
+/// The findings of a page of the table, or of a partition.
 #[derive(Debug, Default)]
 pub struct Page {
     /// The number of items.
@@ -48,7 +48,7 @@ pub struct Page {
     pub contents: BTreeMap<ItemKey, Item>,
     /// The number of nodes, rows, histories and cursors that were looked at.
     pub subjects: u64,
-    /// What seems to be wrong.
+    /// The differences found, unconfirmed.
     pub suspects: Vec<Difference>,
     /// Where the next page begins; `None` at the part's end.
     pub next: Option<Position>,

@@ -113,7 +113,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         if !self.has_begun {
             self.has_begun = true;
             let top = self.top.clone();
-            // Who names a node that was written a moment ago means that node.
+            // The caller may have just written this node.
             let key = self.client.schema().node_key(&top);
             let record = self.client.get(&key, &ReadOptions::default()).await?;
             let paths = self.paths().await?;
@@ -160,7 +160,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
                 found.push(Found { node, record });
             }
         }
-        // What is below the children comes before the next of them, so that few wait.
+        // Descend before reading more children, so that few wait.
         self.walk.extend(Some(Children { of, proposed: Vec::new(), after }).filter(Children::is_worth_it));
         self.walk_on(&found).await?;
         Ok(found)

@@ -40,7 +40,7 @@ pub const ANSWER_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html
 pub const BATCH_UPDATES_MAX: usize = 25;
 
-/// One DynamoDB table. Each method is one request. Nothing is retried here: a method returns what DynamoDB left undone,
+/// A DynamoDB table. Each method is one request. Nothing is retried here: a method returns what DynamoDB left undone,
 /// and an error says what the caller should do about it ([`ErrorKind`]).
 pub trait Table: Send + Sync {
     /// BatchGetItem of at most [`BATCH_GET_KEYS_MAX`] distinct keys. An answer of more than [`ANSWER_BYTES_MAX`] to

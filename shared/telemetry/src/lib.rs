@@ -2,6 +2,12 @@
 //!
 //! Both are lines of JSON on standard output. The member `_aws` of a line of [`metrics`] is for CloudWatch.
 
-pub mod lines;
 pub mod log;
 pub mod metrics;
+
+#[cfg(test)]
+extern crate self as sapwood_telemetry;
+#[cfg(test)]
+#[path = "../../../tests/src/lines.rs"]
+#[allow(dead_code, reason = "each crate uses a part of it")]
+mod lines;

@@ -43,7 +43,7 @@ pub(super) fn document() -> Value {
         },
         // Relative to the document: a stage's path or a custom domain's stays in front.
         "servers": [{"url": "."}],
-        // One of the three: the deployment has signed requests, or tokens, or neither (the local stack).
+        // The deployment has signed requests, or tokens, or neither (the local stack).
         "security": [{"iam": []}, {"jwt": []}, {}],
         "tags": Tag::ALL.map(Tag::document),
         "paths": paths,

@@ -55,8 +55,7 @@ impl Call<Shared> for Batch {
             return Err(Problem::new(Kind::PreconditionFailed, detail));
         }
         match &at.key {
-            // Nothing is kept, and nothing that was kept is answered, for a caller who may not do all of it: another
-            // token of the same caller's may. What is done is known by the keys of the parts.
+            // A caller who may not do all of it neither keeps results nor gets kept ones: another token may.
             Some(key) if !self.is_forbidden() => self.answer_once(at, key).await,
             _ => {
                 let prefix = self.prefix.clone();

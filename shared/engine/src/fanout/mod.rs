@@ -38,16 +38,16 @@ pub struct Report {
     pub failed: Vec<String>,
     /// Faults that no retry can mend, for the log.
     pub problems: Vec<Problem>,
-    /// What was done, and what the requests took.
+    /// The work done, and the usage of the requests.
     pub counts: Counts,
 }
 
-/// What was done for one batch or several, and what the requests took.
+/// The work done for one batch or several, and the usage of the requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// What the requests took.
+    /// The usage of the requests.
     pub usage: Usage,
-    /// What was done.
+    /// The work done.
     pub tally: Tally,
 }
 
@@ -175,7 +175,7 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         tops.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(top, _)| top).collect()
     }
 
-    /// Touches the nodes below these that base records which have gone have placed. Returns the nodes to deliver again.
+    /// Touches the nodes below these that were placed by records now gone. Returns the nodes to deliver again.
     async fn touch_orphans_of(&self, never_placed: BTreeMap<NodeRef, String>) -> BTreeSet<NodeRef> {
         if !self.context.rules.keeps(Rule::TouchNeverPlaced) {
             return BTreeSet::new();

@@ -131,16 +131,16 @@ impl Siblings {
     }
 }
 
-/// Whose children are listed.
+/// The parent of the listed nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parent<'a> {
-    /// Those of a node. An id without a node can have orphans as children.
+    /// A node. An id without a node can have orphans as children.
     Node(&'a NodeRef),
-    /// The nodes of a tenant that have no parent.
+    /// No parent: the roots of a tenant.
     Roots(Option<&'a Tenant>),
 }
 
-/// Which siblings are listed, and in which order.
+/// The listed siblings and their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SiblingList {
     /// All of them, by id.

@@ -64,7 +64,7 @@ pub trait RetryPolicy: Send + Sync {
     }
 }
 
-/// Nothing is tried again: the caller has something better to do, or the table never fails.
+/// No retries: the caller has something better to do, or the table never fails.
 #[derive(Clone, Copy, Debug)]
 pub struct NoRetries;
 
@@ -74,7 +74,7 @@ impl RetryPolicy for NoRetries {
     }
 }
 
-/// What the requests of a client took.
+/// The usage of a client's requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// Requests to the table, retries included.
@@ -176,7 +176,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         self.schema
     }
 
-    /// What the requests have taken so far.
+    /// The usage so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
         *self.usage.lock().unwrap_or_else(PoisonError::into_inner)

@@ -12,7 +12,7 @@ use sapwood_core::request::{ErrorKind, Page, Query, ReadOptions, Scan, Scanned, 
 use super::{Client, RetryPolicy};
 use crate::{ANSWER_BYTES_MAX, BATCH_GET_KEYS_MAX, Found, Reply, Scannable, Table};
 
-/// What was read: the items that exist, and the keys that couldn't be read.
+/// The result of a read: the items that exist, and the keys that couldn't be read.
 #[derive(Debug, Default)]
 pub struct Items {
     /// The items by their keys.

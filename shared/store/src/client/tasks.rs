@@ -9,7 +9,7 @@ use sapwood_core::request::{Action, Condition, ErrorKind, TableError, Transacted
 use super::{Client, RetryPolicy, no_time};
 use crate::{BATCH_UPDATES_MAX, Reply, Table};
 
-/// What came of a task.
+/// The result of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarriedOut {
     /// The outcome, or why there is none.
@@ -132,7 +132,7 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
             }
             attempt += 1;
         }
-        // One impossible statement fails a whole request, and a role may not allow PartiQL, so each goes alone.
+        // An impossible statement fails a whole request, and a role may not allow PartiQL, so each goes alone.
         for (task, one) in tasks.iter().zip(&mut done) {
             if matches!(&one.outcome, Err(error) if error.kind != ErrorKind::Retry) {
                 let alone = self.carry_out_while(task, || self.may_touch()).await;

@@ -38,7 +38,7 @@ impl BatchBytes {
     }
 }
 
-/// What came of writes. The other writes were carried out.
+/// The result of writes. The writes not named were carried out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
     /// The keys of the writes that failed, and why.

@@ -46,7 +46,7 @@ use super::reads::PageBody;
 
 pub(super) type Schemas = BTreeMap<String, Value>;
 
-/// One operation of the API: a method on a path, with its parameters, its body and its answers.
+/// An operation of the API: a method on a path, with its parameters, its body and its answers.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// The `operationId` of the OpenAPI document, such as `get_node`.

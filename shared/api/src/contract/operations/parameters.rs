@@ -10,16 +10,16 @@ use crate::contract::{
 
 pub(super) type Parameter = fn() -> Value;
 
-/// What every list by the order of siblings takes.
+/// The parameters of lists in the order of siblings.
 pub(super) const SORTED: &[Parameter] = &[order_of_siblings, order_by, value_prefix, first_value, last_value, values];
 
-/// What every list takes that has pages.
+/// The parameters of lists with pages.
 pub(super) const PAGE: &[Parameter] = &[limit, cursor, fields];
 
-/// What every read takes that can wait for a write.
+/// The parameters of reads that can wait for a write.
 pub(super) const READ: &[Parameter] = &[consistent, written, prefer_read];
 
-/// What every write of a record takes.
+/// The parameters of writes of a record.
 pub(super) const WRITE: &[Parameter] = &[if_match, if_none_match, prefer];
 
 /// A character of a segment other than `.`: itself, or its UTF-8 bytes as `~XX`. A client writes it so before its
@@ -84,7 +84,7 @@ const ENTITY_TAGS: &str = r#"^(?:\*|(?:W/)?"[!#-~]*"(?:, ?(?:W/)?"[!#-~]*")*)$"#
 
 const AN_ENTITY_TAG: &str = "\"n0bY6ZyJHlVYBv8TQ2r6Yw\"";
 
-/// What a header may hold ([RFC 9110, 5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
+/// The characters of a header ([RFC 9110, 5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
 const FIELD_CONTENT: &str = "^[\\t -~]*$";
 
 /// Declares parameters: each is a function that makes its object of the document.

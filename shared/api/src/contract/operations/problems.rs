@@ -79,7 +79,7 @@ const PROBLEMS: [Problem; 12] = [
     ),
 ];
 
-/// What API Gateway answers itself, before a function is called, and `sapwood dev` before a call is looked for.
+/// The answers of API Gateway before a function is called, and of `sapwood dev` before a call is looked for.
 const GATEWAYS: [Problem; 3] = [
     problem(
         401,
@@ -117,7 +117,7 @@ impl Problem {
 
     fn gateways_component(&self) -> Value {
         if self.status == 414 {
-            // Nothing is promised of its body.
+            // Its body isn't specified.
             return json!({"description": self.description});
         }
         let schema = json!({"$ref": "#/components/schemas/GatewayMessage"});

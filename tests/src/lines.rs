@@ -1,15 +1,14 @@
-//! For the tests of all crates: an output that keeps what is written, and the log of one thread. It is no feature,
-//! because a build with another set of features would build what stands above it twice.
+//! An output that keeps what is written, and the log of one thread. Unit tests of `sapwood-telemetry` and
+//! `sapwood-http` have this file as a module, because they can't depend on this crate.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Result, Write};
 use std::sync::{Arc, LazyLock, Mutex};
 
+use sapwood_telemetry::log;
 use tracing::Dispatch;
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::DefaultGuard;
-
-use crate::log;
 
 /// The lines that were written. Clones share them.
 #[derive(Clone, Debug, Default)]
