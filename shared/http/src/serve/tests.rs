@@ -7,7 +7,7 @@ mod front;
 mod gateway;
 mod lines;
 #[path = "../../../../tests/src/lines.rs"]
-#[allow(dead_code, reason = "each crate uses a part of it")]
+#[allow(dead_code, unreachable_pub, reason = "the suites have it as a public module")]
 mod log_lines;
 mod metrics;
 
