@@ -14,6 +14,7 @@ pub mod dynamodb_local;
 pub mod engine;
 pub mod faults;
 pub mod https;
+pub mod lines;
 pub mod running;
 pub mod runtime_api;
 pub mod serving;

@@ -85,11 +85,14 @@ impl<'a, T: Table, P: RetryPolicy> Reading<'a, T, P> {
     async fn partition(&self, node: &NodeRef, take: &(impl Fn(Page) + Sync)) -> Result<bool, TableError> {
         let mut from = None;
         loop {
+            if self.is_over() {
+                return Ok(false);
+            }
             let mut page = self.audit().partition(node, from.as_ref(), PAGE_ITEMS_MAX).await?;
             from = page.next.take();
             take(page);
-            if from.is_none() || self.is_over() {
-                return Ok(from.is_none());
+            if from.is_none() {
+                return Ok(true);
             }
         }
     }

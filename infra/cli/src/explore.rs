@@ -80,10 +80,10 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     };
     let token = new_token();
     let cursors = CursorKey::new(token.as_bytes())?;
-    let waits = Waits::system();
-    let shared = reads::Shared { settings: settings.clone(), cursors, waits: waits.clone() };
+    let shared = reads::Shared { settings: settings.clone(), cursors, waits: Waits::system() };
     let reading = reads::ApiState::new(tables(), shared);
-    let source = writes::Source::system();
+    // What was in vain for a read says nothing to writes, as under Lambda, where they are two functions.
+    let (waits, source) = (Waits::system(), writes::Source::system());
     // `sapwood rm --trash` doesn't ask the stack either.
     let shared = writes::Shared { settings: settings.clone(), revisions_mutable: false, trash: write, waits, source };
     let router = reads::router(reading).merge(writes::router(writes::ApiState::new(tables(), shared)));

@@ -8,8 +8,7 @@ use crate::problem::{Kind, Problem};
 /// The largest body that is read, in bytes.
 pub const BODY_BYTES_MAX: usize = 1_048_576;
 
-/// The most bytes of a larger body that are read and thrown away, so that the client hears the answer before the
-/// connection ends. API Gateway lets no more than 10 MB through.
+/// The most bytes of a larger body that are skipped, so that the client reads the answer. API Gateway allows 10 MB.
 const SKIPPED_BYTES_MAX: usize = 10 * BODY_BYTES_MAX;
 
 /// Reads a whole body.

@@ -84,9 +84,8 @@ pub trait Call<S: Shared>: Sized + Send + 'static {
     fn answer<T: Table>(self, at: &At<'_, T, S>) -> impl Future<Output = Result<Response, Problem>> + Send;
 }
 
-/// The prefix of the paths of the contract in the URLs of a deployment: a stage, or the base path of a custom domain.
-/// The serving code puts it before the header `Location`; an answer that has locations in its body puts it there
-/// itself.
+/// The prefix of the paths in the URLs of a deployment: a stage, or the base path of a custom domain. The serving code
+/// adds it to the header `Location`; answers with locations in their body add it themselves.
 #[derive(Clone, Debug, Default)]
 pub struct Prefix(pub String);
 
@@ -265,9 +264,8 @@ impl<'a, T: Table, S: Shared> At<'a, T, S> {
     }
 }
 
-/// Makes a router of the operations that a function serves. `handler` returns the handler of a call on a method, or
-/// `None` if another function serves the call. `sapwood_http::serve` must serve the router, because it identifies the
-/// caller and sets the deadline.
+/// Makes a router of a function's operations. `handler` returns `None` for another function's call.
+/// `sapwood_http::serve` must serve the router, because it identifies the caller and sets the deadline.
 pub fn router<S: Clone + Send + Sync + 'static>(
     handler: impl Fn(Function, MethodFilter) -> Option<MethodRouter<S>>,
 ) -> Router<S> {
@@ -302,7 +300,6 @@ async fn handle<C: Call<S>, T: Table + 'static, S: Shared>(
     (Extension(client.usage()), answered.unwrap_or_else(IntoResponse::into_response)).into_response()
 }
 
-/// A call that was read from a request, with what the request says of how it is carried out.
 struct Read<C> {
     call: C,
     caller: Caller,
@@ -348,8 +345,7 @@ async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<Rea
 ///
 /// # Errors
 /// [`Kind::Internal`] if the body can't be written as JSON. That is a number attribute that is no number, which no
-/// client of DynamoDB can write. [`Kind::ItemTooLarge`] if the answer is more than a function can give: another client
-/// has written such an item.
+/// client of DynamoDB can write. [`Kind::ItemTooLarge`] if the answer is too large for a function.
 pub fn json_response(body: &impl Serialize, numbers: Numbers) -> Result<Response, Problem> {
     let written = json::to_vec(body, numbers).map_err(|error| {
         tracing::error!(category = ?error.classify(), "an answer can't be written as JSON");
@@ -362,11 +358,9 @@ pub fn json_response(body: &impl Serialize, numbers: Numbers) -> Result<Response
     Ok(([(CONTENT_TYPE, HeaderValue::from_static("application/json"))], written).into_response())
 }
 
-/// Most bytes of a body in a function's answer. Lambda takes 6 MB, with the headers. The answer is JSON, and has the
-/// body as a text.
+/// Most bytes of a body as JSON text. Lambda takes 6 MB, with the headers.
 const ANSWER_BYTES_MAX: usize = 6_200_000;
 
-/// How many bytes a body takes as a text in JSON.
 fn as_text_bytes(body: &[u8]) -> usize {
     body.len() + body.iter().filter(|byte| matches!(byte, b'"' | b'\\')).count()
 }

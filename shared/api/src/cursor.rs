@@ -1,8 +1,7 @@
 //! Cursors: positions in lists, sealed for clients.
 //!
-//! A cursor is a position followed by an authentication code, in base64url. The code covers the position, the list with
-//! all its parameters, and the tenant, and only a holder of the key can make it. So a cursor works for its own list
-//! alone, in any function and process, and a position that a client has made up is never read.
+//! A cursor is a position and an authentication code, in base64url. The code covers the position, the list with its
+//! parameters, and the tenant. So a cursor works for its own list alone, in any process, and positions can't be forged.
 
 use std::fmt;
 
@@ -18,7 +17,6 @@ const FORMAT: u8 = 1;
 /// The length of the code in a cursor: 128 bits.
 const CODE_BYTES: usize = 16;
 
-/// The shortest secret, in bytes.
 const SECRET_BYTES_MIN: usize = 16;
 
 /// The key that makes and checks cursors. All functions of a deployment have the same one.
@@ -46,16 +44,14 @@ pub enum CursorError {
     /// An older or a newer deployment made the cursor, in another format.
     #[error("this cursor no longer works; read the list from its beginning")]
     Stale,
-    /// The cursor wasn't handed out for this list with these parameters: it was altered, it belongs to another list or
-    /// tenant, or the key has changed.
+    /// The cursor was altered, belongs to another list or tenant, or its key is gone.
     #[error(
         "this cursor doesn't belong to this list; pass the cursor of the page before, and change no parameter but `limit`"
     )]
     Foreign,
 }
 
-/// The list that a cursor is bound to: its kind, its parameters and the tenant. Each part is written with its length,
-/// so that no two lists have the same scope.
+/// The list that a cursor is bound to: kind, parameters and tenant, each with its length, so no two are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Scope(Vec<u8>);
 
@@ -111,8 +107,7 @@ impl CursorKey {
         Ok(Self { newest: keyed(secret)?, older: None })
     }
 
-    /// The same key, which also opens the cursors of the key before it. So a deployment's key can be changed while
-    /// clients read lists.
+    /// The same key, which also opens the cursors of an older one, so that a deployment's key can be changed.
     ///
     /// # Errors
     /// [`ShortSecret`] if the secret has fewer than 16 bytes.

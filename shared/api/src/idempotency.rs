@@ -26,8 +26,7 @@ pub(crate) fn key(caller: &Caller, parts: &Parts, body: &[u8]) -> Result<Option<
     }))
 }
 
-/// For whom a key holds. A task of a service retries what another one began, under the same role and in a session of
-/// its own (`arn:aws:sts::…:assumed-role/<role>/<session>`), so a session doesn't count.
+/// For whom a key holds. A session of an assumed role doesn't count: another task retries with its own.
 fn scope(name: &str) -> &str {
     match name.split_once(":assumed-role/").and_then(|(_, role)| role.split_once('/')) {
         Some((_, session)) if name.starts_with("arn:") => &name[..name.len() - session.len()],
@@ -35,7 +34,6 @@ fn scope(name: &str) -> &str {
     }
 }
 
-/// The key of one operation of a batch.
 pub(crate) fn part(whole: &Idempotency, position: usize) -> Idempotency {
     let hash = hash(&[whole.hash.as_bytes(), position.to_string().as_bytes()]);
     Idempotency { hash, ..whole.clone() }

@@ -16,9 +16,8 @@ const BACKOFF: Backoff = Backoff::new(40, 2_000);
 /// How much of the time of a request is kept for writing its answer.
 const RESERVED: Duration = Duration::from_millis(1_500);
 
-/// After a wait in vain no request of the same tenant waits for this many seconds: the fan-out is behind, and an
-/// invocation that waits takes a place that the stream handler may need. Other tenants wait: one node that can't be
-/// placed would hold up all of them.
+/// After a wait in vain no request of the tenant waits for this many seconds: the fan-out is behind, and a waiting
+/// invocation takes a place that the stream handler may need.
 const IN_VAIN_SECONDS: u64 = 10;
 
 /// Keeps for each tenant whether waiting for the fan-out is in vain. Clones share it.
@@ -26,8 +25,7 @@ const IN_VAIN_SECONDS: u64 = 10;
 pub struct Waits {
     /// The time, in seconds since 1970.
     now: Arc<dyn Fn() -> u64 + Send + Sync>,
-    /// For each tenant the time before which none of its requests waits. A time that has passed is removed when another
-    /// is added.
+    /// The time before which no request of a tenant waits. Past times are removed when one is added.
     in_vain_until: Arc<Mutex<HashMap<Option<Tenant>, u64>>>,
 }
 
@@ -55,7 +53,6 @@ impl Waits {
         until.get(&tenant.cloned()).is_some_and(|until| (self.now)() < *until)
     }
 
-    /// A wait of this tenant was in vain.
     pub(crate) fn ended_in_vain(&self, tenant: Option<&Tenant>) {
         let now = (self.now)();
         let mut until = self.in_vain_until.lock().unwrap_or_else(PoisonError::into_inner);

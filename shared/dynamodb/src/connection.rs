@@ -24,8 +24,7 @@ pub struct Connection {
 const SET_BY_LAMBDA: &str = "what Lambda sets in a function's environment";
 
 impl Connection {
-    /// Reads the variables that Lambda sets in a function's environment, as `lookup` knows them. An empty variable
-    /// counts as not set.
+    /// Reads the variables that Lambda sets in a function's environment from `lookup`. An empty one counts as not set.
     ///
     /// | variable | value |
     /// |---|---|
@@ -34,9 +33,8 @@ impl Connection {
     /// | `AWS_SESSION_TOKEN` | the token of temporary credentials, which Lambda's are; none for a user's own |
     /// | `AWS_ENDPOINT_URL_DYNAMODB`, or `AWS_ENDPOINT_URL` | another endpoint than the region's own, such as `http://127.0.0.1:8000` |
     ///
-    /// The credentials are read once: Lambda doesn't change the environment of a process, and ends the process before
-    /// its credentials expire. Profiles, web identities and instance metadata are for the command line, and aren't
-    /// asked.
+    /// The credentials are read once, because a process ends before they expire. Profiles, web identities and instance
+    /// metadata are for the command line.
     ///
     /// # Errors
     /// [`VariableError::Missing`] for the region or the credentials.

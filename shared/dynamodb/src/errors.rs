@@ -10,7 +10,7 @@ use sapwood_core::request::{ErrorKind, TableError};
 
 use crate::connection::lacks_credentials;
 
-/// What a request does. A refused write is the fault of its item, and a refused read is not.
+/// The kind of a request. A refused write is the fault of its item, and a refused read is not.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Kind {
     Read,
@@ -31,14 +31,14 @@ where
 {
     let failed = match error {
         SdkError::ServiceError(failed) => failed,
-        // Whoever reads asks for fewer items.
+        // The reader asks for fewer items.
         SdkError::ResponseError(_) => return TableError::unanswered("an answer that is too large, or can't be read"),
         SdkError::ConstructionFailure(_) => return give_up("a request can't be built: is the region set?"),
         other => {
             // A retry finds no credentials.
             return match lacks_credentials(other) {
                 Some(words) => give_up(&words),
-                // Nothing was sent, so a write wasn't carried out.
+                // The request wasn't sent, so a write wasn't carried out.
                 None if is_about_connecting(other) => {
                     TableError::new(ErrorKind::Retry, format!("no connection to DynamoDB{place}"))
                 }
@@ -77,14 +77,12 @@ where
     }
 }
 
-/// True if no connection could be made.
 fn is_about_connecting(error: &(dyn Error + 'static)) -> bool {
     let mut causes = iter::successors(Some(error), |&error| error.source());
     causes.any(|cause| cause.downcast_ref().is_some_and(hyper_util::client::legacy::Error::is_connect))
 }
 
-/// Returns the positions of a cancelled transaction's actions whose conditions didn't hold. None didn't if the
-/// transaction was cancelled for another reason. Returns `None` if the error isn't a cancellation.
+/// Returns the positions of a cancelled transaction's actions whose conditions failed; `None` for another error.
 pub(crate) fn failed_conditions(error: &SdkError<TransactWriteItemsError>) -> Option<Vec<usize>> {
     let TransactWriteItemsError::TransactionCanceledException(cancelled) = error.as_service_error()? else {
         return None;
@@ -114,7 +112,7 @@ pub(crate) fn cancelled(error: &SdkError<TransactWriteItemsError>) -> Option<Tab
     })
 }
 
-/// What the error of a statement in a batch means: false if the item doesn't exist.
+/// Maps the error of a statement in a batch: false if the item doesn't exist.
 pub(crate) fn statement_error(error: &BatchStatementError) -> Result<bool, TableError> {
     let code = error.code().map_or("an error without a code", |code| code.as_str());
     Err(match code {

@@ -9,7 +9,6 @@ use sapwood_core::request::{Condition, ReadOptions, Update};
 
 use crate::values::sdk_value;
 
-/// The expressions of one request, and the names and values that they refer to.
 #[derive(Default)]
 pub(crate) struct Expressions {
     names: HashMap<String, String>,
@@ -92,7 +91,6 @@ impl Expressions {
     }
 }
 
-/// A name in a PartiQL statement.
 pub(crate) fn quoted(name: &str) -> String {
     format!("\"{}\"", name.replace('"', "\"\""))
 }

@@ -17,9 +17,18 @@ use crate::expressions::{Expressions, quoted};
 use crate::table::{AnswerLimit, DynamoTable, units};
 use crate::values::{from_sdk, sdk_value, to_sdk};
 
+/// Gives a request, or an action of a transaction, a condition and what all of its expressions refer to.
+macro_rules! on_condition {
+    ($request:expr, $condition:ident, $expressions:ident) => {
+        $request
+            .set_condition_expression($condition)
+            .set_expression_attribute_names($expressions.names())
+            .set_expression_attribute_values($expressions.values())
+    };
+}
+
 impl DynamoTable {
-    /// The statement that updates an item if it exists: PartiQL's UPDATE makes none. Or the one that deletes an item
-    /// where an attribute has a value.
+    /// The statement that updates an item if it exists, or deletes one where an attribute has a value.
     fn statement(&self, action: &Action) -> Result<BatchStatementRequest, TableError> {
         let names = self.schema.names();
         let [table, pk, sk] = [&self.name, &names.partition_key, &names.sort_key].map(|name| quoted(name));
@@ -47,45 +56,35 @@ impl DynamoTable {
     }
 
     fn action(&self, action: &Action) -> Result<TransactWriteItem, TableError> {
-        let mut expressions = Expressions::default();
-        let condition = expressions.condition(action.condition(), &self.schema.names().partition_key);
-        let item = TransactWriteItem::builder();
+        let (mut expressions, condition) = self.conditioned(action.condition());
+        let (table, item) = (&self.name, TransactWriteItem::builder());
         let built = match action {
-            Action::Put { item: put, .. } => Put::builder()
-                .table_name(&self.name)
-                .set_item(Some(to_sdk(put)))
-                .set_condition_expression(condition)
-                .set_expression_attribute_names(expressions.names())
-                .set_expression_attribute_values(expressions.values())
-                .build()
-                .map(|put| item.put(put)),
-            Action::Update { key, update, .. } => SdkUpdate::builder()
-                .table_name(&self.name)
-                .set_key(Some(self.key(key)))
-                .set_update_expression(expressions.update(update))
-                .set_condition_expression(condition)
-                .set_expression_attribute_names(expressions.names())
-                .set_expression_attribute_values(expressions.values())
-                .build()
-                .map(|update| item.update(update)),
-            Action::Delete { key, .. } => Delete::builder()
-                .table_name(&self.name)
-                .set_key(Some(self.key(key)))
-                .set_condition_expression(condition)
-                .set_expression_attribute_names(expressions.names())
-                .set_expression_attribute_values(expressions.values())
-                .build()
-                .map(|delete| item.delete(delete)),
-            Action::Check { key, .. } => ConditionCheck::builder()
-                .table_name(&self.name)
-                .set_key(Some(self.key(key)))
-                .set_condition_expression(condition)
-                .set_expression_attribute_names(expressions.names())
-                .set_expression_attribute_values(expressions.values())
-                .build()
-                .map(|check| item.condition_check(check)),
+            Action::Put { item: put, .. } => {
+                let put = Put::builder().table_name(table).set_item(Some(to_sdk(put)));
+                on_condition!(put, condition, expressions).build().map(|put| item.put(put))
+            }
+            Action::Update { key, update, .. } => {
+                let changes = expressions.update(update);
+                let update = SdkUpdate::builder().table_name(table).set_key(Some(self.key(key)));
+                let update = on_condition!(update.set_update_expression(changes), condition, expressions);
+                update.build().map(|update| item.update(update))
+            }
+            Action::Delete { key, .. } => {
+                let delete = Delete::builder().table_name(table).set_key(Some(self.key(key)));
+                on_condition!(delete, condition, expressions).build().map(|delete| item.delete(delete))
+            }
+            Action::Check { key, .. } => {
+                let check = ConditionCheck::builder().table_name(table).set_key(Some(self.key(key)));
+                on_condition!(check, condition, expressions).build().map(|check| item.condition_check(check))
+            }
         };
         built.map(|item| item.build()).map_err(|_| give_up("a request can't be built"))
+    }
+
+    fn conditioned(&self, condition: &Condition) -> (Expressions, Option<String>) {
+        let mut expressions = Expressions::default();
+        let condition = expressions.condition(condition, &self.schema.names().partition_key);
+        (expressions, condition)
     }
 }
 
@@ -134,48 +133,27 @@ impl Table for DynamoTable {
     }
 
     async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        let mut expressions = Expressions::default();
-        let condition = expressions.condition(condition, &self.schema.names().partition_key);
-        let request = self
-            .client
-            .put_item()
-            .table_name(&self.name)
-            .set_item(Some(to_sdk(item)))
-            .set_condition_expression(condition)
-            .set_expression_attribute_names(expressions.names())
-            .set_expression_attribute_values(expressions.values())
-            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let (expressions, condition) = self.conditioned(condition);
+        let request = self.client.put_item().table_name(&self.name).set_item(Some(to_sdk(item)));
+        let request = on_condition!(request, condition, expressions);
+        let request = request.return_consumed_capacity(ReturnConsumedCapacity::Total);
         self.send_if(request.send(), |output| output.consumed_capacity()).await
     }
 
     async fn delete(&self, key: &ItemKey, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        let mut expressions = Expressions::default();
-        let condition = expressions.condition(condition, &self.schema.names().partition_key);
-        let request = self
-            .client
-            .delete_item()
-            .table_name(&self.name)
-            .set_key(Some(self.key(key)))
-            .set_condition_expression(condition)
-            .set_expression_attribute_names(expressions.names())
-            .set_expression_attribute_values(expressions.values())
-            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let (expressions, condition) = self.conditioned(condition);
+        let request = self.client.delete_item().table_name(&self.name).set_key(Some(self.key(key)));
+        let request = on_condition!(request, condition, expressions);
+        let request = request.return_consumed_capacity(ReturnConsumedCapacity::Total);
         self.send_if(request.send(), |output| output.consumed_capacity()).await
     }
 
     async fn update(&self, key: &ItemKey, update: &Update, condition: &Condition) -> Result<Reply<bool>, TableError> {
-        let mut expressions = Expressions::default();
-        let condition = expressions.condition(condition, &self.schema.names().partition_key);
-        let request = self
-            .client
-            .update_item()
-            .table_name(&self.name)
-            .set_key(Some(self.key(key)))
-            .set_update_expression(expressions.update(update))
-            .set_condition_expression(condition)
-            .set_expression_attribute_names(expressions.names())
-            .set_expression_attribute_values(expressions.values())
-            .return_consumed_capacity(ReturnConsumedCapacity::Total);
+        let (mut expressions, condition) = self.conditioned(condition);
+        let request = self.client.update_item().table_name(&self.name).set_key(Some(self.key(key)));
+        let request = request.set_update_expression(expressions.update(update));
+        let request = on_condition!(request, condition, expressions);
+        let request = request.return_consumed_capacity(ReturnConsumedCapacity::Total);
         self.send_if(request.send(), |output| output.consumed_capacity()).await
     }
 
@@ -190,8 +168,7 @@ impl Table for DynamoTable {
         let mut answers: Vec<Result<bool, TableError>> =
             output.responses().iter().map(|response| response.error().map_or(Ok(true), statement_error)).collect();
         answers.resize_with(actions.len(), || Err(TableError::unanswered("no answer for a statement")));
-        // What statements take that fail is in the sum, but DynamoDB reports none where all of them fail. The least is
-        // counted then.
+        // DynamoDB reports no units if all statements fail. The least is counted then.
         let failed = answers.iter().filter(|answer| matches!(answer, Ok(false))).count();
         let write_units = match output.consumed_capacity() {
             [] => failed as f64,
@@ -269,8 +246,7 @@ impl Scannable for DynamoTable {
             .client
             .scan()
             .table_name(&self.name)
-            // The one part of a table is the table. Said this way dynoxide reads it by its key, and any part in an
-            // order for which it has no index: it reads and sorts the whole table for each page.
+            // A scan of one part without parts: dynoxide would sort the whole table for each page of a part.
             .set_segment((*segments > 1).then(|| number(*segment)))
             .set_total_segments((*segments > 1).then(|| number(*segments)))
             .consistent_read(reading.strong)

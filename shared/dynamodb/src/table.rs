@@ -20,8 +20,7 @@ use crate::values::{WRITE_BYTES, from_sdk, put_object};
 use sapwood_plain_http::plain_http;
 use sapwood_store::{ANSWER_BYTES_MAX, Deadline, ErrorKind, ReadOptions, Reply, Table, TableError, Write};
 
-/// Longest time that one request may take, unless [`DynamoTable::waiting`] sets another. It is a choice: several
-/// attempts fit the time of an invocation. An invocation that has less time left ends its request sooner.
+/// Longest time for one request by default. A choice: several attempts fit an invocation, or its remaining time.
 const CALL_TIME_MAX: Duration = Duration::from_secs(5);
 
 /// Longest time that [`DynamoTable::connect`] may take. Lambda gives a function ten seconds to start.
@@ -51,8 +50,7 @@ fn place(endpoint_url: Option<&str>, region: &str) -> String {
 }
 
 impl DynamoTable {
-    /// Makes a table by its name, which is reached by this client: that of `sapwood-https`, or [`plain_http`]. The SDK's own
-    /// retries are off, because [`sapwood_store::Client`] retries in the time that it has, and counts.
+    /// Makes a table by name on a client (of `sapwood-https`, or [`plain_http`]), without the SDK's own retries.
     #[must_use]
     pub fn new(connection: &Connection, http: SharedHttpClient, name: impl Into<String>, schema: Schema) -> Self {
         let Connection { region, endpoint_url, access_key_id, secret_access_key, session_token } = connection.clone();
@@ -65,33 +63,22 @@ impl DynamoTable {
             .behavior_version(BehaviorVersion::latest())
             .http_client(http)
             .region(Region::new(region))
-            .credentials_provider(credentials.build())
-            .retry_config(RetryConfig::disabled());
+            .credentials_provider(credentials.build());
         let place = place(endpoint_url.as_deref(), &connection.region);
         config.set_endpoint_url(endpoint_url);
-        Self {
-            client: Client::from_conf(config.build()),
-            name: name.into(),
-            place,
-            schema,
-            deadline: None,
-            call_time_max: CALL_TIME_MAX,
-        }
+        Self::configured(config, name.into(), place, schema)
     }
 
     /// Makes a table with the region, the client and the credentials of a configuration, which may renew these.
     #[must_use]
     pub fn of(config: &aws_types::SdkConfig, name: impl Into<String>, schema: Schema) -> Self {
         let place = place_of(config);
-        let config = aws_sdk_dynamodb::config::Builder::from(config).retry_config(RetryConfig::disabled());
-        Self {
-            client: Client::from_conf(config.build()),
-            name: name.into(),
-            place,
-            schema,
-            deadline: None,
-            call_time_max: CALL_TIME_MAX,
-        }
+        Self::configured(aws_sdk_dynamodb::config::Builder::from(config), name.into(), place, schema)
+    }
+
+    fn configured(config: aws_sdk_dynamodb::config::Builder, name: String, place: String, schema: Schema) -> Self {
+        let client = Client::from_conf(config.retry_config(RetryConfig::disabled()).build());
+        Self { client, name, place, schema, deadline: None, call_time_max: CALL_TIME_MAX }
     }
 
     /// Makes a table on an endpoint that checks no credentials, such as DynamoDB Local.
@@ -100,9 +87,8 @@ impl DynamoTable {
         Self::new(&Connection::local(url), plain_http(), name, schema)
     }
 
-    /// Reads an item that doesn't exist (half a read unit), and ignores the outcome. For its first request the SDK
-    /// loads credentials and root certificates, looks up the endpoint and opens a connection. If it does so while the
-    /// function starts, no event waits for it.
+    /// Reads an item that doesn't exist (half a read unit), so that the SDK loads credentials and root certificates,
+    /// looks up the endpoint and connects while the function starts, and no event waits for it.
     pub async fn connect(&self) {
         let nothing = self.schema.operation_key(None, "nothing");
         let reading = ReadOptions { strong: false, attributes: None };
@@ -122,8 +108,7 @@ impl DynamoTable {
         Ok(named(KeyType::Hash).zip(named(KeyType::Range)))
     }
 
-    /// What no other table has, for example `arn:aws:dynamodb:eu-west-1:123456789012:table/sapwood 7ab6… 1796000000`:
-    /// the ARN, the id and the time of creation. One that is deleted and made anew has another.
+    /// The table's ARN, id and creation time, for example `arn:aws:…:table/sapwood 7ab6… 1796000000`.
     ///
     /// # Errors
     /// [`TableError`] if the table isn't there, or if the caller may not see it (`dynamodb:DescribeTable`).
@@ -153,8 +138,7 @@ impl DynamoTable {
         Self { deadline: Some(deadline), ..self.clone() }
     }
 
-    /// Returns the table with another limit for the time that one request may take. An engine on the same machine loses
-    /// no request: one that isn't answered waits in a queue, and whoever sends it again makes the queue longer.
+    /// Sets the limit for one request. On one machine none is lost, and resending makes the engine's queue longer.
     #[must_use]
     pub fn waiting(self, call_time_max: Duration) -> Self {
         Self { call_time_max, ..self }
@@ -201,7 +185,6 @@ impl DynamoTable {
         Ok(body)
     }
 
-    /// The key of a write that is left unprocessed.
     pub(crate) fn left_key(&self, request: WriteRequest) -> Option<ItemKey> {
         let attributes = match (request.put_request, request.delete_request) {
             (Some(put), _) => put.item,
@@ -224,7 +207,7 @@ impl DynamoTable {
             return Err(TableError::new(ErrorKind::Retry, "no time left"));
         }
         match tokio::time::timeout(limit, request).await {
-            // Nothing is too large for the time that a deadline leaves.
+            // A deadline's remaining time doesn't say that the request was too large.
             Err(_) if limit < self.call_time_max => Err(TableError::unanswered("no answer before the end")),
             Err(_) => Err(TableError::late("no answer in time")),
             Ok(Ok(output)) => Ok(output),
@@ -256,8 +239,7 @@ impl DynamoTable {
         Ok(Reply {
             value: output.is_some(),
             read_units: 0.0,
-            // A failed condition costs as much as the write would. DynamoDB doesn't report the units, so the least is
-            // counted.
+            // A failed condition costs at least a write unit, which DynamoDB doesn't report.
             write_units: output.as_ref().map_or(1.0, |output| units(capacity(output))),
         })
     }

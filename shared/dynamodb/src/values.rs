@@ -7,8 +7,7 @@ use aws_sdk_dynamodb::types::AttributeValue as SdkValue;
 use sapwood_core::model::{AttributeValue, Item, shortest, sort_sets};
 use serde::{Serialize, Serializer};
 
-/// Room for what a write takes in a body besides what `Write::sent_bytes` counts. It is a guess: the body grows if
-/// need be.
+/// Room in a body besides what `Write::sent_bytes` counts. It is a guess; the body grows if need be.
 pub(crate) const WRITE_BYTES: usize = 320;
 
 /// Writes attributes as an object, after the text that begins it.
@@ -26,7 +25,6 @@ struct Sent<'a>(&'a AttributeValue);
 
 impl Serialize for Sent<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        /// An object of one field.
         fn of<S: Serializer>(serializer: S, name: &'static str, value: &impl Serialize) -> Result<S::Ok, S::Error> {
             serializer.collect_map([(name, value)])
         }

@@ -1,8 +1,9 @@
-//! What has too many bytes, as DynamoDB says it.
+//! Requests that DynamoDB takes no part of: too many bytes, or no connection.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, reason = "a test that can't go on should say so")]
 
 use std::io::{Read as _, Write as _};
 use std::net::TcpListener;
+use std::time::Duration;
 
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{Item, text};
@@ -35,6 +36,23 @@ fn answering(status: &'static str, body: Vec<u8>) -> String {
         }
     });
     url
+}
+
+#[tokio::test]
+async fn what_no_connection_takes_was_never_sent() {
+    let socket = tokio::net::TcpSocket::new_v4().unwrap();
+    socket.bind("127.0.0.1:0".parse().unwrap()).unwrap();
+    let address = socket.local_addr().unwrap();
+    let _listener = socket.listen(1).unwrap();
+    // Nobody accepts these, and the next one isn't even begun.
+    let waiting: Vec<_> = (0..8).map(|_| tokio::spawn(tokio::net::TcpStream::connect(address))).collect();
+    tokio::time::sleep(Duration::from_millis(200)).await;
+    let table =
+        DynamoTable::local(&format!("http://{address}"), "table", Schema::default()).waiting(Duration::from_secs(60));
+    let item = Item::from([("PK".to_owned(), text("n")), ("SK".to_owned(), text("NODE"))]);
+    let error = table.put(&item, &Condition::Always).await.unwrap_err();
+    assert!(error.kind == ErrorKind::Retry && !error.is_unanswered(), "{error:?}");
+    waiting.iter().for_each(tokio::task::JoinHandle::abort);
 }
 
 #[tokio::test]

@@ -5,8 +5,7 @@ use sapwood_core::plan::Task;
 use sapwood_core::request::Action;
 use sapwood_store::{Client, Condition, ReadOptions, RetryPolicy, Table, TableError};
 
-/// Writes the announcement, unless the table has it already. Returns true if it was written. That of a newer version
-/// stays.
+/// Writes the announcement, unless the table has it or that of a newer version. Returns true if it was written.
 ///
 /// # Errors
 /// [`TableError`] if the table can't be read or written.

@@ -1,9 +1,7 @@
-//! Compares the whole table, or a node's partition, with its base records, page by page, and mends what is wrong. Plans
-//! decide; this module runs them.
+//! Compares the table, or a node's partition, with its base records, page by page, and mends what is wrong, by plans.
 //!
-//! A caller scans the table in [`Audit::page`]s, which find suspects, and looks at each suspect again a while later
-//! ([`Audit::look`]): a difference counts if it is found again with the same evidence. How long a while is, and what
-//! becomes of the differences, is up to the caller.
+//! A caller scans the table in [`Audit::page`]s, which find suspects, and looks at each again a while later
+//! ([`Audit::look`]): a difference counts if it is found again with the same evidence.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Mutex, PoisonError};
@@ -20,17 +18,14 @@ use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Scan, Scannable, Ta
 
 use crate::run::{run, run_settled};
 
-/// Items in a page of a history.
 const HISTORY_PAGE_ITEMS_MAX: usize = 1_000;
 
 /// Children in a page of a look at totals. Each takes five items that are read by their keys.
 const TOTALS_PAGE_ITEMS_MAX: usize = 200;
 
-/// Items in a page of a recount.
 const RECOUNT_PAGE_ITEMS_MAX: usize = 1_000;
 
-/// What is looked at in one go. A node has 300 rows at most: two for each of 98 ancestors, one for each of 100 links,
-/// and three more.
+/// The subjects looked at in one go. A node has 300 rows at most: 2 for each ancestor, 1 for each link, and a few.
 const SUBJECTS_MAX: usize = 100;
 
 /// Comparisons of one table.
@@ -42,7 +37,7 @@ pub struct Audit<'a, T, P> {
     strong: bool,
 }
 
-/// What a page of the table, or of a partition, shows.
+/// The findings of a page of the table, or of a partition.
 #[derive(Debug, Default)]
 pub struct Page {
     /// The number of items.
@@ -53,7 +48,7 @@ pub struct Page {
     pub contents: BTreeMap<ItemKey, Item>,
     /// The number of nodes, rows, histories and cursors that were looked at.
     pub subjects: u64,
-    /// What seems to be wrong.
+    /// The differences found, unconfirmed.
     pub suspects: Vec<Difference>,
     /// Where the next page begins; `None` at the part's end.
     pub next: Option<Position>,
@@ -66,8 +61,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         Self { client, settings, totals_children_max: usize::MAX, history_bytes_max: usize::MAX, strong: false }
     }
 
-    /// The same, but for the totals of nodes with more children than this: they aren't compared. A comparison of totals
-    /// reads all children at once.
+    /// The same, but the totals of nodes with more children aren't compared. A comparison reads all children at once.
     #[must_use]
     pub fn with_totals_of(self, totals_children_max: usize) -> Self {
         Self { totals_children_max, ..self }
@@ -117,21 +111,15 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     ) -> Result<Page, TableError> {
         let schema = &self.settings.schema;
         let pk = schema.partition(node);
-        let query = Query {
-            pk: pk.clone(),
-            range: schema.partition_range(),
-            after: from.map(|position| position.after.sk.clone()),
-            limit: items_max,
-            descending: false,
-            reading: ReadOptions { strong: false, attributes: None },
-        };
+        let after = from.map(|position| position.after.sk.clone());
+        let reading = ReadOptions { strong: false, attributes: None };
+        let query = Query { after, reading, ..Query::first(pk.clone(), schema.partition_range(), items_max) };
         let page = self.client.query(&query).await?;
         let own = from.is_none().then(|| Subject::Node(node.clone()));
         let next = page.next.map(|sk| ItemKey { pk, sk });
         self.judged(page.items, next, from, own.into_iter().collect()).await
     }
 
-    /// Judges what a page has, and these subjects.
     async fn judged(
         &self,
         items: Vec<Item>,
@@ -192,14 +180,11 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
             found.extend(run(self.client, look).await?);
         }
         for subject in of_several {
+            let (settings, bytes_max, children_max) = (self.settings, self.history_bytes_max, self.totals_children_max);
             let look = match subject {
-                Subject::History(node) => {
-                    let bytes_max = self.history_bytes_max;
-                    look_at_history(self.settings, node, strong, HISTORY_PAGE_ITEMS_MAX, bytes_max)
-                }
-                Subject::Totals(node) if self.settings.totals.is_some() => {
-                    let children_max = self.totals_children_max;
-                    look_at_totals(self.settings, node, strong, TOTALS_PAGE_ITEMS_MAX, children_max)
+                Subject::History(node) => look_at_history(settings, node, strong, HISTORY_PAGE_ITEMS_MAX, bytes_max),
+                Subject::Totals(node) if settings.totals.is_some() => {
+                    look_at_totals(settings, node, strong, TOTALS_PAGE_ITEMS_MAX, children_max)
                 }
                 _ => continue,
             };
@@ -216,8 +201,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         run_settled(self.client, || mend(self.context(rules), difference.clone(), name.clone())).await
     }
 
-    /// Says whether the totals of the nodes above a node hold what it was counted as, so that they are right once it is
-    /// counted anew.
+    /// Returns true if the totals above a node hold what it was counted as, so that counting it anew makes them right.
     ///
     /// # Errors
     /// [`TableError`] if something can't be read.
@@ -257,11 +241,10 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         run(self.client, start_anew(self.context(Rules::default()), node, name)).await
     }
 
-    /// Counts the totals of these nodes and of those above them anew, from all that the table's nodes are counted as,
-    /// and puts right those that are wrong. Once it has read them it waits for `settled`, which has to take as long as
-    /// any transaction that was under way. Then it reads the whole table, in so many parts side by side, and after each
-    /// page waits as `pace` says of the read units that the page took. `name` is one that no other recount of this
-    /// table has had.
+    /// Counts the totals of these nodes and their ancestors anew, from what all nodes are counted as, and corrects
+    /// them. It reads them, waits for `settled` (as long as any transaction that was under way), reads the whole table
+    /// in so many parts side by side, and after each page waits as `pace` says of its read units. `name` is unique
+    /// among recounts.
     ///
     /// # Errors
     /// [`TableError`] if something can't be read or written. The recount can be tried again.
@@ -297,15 +280,14 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     where
         T: Scannable,
     {
-        let reading = ReadOptions { strong: true, attributes: None };
-        let mut after = None;
+        let (limit, reading) = (RECOUNT_PAGE_ITEMS_MAX, ReadOptions::default());
+        let mut scan = Scan { segment, segments, after: None, limit, reading };
         loop {
             let before = self.client.usage().read_units;
-            let scan = Scan { segment, segments, after, limit: RECOUNT_PAGE_ITEMS_MAX, reading: reading.clone() };
             let scanned = self.client.scan(&scan).await?;
             recount.lock().unwrap_or_else(PoisonError::into_inner).take(&scanned.items, &self.settings.schema);
-            after = scanned.next;
-            if after.is_none() {
+            scan.after = scanned.next;
+            if scan.after.is_none() {
                 return Ok(());
             }
             // Parts that run side by side share what they take.
@@ -313,8 +295,7 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
         }
     }
 
-    /// Has an item handled again whose stream record was lost. `name` has at most 19 digits, and no other repair of
-    /// this table has had it.
+    /// Has an item handled again whose stream record was lost. `name`: see [`Audit::mend`].
     ///
     /// # Errors
     /// [`TableError`] if something can't be read or written. The redrive can be tried again.

@@ -13,7 +13,6 @@ use sapwood_core::plan::{Facts, Failure, Need, Plan, Read, Step, Task, Writes};
 use sapwood_core::request::{ErrorKind, TableError};
 use sapwood_store::{BATCH_UPDATES_MAX, CarriedOut, Client, RetryPolicy, Table};
 
-/// What the errors of requests mean for a plan.
 pub(crate) trait Errors: Sync {
     /// Takes the error of a read. If the plan can't go on without what it asked for, that is the failure it ends with.
     fn read(&self, key: &ItemKey, error: &TableError) -> Result<(), Failure>;
@@ -25,15 +24,12 @@ pub(crate) trait Errors: Sync {
     fn minds_late_writes(&self) -> bool;
 }
 
-/// Where a plan has come to.
+/// A plan stops at touches, or because it is done.
 enum Stop<D> {
-    /// It asks for these touches.
     Touch(Vec<Task>),
-    /// It is done.
     Done(D),
 }
 
-/// A plan on its way.
 struct Running<'p, 'a, D> {
     plan: &'p mut Plan<'a, D>,
     facts: Facts,
@@ -74,7 +70,6 @@ impl<'p, 'a, D> Running<'p, 'a, D> {
         }
     }
 
-    /// Returns what the plan is told of its tasks.
     fn told(&mut self, tasks: &[Task], outcomes: impl Iterator<Item = CarriedOut>, errors: &impl Errors) -> Facts {
         let told = tasks.iter().zip(outcomes).map(|(task, carried_out)| {
             let is_settled = task.is_settled_by_an_answer() && carried_out.outcome.is_ok();
@@ -85,7 +80,6 @@ impl<'p, 'a, D> Running<'p, 'a, D> {
     }
 }
 
-/// Runs a plan of the handler to its end.
 pub(crate) async fn drive<T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
     plan: &mut Plan<'_, D>,
@@ -97,7 +91,6 @@ pub(crate) async fn drive<T: Table, P: RetryPolicy, D>(
     }
 }
 
-/// Plans that wait to touch.
 struct Waiting<'p, 'a, D> {
     /// Each plan, its position, and the number of its touches.
     plans: Vec<(usize, Running<'p, 'a, D>, usize)>,
@@ -110,26 +103,20 @@ impl<D> Default for Waiting<'_, '_, D> {
     }
 }
 
-/// What has happened.
 enum Event<'p, 'a, D> {
-    /// A plan has stopped.
     Stopped(usize, Running<'p, 'a, D>, Result<Stop<D>, Failure>),
-    /// These have touched.
     Touched(Waiting<'p, 'a, D>, Vec<CarriedOut>),
 }
 
-/// An attempt whose wait is as long as touches wait for others to share requests with, if no other plan stops: 0.1 s at
-/// most.
+/// An attempt whose wait (0.1 s at most) touches wait for others to share requests with, if no other plan stops.
 const PAUSE: u32 = 2;
 
-/// Plans that run side by side, and how far they are.
 struct SideBySide<'p, 'a, D> {
     /// The results, in the order of the plans.
     results: Vec<Option<Result<D, Failure>>>,
     /// The plans that have touched, and go on.
     touched: VecDeque<(usize, Running<'p, 'a, D>)>,
     waiting: Waiting<'p, 'a, D>,
-    /// The number of plans that run.
     going: usize,
     is_touching: bool,
 }
@@ -140,7 +127,6 @@ impl<'p, 'a, D> SideBySide<'p, 'a, D> {
         Self { results, touched: VecDeque::new(), waiting: Waiting::default(), going: 0, is_touching: false }
     }
 
-    /// True if touches wait, and could be sent.
     fn may_touch(&self) -> bool {
         !self.is_touching && !self.waiting.plans.is_empty()
     }
@@ -172,10 +158,9 @@ impl<'p, 'a, D> SideBySide<'p, 'a, D> {
     }
 }
 
-/// Runs plans to their ends, side by side, several at a time. What they touch shares requests: touches wait until they
-/// fill all requests that may be under way, or all other plans wait as well or are done, or none has stopped for a
-/// moment. So no plan waits long for one that the table keeps back, and a plan whose touches are done goes on to its
-/// cursor, however many others there are. The results are in the order of the plans.
+/// Runs plans to their ends, side by side, several at a time. Touches wait until they fill all requests that may be
+/// under way, all other plans wait or are done, or none has stopped for a moment, and share requests. So no plan waits
+/// long for a throttled one, and a plan whose touches are done goes on. The results are in the order of the plans.
 pub(crate) async fn drive_all<T: Table, P: RetryPolicy, D: Send>(
     client: &Client<'_, T, P>,
     plans: &mut [Plan<'_, D>],
@@ -320,8 +305,7 @@ pub(crate) async fn run<T: Table, P: RetryPolicy, D>(
     run_to_end(client, &mut plan).await
 }
 
-/// Runs a plan of a repair. Where one of its writes got no answer, it may be carried out once more, after others have
-/// written: the plan runs again, a moment later, and looks.
+/// Runs a plan of a repair, and again a moment later if a write without an answer may still be carried out.
 ///
 /// # Errors
 /// See [`run`].
@@ -374,7 +358,6 @@ async fn run_telling<T: Table, P: RetryPolicy, D>(
     }
 }
 
-/// Items as plans share them.
 pub(crate) fn shared(items: BTreeMap<ItemKey, Item>) -> BTreeMap<ItemKey, Arc<Item>> {
     items.into_iter().map(|(key, item)| (key, Arc::new(item))).collect()
 }

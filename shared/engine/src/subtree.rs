@@ -10,11 +10,9 @@
 //!    below it, which are in the partition of its root. A descendant whose chain of parents leads to the top, and that
 //!    misses its row in its parent's partition, was not come to: the walk goes on from it.
 //!
-//! The walk remembers where it has been, as far as its memory goes, so that the rows of step 2 take no other reads as a
-//! rule.
+//! The walk remembers where it has been as far as its memory goes, so the rows of step 2 seldom take other reads.
 //!
-//! So a node is found if its parent or the node at the top has a row of it, or if it has a path row. A scan of the
-//! table finds all.
+//! So a node is found by a row at its parent or at the top, or by a path row. A scan of the table finds all.
 //!
 //! Some rows propose nodes that have no record, or one that can't be understood. These are named as well, once each,
 //! because rows and lineages of them are left. Nodes that are moved meanwhile may be found twice, or not at all.
@@ -34,7 +32,6 @@ const STEPS_MAX: usize = 10 * DEPTH_MAX;
 /// Most memory for the nodes that the walk remembers, in bytes. It is a choice: half a million short ids.
 const REMEMBERED_BYTES_MAX: usize = 32 << 20;
 
-/// What remembering a node takes besides the text of its id, in bytes.
 const REMEMBERED_NODE_BYTES: usize = 64;
 
 /// A node that was found.
@@ -55,14 +52,13 @@ pub struct Subtree<'a, T, P> {
     walk: Vec<Children>,
     /// The nodes whose rows are still to be gone through once the walk is at its end.
     sweeps: VecDeque<Sweep>,
-    /// The nodes that were found in another way than by their parent's row. There are as many as there is damage.
+    /// The nodes that weren't found by their parent's row: few, unless there is damage.
     apart: BTreeSet<NodeRef>,
     remembered: Remembered,
     /// How everything but the record of the node at the top is read.
     strong: bool,
 }
 
-/// Nodes that the walk has come to, as many as there is memory for.
 struct Remembered {
     ids: HashSet<Id>,
     bytes_left: usize,
@@ -75,20 +71,16 @@ struct Children {
     after: Option<String>,
 }
 
-/// Rows of a node's partition, from a position on.
 struct Sweep {
     of: NodeRef,
     range: SortRange,
     after: Option<String>,
 }
 
-/// What a base record says of a node's place.
+/// A node's parent by its base record. `Nowhere`: there is no record, or it can't be understood.
 enum Place {
-    /// The node is right below this one.
     Under(Id),
-    /// The node is a root.
     Root,
-    /// There is no record, or it can't be understood.
     Nowhere,
 }
 
@@ -101,8 +93,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         Self { client, top, has_begun: false, walk, sweeps, apart, remembered, strong: true }
     }
 
-    /// Gives the walk another memory for the nodes that it has come to. Of those that it forgets it reads the rows
-    /// again.
+    /// Sets the memory for visited nodes, in bytes. The walk reads the rows of forgotten nodes again.
     #[must_use]
     pub fn remembering(self, bytes_max: usize) -> Self {
         Self { remembered: Remembered { ids: HashSet::new(), bytes_left: bytes_max }, ..self }
@@ -122,7 +113,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         if !self.has_begun {
             self.has_begun = true;
             let top = self.top.clone();
-            // Who names a node that was written a moment ago means that node.
+            // The caller may have just written this node.
             let key = self.client.schema().node_key(&top);
             let record = self.client.get(&key, &ReadOptions::default()).await?;
             let paths = self.paths().await?;
@@ -169,13 +160,12 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
                 found.push(Found { node, record });
             }
         }
-        // What is below the children comes before the next of them, so that few wait.
+        // Descend before reading more children, so that few wait.
         self.walk.extend(Some(Children { of, proposed: Vec::new(), after }).filter(Children::is_worth_it));
         self.walk_on(&found).await?;
         Ok(found)
     }
 
-    /// Has the walk go on from these nodes.
     async fn walk_on(&mut self, found: &[Found]) -> Result<(), TableError> {
         let pages = found.iter().map(|found| self.proposed(&found.node, None)).collect();
         let pages: Result<Vec<Children>, TableError> = self.client.all(pages).await.into_iter().collect();
@@ -183,8 +173,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         Ok(())
     }
 
-    /// Has the rows of a node's partition gone through once the walk is at its end. Those of depth 1 belong to the
-    /// walk.
+    /// Has the rows of a node's partition gone through after the walk. Rows of depth 1 belong to the walk.
     fn sweep_later(&mut self, of: NodeRef) {
         let range = self.client.schema().depth_range(2, DEPTH_MAX);
         self.sweeps.push_back(Sweep { of, range, after: None });
@@ -208,7 +197,6 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         Ok(range.ok().map(|range| Sweep { of: root, range, after: None }))
     }
 
-    /// Reads which children the rows of a node propose.
     async fn proposed(&self, of: &NodeRef, after: Option<String>) -> Result<Children, TableError> {
         let range = self.client.schema().depth_range(1, 1);
         let (rows, after) = self.rows(of, range, after).await?;
@@ -251,8 +239,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         let nodes: BTreeSet<NodeRef> = rows.iter().map(|(_, node)| node.clone()).filter(is_new).collect();
         let nodes: Vec<NodeRef> = nodes.into_iter().collect();
         let records = self.records(&nodes).await?;
-        // The walk has come to a node whose parent has a row of it, if it has come to the parent. That one's row tells
-        // it.
+        // The walk has found a node if it has found its parent, which has a row of it.
         let mut evidence: BTreeMap<&NodeRef, BTreeSet<ItemKey>> = BTreeMap::new();
         let mut found = Vec::new();
         for node in &nodes {
@@ -285,8 +272,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         Ok(found)
     }
 
-    /// Goes up from a node. If that leads to the top, returns the nodes on the way that their parents have no row of:
-    /// the walk hasn't come to them.
+    /// Goes up from a node. If that leads to the top, returns the nodes on the way without a row at their parents.
     async fn missed(&mut self, node: &NodeRef) -> Result<Vec<Found>, TableError> {
         let schema = self.client.schema();
         let (mut way, mut at): (BTreeMap<NodeRef, (ItemKey, Item)>, NodeRef) = (BTreeMap::new(), node.clone());
@@ -328,7 +314,6 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         ReadOptions { strong: self.strong, attributes }
     }
 
-    /// Returns which of these items are there.
     async fn there(&self, keys: BTreeSet<ItemKey>) -> Result<BTreeSet<ItemKey>, TableError> {
         let reading = self.reading(Some(BTreeSet::new()));
         Ok(self.client.get_many(keys, &reading).await.all()?.into_keys().collect())
@@ -338,11 +323,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
 impl Remembered {
     fn take(&mut self, id: &Id) {
         let left = self.bytes_left.checked_sub(REMEMBERED_NODE_BYTES + id.as_str().len());
-        if let Some(left) = left
-            && self.ids.insert(id.clone())
-        {
-            self.bytes_left = left;
-        }
+        self.bytes_left = left.filter(|_| self.ids.insert(id.clone())).unwrap_or(self.bytes_left);
     }
 }
 

@@ -52,8 +52,7 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
         self.write_once(command, request, None).await.map(|answered| answered.outcome)
     }
 
-    /// Carries out a command as [`write`](Self::write) does, and says whether an earlier request has done it. As one of
-    /// a batch it goes by what [`read_ahead`](Self::read_ahead) has read.
+    /// Carries out a command, by prefetched reads if given, and says whether an earlier request has done so.
     ///
     /// # Errors
     /// [`WriteError`].
@@ -71,8 +70,7 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
         }
     }
 
-    /// Reads what these commands need, all at once, as far as it has few bytes. A command reads for itself what is
-    /// left, and what couldn't be read.
+    /// Reads what these commands need at once, up to a limit of bytes. A command reads the rest itself.
     pub async fn read_ahead(&self, commands: &[&Command], prefetched: &mut Prefetched) {
         let wanted = FirstReads::of(self.context, commands);
         let reading = ReadOptions::default();

@@ -1,10 +1,9 @@
 //! HTTPS to the table's endpoint, ready soon after a function starts.
 //!
-//! A system has some 140 root certificates. Reading them takes three times as long as everything else that a starting
-//! function does (docs/performance.md). The endpoints of AWS have their certificates under Amazon's own five roots
-//! ([AWS](https://www.amazontrust.com/repository/)), so the client tries these first. Where a certificate isn't under
-//! them (another endpoint, a proxy that inspects connections, a new root), the client reads the system's roots and
-//! tries again. So it refuses nothing that the system trusts.
+//! A system has some 140 root certificates. Reading them takes three times as long as the rest of a start
+//! (docs/performance.md). The endpoints of AWS are under Amazon's own five roots
+//! ([AWS](https://www.amazontrust.com/repository/)), which the client tries first. For other certificates it reads the
+//! system's roots and tries again, so it trusts all that the system trusts.
 //!
 //! It is a crate of its own, because TLS takes a sixth of the time in which `cargo run -- dev` compiles, and the local
 //! stack has no use for it.

@@ -1,7 +1,6 @@
 //! HTTP without TLS, to an endpoint on the same machine.
 //!
-//! The SDK's own client is built with TLS wherever anything in the same build asks for it, and TLS takes a sixth of the
-//! time in which `cargo run -- dev` compiles. So this one stands on hyper alone.
+//! It stands on hyper alone, because TLS takes a sixth of the time in which `cargo run -- dev` compiles.
 
 use std::error::Error;
 use std::time::Duration;
@@ -18,11 +17,16 @@ use aws_smithy_types::retry::ErrorKind;
 use hyper_util::client::legacy::{Client, connect};
 use hyper_util::rt::{TokioExecutor, TokioTimer};
 
+/// Longest time until a connection stands, as the SDK's own client has it. What waits longer was never sent, so that
+/// its sender may send it again: a caller who ends the wait couldn't know that.
+const CONNECT_TIME_MAX: Duration = Duration::from_millis(3_100);
+
 /// Returns a client for `http://` URLs. It refuses `https://`.
 #[must_use]
 pub fn plain_http() -> SharedHttpClient {
     let mut tcp = connect::HttpConnector::new();
     tcp.set_nodelay(true);
+    tcp.set_connect_timeout(Some(CONNECT_TIME_MAX));
     let client = Client::builder(TokioExecutor::new()).pool_timer(TokioTimer::new()).build(tcp);
     Plain { client, read_timeout: None }.into_shared()
 }
@@ -63,7 +67,7 @@ impl HttpConnector for Plain {
     }
 }
 
-/// What the SDK is told of a request that has failed: a connection that can't be made, breaks or ends is its, too.
+/// Maps an error for the SDK: a connection that can't be made, breaks or ends is an I/O error.
 fn failed(error: hyper_util::client::legacy::Error) -> ConnectorError {
     let causes = || std::iter::successors(Some(&error as &(dyn Error + 'static)), |&cause| cause.source());
     let is_of_connection = |cause: &(dyn Error + 'static)| {

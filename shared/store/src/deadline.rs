@@ -14,8 +14,7 @@ pub struct Deadline {
     meanwhile: Instant,
     /// After this moment no row is put any more, so that those of nodes whose rows are all put can still be deleted.
     first_rows: Instant,
-    /// After this moment no row is deleted any more, so that what was written can still be confirmed, and nothing is
-    /// touched, so that a cursor can still remember how far the touches came.
+    /// After this moment no row is deleted and nothing is touched, so that writes can be confirmed and cursors saved.
     second_rows: Instant,
     /// After this moment nothing is sent any more.
     end: Instant,
@@ -26,8 +25,7 @@ const BACKOFF: Backoff = Backoff::new(25, 2_000);
 /// How long a request whose connection was cut may still be carried out. It is on its way, or in a queue.
 pub const LATE: Duration = Duration::from_secs(2);
 
-/// The shares of an invocation's time in which rows are put, and after that deleted. They are a choice: deleting costs
-/// less, and what follows takes a few requests.
+/// The shares of an invocation's time for putting and then deleting rows. A choice: deleting and the rest cost less.
 const SHARE_FOR_MEANWHILE: f64 = 0.3;
 const SHARE_FOR_FIRST_ROWS: f64 = 0.6;
 const SHARE_FOR_SECOND_ROWS: f64 = 0.8;

@@ -30,10 +30,9 @@ pub const BATCH_WRITE_ITEMS_MAX: usize = 25;
 /// this much within the time for a request wherever it runs. No item has many more bytes in a request.
 pub const BATCH_WRITE_BYTES_MAX: usize = 4 * 1_024 * 1_024;
 
-/// Most bytes of an answer to a read of several items. It is a choice: what an answer holds takes several times as many
-/// bytes in memory, and an invocation reads several answers at a time. DynamoDB answers 16 MB of items, which can have
-/// 700 MB as JSON. A larger answer isn't read, and the client asks for fewer items. An item that is read alone has 18
-/// MB at most, and is always read.
+/// Most bytes of an answer to a read of several items. A choice: an invocation reads several answers at a time, each
+/// takes several times as many bytes in memory, and 16 MB of items can be 700 MB of JSON. A larger answer isn't read,
+/// and the client asks for fewer items. An item read alone has at most 18 MB, and is always read.
 pub const ANSWER_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 /// Most statements in one BatchExecuteStatement ([AWS: API reference][aws]).
@@ -41,7 +40,7 @@ pub const ANSWER_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/APIReference/API_BatchExecuteStatement.html
 pub const BATCH_UPDATES_MAX: usize = 25;
 
-/// One DynamoDB table. Each method is one request. Nothing is retried here: a method returns what DynamoDB left undone,
+/// A DynamoDB table. Each method is one request. Nothing is retried here: a method returns what DynamoDB left undone,
 /// and an error says what the caller should do about it ([`ErrorKind`]).
 pub trait Table: Send + Sync {
     /// BatchGetItem of at most [`BATCH_GET_KEYS_MAX`] distinct keys. An answer of more than [`ANSWER_BYTES_MAX`] to
@@ -52,8 +51,7 @@ pub trait Table: Send + Sync {
         reading: &ReadOptions,
     ) -> impl Future<Output = Result<Reply<Found>, TableError>> + Send;
 
-    /// BatchWriteItem of at most [`BATCH_WRITE_ITEMS_MAX`] writes of distinct keys, none of which has a condition.
-    /// Returns the writes that DynamoDB left unprocessed.
+    /// BatchWriteItem of at most [`BATCH_WRITE_ITEMS_MAX`] unconditional writes. Returns the unprocessed ones.
     fn write_many(&self, writes: &[Write]) -> impl Future<Output = Result<Reply<Vec<Write>>, TableError>> + Send;
 
     /// PutItem. Returns false if the condition doesn't hold.

@@ -38,12 +38,10 @@ pub fn began(invocation: &Invocation<'_>) {
     KEYS.began(invocation);
 }
 
-/// The crates whose lines below INFO are written. Others, such as the runtime and the SDK, log whole events and
-/// requests there, with tokens, bodies and items.
+/// The crates whose lines below INFO are written. Others log tokens, bodies and items there.
 const OURS: [&str; 5] = ["sapwood_", "api_reader", "api_writer", "auditor", "stream_handler"];
 
-/// Makes a subscriber that writes the log. `level` is the value of `AWS_LAMBDA_LOG_LEVEL`; INFO if that is no level.
-/// Lines of other crates are written from INFO on.
+/// Makes a subscriber that writes the log. `level` is that of `AWS_LAMBDA_LOG_LEVEL`, by default INFO.
 pub fn subscriber<W>(level: Option<&str>, to: W) -> impl Subscriber + Send + Sync
 where
     W: for<'a> MakeWriter<'a> + Send + Sync + 'static,
@@ -65,8 +63,7 @@ where
         .with(ours.with_default(level.min(LevelFilter::INFO)))
 }
 
-/// Returns the filter of one of Lambda's levels. `LevelFilter`'s own parser takes an empty text for ERROR, and knows
-/// `off`.
+/// Returns the filter of one of Lambda's levels. `LevelFilter`'s parser takes "" for ERROR, and `off`.
 fn filter(level: Option<&str>) -> LevelFilter {
     match level.unwrap_or_default().trim().to_ascii_uppercase().as_str() {
         "TRACE" => LevelFilter::TRACE,

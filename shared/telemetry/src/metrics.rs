@@ -30,8 +30,7 @@ struct Output {
 pub type Clock = fn() -> u64;
 
 impl Metrics {
-    /// Reads these variables, and writes to standard output. Without one of them nothing is written, for example when
-    /// the function runs on a developer's machine.
+    /// Reads these variables, and writes to standard output. Without one of them nothing is written.
     ///
     /// | variable | value |
     /// |---|---|
@@ -63,8 +62,7 @@ impl Metrics {
         self.0.is_some()
     }
 
-    /// Writes one line. `metrics` returns the metrics at a time, in milliseconds since 1970, and is called only if they
-    /// are written. A line that can't be written is lost: no invocation fails because of its metrics.
+    /// Writes one line of `metrics` at a time in milliseconds since 1970. A line that can't be written is lost.
     pub fn write(&self, metrics: impl FnOnce(u64) -> Vec<Metric>) {
         let Some(output) = &self.0 else { return };
         let timestamp = (output.clock)();

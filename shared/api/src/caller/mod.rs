@@ -34,8 +34,7 @@ pub struct Authority {
     pub scopes: Scopes,
 }
 
-/// The claims that name a caller. The first that exists counts. The users of a Cognito identity pool share a role and
-/// its session, so their identities name them.
+/// The claims that can name a caller, in order. Users of a Cognito identity pool share the rest.
 const NAMES: [&str; 5] = ["sub", "username", "client_id", "cognitoIdentityId", "userArn"];
 
 impl Caller {
@@ -80,8 +79,7 @@ fn tenant(claims: &Claims, claim: &str) -> Result<Tenant, Problem> {
     Tenant::new(claims.get(claim).map(String::as_str).unwrap_or_default()).map_err(|_| refused())
 }
 
-/// The caller, or why there is none. It is kept until a handler asks, so that a call which is for everybody (`/health`)
-/// is answered to everybody.
+/// The caller, or why there is none. A handler asks for it, so a call for everybody (`/health`) is answered to all.
 #[derive(Clone, Debug)]
 pub struct Known(pub Result<Caller, Problem>);
 

@@ -44,8 +44,7 @@ pub struct Scopes(pub BTreeMap<Right, String>);
 pub struct Lacks(BTreeMap<Right, String>);
 
 impl Scopes {
-    /// Reads scopes as `read=<scope>,write=<scope>,delete=<scope>`, of which each may be left out; `None` for another
-    /// text.
+    /// Reads scopes as `read=<scope>,write=<scope>,delete=<scope>`, each optional; `None` for another text.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
         let mut scopes = BTreeMap::new();
@@ -75,8 +74,7 @@ impl Scopes {
     }
 }
 
-/// True if a claim names a scope. Scopes have spaces between them, and API Gateway writes a list as `[a b]`. A comma
-/// and a bracket are characters that a scope may have.
+/// True if a claim names a scope, between spaces. API Gateway writes a list as `[a b]`. Scopes can have a bracket.
 fn names(claim: &str, scope: &str) -> bool {
     let list = claim.strip_prefix('[').and_then(|rest| rest.strip_suffix(']'));
     list.unwrap_or(claim).split(' ').any(|name| name == scope)

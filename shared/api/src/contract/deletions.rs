@@ -24,7 +24,7 @@ pub enum Children {
 }
 
 impl Children {
-    /// What the stream does with the children; `None` if there must be none.
+    /// The stream's work with the children; `None` if there must be none.
     #[must_use]
     pub fn mode(self) -> Option<DeletionMode> {
         match self {

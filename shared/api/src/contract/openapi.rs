@@ -1,5 +1,4 @@
-//! The OpenAPI document, made of the table of operations and of the types that they take and answer, and the page that
-//! shows it to people and needs nothing else.
+//! The OpenAPI document, made of the table of operations and their types, and the page that shows it.
 
 use std::sync::LazyLock;
 
@@ -44,7 +43,7 @@ pub(super) fn document() -> Value {
         },
         // Relative to the document: a stage's path or a custom domain's stays in front.
         "servers": [{"url": "."}],
-        // One of the three: the deployment has signed requests, or tokens, or neither (the local stack).
+        // The deployment has signed requests, or tokens, or neither (the local stack).
         "security": [{"iam": []}, {"jwt": []}, {}],
         "tags": Tag::ALL.map(Tag::document),
         "paths": paths,
@@ -65,8 +64,7 @@ pub(super) fn document() -> Value {
     })
 }
 
-/// Returns the HTML page that shows `openapi.json`, with its script and its style. It is the same text for every
-/// deployment.
+/// Returns the HTML page that shows `openapi.json`, with its script and style, the same for every deployment.
 #[must_use]
 pub fn docs_html() -> &'static str {
     include_str!("docs.html")

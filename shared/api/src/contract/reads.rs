@@ -75,8 +75,7 @@ pub(crate) trait NodeView {
     fn show_totals(&mut self, _: TotalsBody) {}
 }
 
-/// Declares the item of a list that is made of rows: its own fields with their values, then those of every row. From
-/// one declaration come the body, its schema, and how it is made of what was read.
+/// Declares an item of a list of rows: its own fields with their values, then those of every row.
 macro_rules! node_view {
     (
         $(#[$body_doc:meta])*

@@ -13,8 +13,7 @@ use super::attributes::{ReadAttributes, WrittenAttributes, text};
 use super::fields::{body, optional, required};
 use crate::headers::if_match;
 
-/// The longest topic, in bytes. It leaves room for the highest version in a sort key, so that a topic can have every
-/// version.
+/// The longest topic, in bytes. A sort key has room for it with the highest version.
 pub const TOPIC_BYTES_MAX: usize = 1_015;
 
 /// Checks that a topic can have revisions.

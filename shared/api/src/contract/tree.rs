@@ -75,9 +75,8 @@ pub struct TreeBody {
 }
 
 impl TreeBody {
-    /// Makes the body of a page of a node's tree. On a page after a cut the node has only its id, and its `children`
-    /// are the children of nodes on earlier pages, each with its `parent` and `depth`. On any page they include nodes
-    /// whose parent is just being moved.
+    /// Makes the body of a page of a node's tree. After a cut the node has only its id, and its `children` are those of
+    /// nodes on earlier pages. On any page they include nodes whose parent is just being moved.
     #[must_use]
     pub fn of(node: &NodeRef, mut tree: Tree, cursor: Option<String>) -> Self {
         // Rows are ordered by depth, so the node itself is the first, or on an earlier page.

@@ -4,8 +4,7 @@ use axum::http::HeaderValue;
 use sapwood_core::model::ETag;
 use sapwood_json::Numbers;
 
-/// What the tags of other representations end with: a strong tag names the bytes of an answer, so each representation
-/// has its own ([RFC 9110, 8.8.3]). No tag of a record has a semicolon.
+/// The endings of the tags of other representations, since a strong tag names the bytes ([RFC 9110, 8.8.3]).
 ///
 /// [RFC 9110, 8.8.3]: https://www.rfc-editor.org/rfc/rfc9110#section-8.8.3
 const GZIP: &str = ";gzip";
@@ -27,8 +26,7 @@ pub fn tag_of(etag: &ETag, numbers: Numbers) -> ETag {
     }
 }
 
-/// Returns the tag of a representation, without the suffix of the encoding that it was sent in. A client may have
-/// either tag.
+/// Returns a representation's tag without the suffix of its encoding. A client may have either.
 pub(super) fn of_representation(opaque: &str) -> &str {
     opaque.strip_suffix(GZIP).unwrap_or(opaque)
 }

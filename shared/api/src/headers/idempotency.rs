@@ -7,7 +7,6 @@ use crate::problem::Problem;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-/// The longest key, in characters.
 const KEY_CHARS_MAX: usize = 255;
 
 /// The key that a client gives to a request, so that the request is carried out once however often it is sent.
@@ -15,8 +14,7 @@ const KEY_CHARS_MAX: usize = 255;
 pub struct IdempotencyKey(pub Option<String>);
 
 impl IdempotencyKey {
-    /// Reads the key from a request's headers. It is a string in quotes, as the draft defines it, or the same without
-    /// quotes, as most clients write it.
+    /// Reads the key from a request's headers: a string in quotes, or without them as most clients write it.
     ///
     /// # Errors
     /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) if there are several keys, or a key isn't 1 to 255 visible
@@ -31,8 +29,7 @@ impl IdempotencyKey {
         let text = value.to_str().map_err(|_| bad("it takes visible ASCII characters"))?.trim();
         let key = match text.starts_with('"') {
             true => unquote(text).ok_or_else(|| bad("its quotes don't match; in quotes, write \\\" and \\\\"))?,
-            // API Gateway joins the lines of a repeated header with commas, so an unquoted comma means a repeated
-            // header on any server.
+            // API Gateway joins repeated headers with commas, so an unquoted comma means that.
             false if text.contains(',') => {
                 return Err(bad("it is given more than once; write a key with a comma in quotes"));
             }

@@ -9,7 +9,6 @@ use super::etag::{of_record, of_representation};
 use super::{bad_header, joined};
 use crate::problem::Problem;
 
-/// How entity tags are compared.
 #[derive(Clone, Copy, PartialEq)]
 enum Comparison {
     /// A weak tag matches nothing.
@@ -18,8 +17,7 @@ enum Comparison {
     Weak,
 }
 
-/// Reads the preconditions of a request. The `If-None-Match` of a read is about a representation; every other condition
-/// is about the record.
+/// Reads a request's preconditions. `If-None-Match` of a read is about a representation, the others about the record.
 ///
 /// # Errors
 /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) for a header that is neither `*` nor a list of entity tags.

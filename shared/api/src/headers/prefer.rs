@@ -13,7 +13,6 @@ pub const WAIT_SECONDS_MAX: u8 = 10;
 
 const PREFER: HeaderName = HeaderName::from_static("prefer");
 
-/// The header by which an answer says which preferences applied.
 const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-applied");
 
 /// The preferences of a client.
@@ -30,8 +29,7 @@ pub struct Prefer {
 }
 
 impl Prefer {
-    /// Reads the first `wait`, `below`, `return` and `numbers` among all preferences. RFC 7240 demands that
-    /// other preferences are ignored, and values that aren't known.
+    /// Reads the first `wait`, `below`, `return` and `numbers`. RFC 7240 demands to ignore what isn't known.
     ///
     /// # Errors
     /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) if `wait` isn't a number of seconds.

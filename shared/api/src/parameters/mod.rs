@@ -116,8 +116,7 @@ impl Parameters {
         }
     }
 
-    /// Refuses the parameters that the call hasn't read, so that a misspelt parameter never changes an answer silently.
-    /// Refuses a parameter that came again, unless it takes several values.
+    /// Refuses parameters that the call hasn't read, and repeated ones that take one value.
     ///
     /// # Errors
     /// [`Kind::BadParameter`] for the first such parameter.
@@ -144,11 +143,9 @@ fn nearest<'a>(name: &str, known: &[&'a str]) -> Option<&'a str> {
     near.filter(|(distance, known)| 3 * distance <= known.len().max(3)).min().map(|(_, known)| known)
 }
 
-/// The parameter that continues a list.
 const CURSOR: &str = "cursor";
 
-/// The longest header that names a next page, in bytes. All headers of an answer have at most 10,240 bytes ([AWS:
-/// quotas of HTTP APIs][aws]). A client that gets no header has the `cursor` in the body.
+/// The longest header `Link`, in bytes. All headers have at most 10,240 ([AWS: quotas of HTTP APIs][aws]).
 ///
 /// [aws]: https://docs.aws.amazon.com/apigateway/latest/developerguide/http-api-quotas.html
 const LINK_BYTES_MAX: usize = 4_096;
@@ -158,8 +155,7 @@ const LINK_BYTES_MAX: usize = 4_096;
 pub struct NextPage(String);
 
 impl NextPage {
-    /// The value of `Link` ([RFC 8288]): where the list goes on. The reference begins with `?`, so it holds below any
-    /// base path. `None` if no header can hold it.
+    /// The value of `Link` ([RFC 8288]), relative (`?…`) for any base path; `None` if no header can hold it.
     ///
     /// [RFC 8288]: https://www.rfc-editor.org/rfc/rfc8288
     #[must_use]

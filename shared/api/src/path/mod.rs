@@ -14,9 +14,8 @@ pub use segment::{SegmentError, decode_segment, encode_segment, percent_decode};
 
 use crate::problem::{Kind, Problem};
 
-/// Returns the path as the router is to see it, with each segment as [`encode_segment`] writes it. A byte that is
-/// escaped with `%XX` or `~XX` stays in its segment, even a slash. `~XX` has one spelling: two upper-case digits, for
-/// bytes that need it.
+/// Returns the path for the router, with each segment as [`encode_segment`] writes it. Bytes escaped with `%XX` or
+/// `~XX` stay in their segment, even a slash. `~XX` has one spelling: upper-case digits, for bytes that need it.
 ///
 /// # Errors
 /// [`Kind::BadPath`] for a byte that must be written `~XX` or needn't be, a bad escape, `.`, `..`, or an empty segment.

@@ -56,7 +56,6 @@ fn pass(pass: &Pass) -> PassBody {
     }
 }
 
-/// A time as RFC 3339 writes it.
 fn time(seconds: u64) -> String {
     let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
     time.unwrap_or(Timestamp::MAX).to_string()

@@ -40,10 +40,8 @@ impl call::Shared for Shared {
     }
 }
 
-/// The request that a call reads.
 pub(super) type Asked<'a> = call::Asked<'a, Shared>;
 
-/// The client, the caller and the preferences with which a call answers.
 pub(super) type At<'a, T> = call::At<'a, T, Shared>;
 
 /// A call that is answered once the rows have what its parameter `written` names.
@@ -73,8 +71,7 @@ impl<C: Call<Shared>> Call<Shared> for Showing<C> {
     }
 }
 
-/// Returns an answer with the entity tag of what was read, which writes are compared with, and with what `shown` makes
-/// of it. A client that has this tag already is answered with 304 and no body.
+/// Answers with the record's entity tag and what `shown` makes; a client with that tag gets 304 and no body.
 pub(super) fn tagged<B: Serialize, T: Table>(
     at: &At<'_, T>,
     known: bool,

@@ -126,7 +126,6 @@ impl Call<Shared> for Descendants {
     }
 }
 
-/// Adds the levels that a list covers.
 fn of_window(scope: Scope, window: &Window) -> Scope {
     scope.number(window.min()).number(window.max())
 }
@@ -191,16 +190,13 @@ impl Call<Shared> for Trash {
     }
 }
 
-/// The greatest depth.
 const DEEPEST: u64 = sapwood_core::keys::DEPTH_MAX as u64;
 
-/// Reads `min_depth` and `max_depth`.
 fn depths(asked: &mut Asked<'_>) -> Result<(usize, Option<usize>), Problem> {
     let min = asked.parameters.number("min_depth", 0..=DEEPEST)?.unwrap_or(1);
     Ok((usize::try_from(min).unwrap_or(usize::MAX), max_depth(asked)?))
 }
 
-/// Reads `max_depth`.
 pub(super) fn max_depth(asked: &mut Asked<'_>) -> Result<Option<usize>, Problem> {
     let max = asked.parameters.number("max_depth", 0..=DEEPEST)?;
     Ok(max.and_then(|max| usize::try_from(max).ok()))

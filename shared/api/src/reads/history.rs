@@ -142,13 +142,11 @@ impl Call<Shared> for RevisionOfOne {
     }
 }
 
-/// Reads `order`. The default is the newest revision first.
 fn order(asked: &mut Asked<'_>) -> Result<Order, Problem> {
     let order = asked.parameters.choice("order", &ORDERS)?;
     Ok(order.unwrap_or_default())
 }
 
-/// The values of `order`.
 pub(super) const ORDERS: [(&str, Order); 2] = [("desc", Order::Descending), ("asc", Order::Ascending)];
 
 pub(super) fn word(order: Order) -> &'static str {
@@ -158,7 +156,6 @@ pub(super) fn word(order: Order) -> &'static str {
     }
 }
 
-/// Adds to copies of a node's newest revisions what the records of these say.
 async fn add_records<T: Table>(
     copies: &mut [LatestBody],
     node: &NodeRef,

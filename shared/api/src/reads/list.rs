@@ -14,8 +14,7 @@ use crate::cursor::Scope;
 use crate::parameters::NextPage;
 use crate::problem::{Kind, Problem};
 
-/// The parameters that a list takes besides `limit`, `cursor`, `consistent` and `fields`. Each takes those of the one
-/// before it as well.
+/// The parameters of a list besides `limit`, `cursor`, `consistent` and `fields`. Each includes those before it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Takes {
     Nothing,
@@ -30,9 +29,7 @@ pub(super) enum Takes {
 /// The options of a list, and the scope of its cursors.
 pub(super) struct List {
     pub(super) options: ListOptions,
-    /// True if each item shows what its base record says.
     pub(super) has_records: bool,
-    /// True if each item shows its totals.
     has_totals: bool,
     scope: Scope,
     next: NextPage,
@@ -61,7 +58,6 @@ impl List {
         Self::of(asked, scope, options, cursor)
     }
 
-    /// The list with these options, from its beginning or from a cursor on.
     pub(super) fn of(
         asked: &Asked<'_>,
         scope: Scope,
@@ -82,18 +78,15 @@ impl List {
         Ok(Self { options, has_records: false, has_totals: false, scope, next: asked.parameters.next_page() })
     }
 
-    /// The same list, with fewer bytes on a page.
     pub(super) fn within(mut self, bytes_max: usize) -> Self {
         self.options.bounds.bytes_max = bytes_max.min(self.options.bounds.bytes_max);
         self
     }
 
-    /// Seals a position as a cursor.
     pub(super) fn cursor(&self, shared: &Shared, position: Option<&str>) -> Option<String> {
         position.map(|position| shared.cursors.seal(&self.scope, position))
     }
 
-    /// Makes the body of a page.
     pub(super) fn page<R, B>(&self, shared: &Shared, page: Page<R>, body: impl Fn(R) -> B) -> PageBody<B> {
         let cursor = self.cursor(shared, page.next.as_deref());
         PageBody { items: page.items.into_iter().map(body).collect(), cursor, placed: None }
@@ -125,7 +118,6 @@ impl List {
         self.response(at, page.cursor.as_deref(), &page)
     }
 
-    /// Makes an answer that goes on at a cursor.
     pub(super) fn response<T: Table>(
         &self,
         at: &At<'_, T>,
@@ -140,17 +132,14 @@ impl List {
     }
 }
 
-/// The most items on a page with their records, which can have 400 KB each, or with their totals, which are four items
-/// each.
+/// The most items on a page with records (of up to 400 KB each) or totals (four items each).
 const LARGE_ITEMS_MAX: usize = 100;
 
-/// Reads `limit`.
 pub(super) fn limit(asked: &mut Asked<'_>, items_max: usize) -> Result<Option<usize>, Problem> {
     let limit = asked.parameters.number("limit", 1..=items_max as u64)?;
     Ok(limit.and_then(|limit| usize::try_from(limit).ok()))
 }
 
-/// Reads `consistent` and `fields`.
 pub(super) fn options(asked: &mut Asked<'_>) -> Result<ListOptions, Problem> {
     Ok(ListOptions { strong: asked.strong()?, fields: fields(asked)?, ..ListOptions::default() })
 }
@@ -160,7 +149,6 @@ pub(super) fn expands(asked: &mut Asked<'_>) -> Result<bool, Problem> {
     Ok(asked.parameters.choice("expand", &[("record", true)])?.unwrap_or_default())
 }
 
-/// Reads `fields`.
 fn fields(asked: &mut Asked<'_>) -> Result<Fields, Problem> {
     match asked.parameters.list("fields")? {
         None => Ok(Fields::all()),

@@ -19,6 +19,7 @@ use axum::Router;
 use axum::routing::{MethodFilter, MethodRouter, on};
 use sapwood_store::Table;
 
+use crate::call::handler as handle;
 use crate::contract::{Function, ReaderCall};
 use audit::Audit;
 use call::Showing;
@@ -32,8 +33,7 @@ use paths::{Paths, PathsOfRoot};
 use static_files::{docs, document, health, index};
 use tree::Tree;
 
-/// Makes the router of the operations that this function serves. `sapwood_http::serve` must serve it, because it
-/// identifies the caller and sets the deadline.
+/// Makes the router of the operations of this function, to be served by `sapwood_http::serve` (caller, deadline).
 pub fn router<T: Table + 'static>(state: ApiState<T>) -> Router {
     let handler = |function, method| match function {
         Function::Reader(call) => Some(handler(call, method)),
@@ -44,37 +44,33 @@ pub fn router<T: Table + 'static>(state: ApiState<T>) -> Router {
 
 fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> MethodRouter<ApiState<T>> {
     match call {
-        ReaderCall::ListRoots => handle::<Showing<Roots>, T>(method),
-        ReaderCall::ListTrash => handle::<Showing<Trash>, T>(method),
-        ReaderCall::GetNode => handle::<Showing<Node>, T>(method),
-        ReaderCall::GetNodes => handle::<Showing<Nodes>, T>(method),
-        ReaderCall::ListAncestors => handle::<Showing<Ancestors>, T>(method),
-        ReaderCall::GetInherited => handle::<Inherited, T>(method),
-        ReaderCall::GetGranted => handle::<Granted, T>(method),
-        ReaderCall::ListChildren => handle::<Showing<Children>, T>(method),
-        ReaderCall::ListDescendants => handle::<Showing<Descendants>, T>(method),
-        ReaderCall::ListLinks => handle::<Showing<Links>, T>(method),
-        ReaderCall::GetTree => handle::<Showing<Tree>, T>(method),
-        ReaderCall::GetTotals => handle::<Totals, T>(method),
-        ReaderCall::CountDescendants => handle::<Showing<Count>, T>(method),
-        ReaderCall::ListPaths => handle::<Showing<PathsOfRoot>, T>(method),
-        ReaderCall::ListPathsByUrl => handle::<Showing<Paths>, T>(method),
-        ReaderCall::GetFanout => handle::<FanoutOf, T>(method),
-        ReaderCall::ListOperations => handle::<Operations, T>(method),
-        ReaderCall::GetOperation => handle::<OperationOf, T>(method),
-        ReaderCall::ListLatest => handle::<Showing<LatestOfAll>, T>(method),
-        ReaderCall::GetLatest => handle::<Showing<LatestOfOne>, T>(method),
-        ReaderCall::ListRevisions => handle::<Showing<Revisions>, T>(method),
-        ReaderCall::ListTopic => handle::<Showing<Topic>, T>(method),
-        ReaderCall::GetRevision => handle::<Showing<RevisionOfOne>, T>(method),
+        ReaderCall::ListRoots => handle::<Showing<Roots>, T, _>(method),
+        ReaderCall::ListTrash => handle::<Showing<Trash>, T, _>(method),
+        ReaderCall::GetNode => handle::<Showing<Node>, T, _>(method),
+        ReaderCall::GetNodes => handle::<Showing<Nodes>, T, _>(method),
+        ReaderCall::ListAncestors => handle::<Showing<Ancestors>, T, _>(method),
+        ReaderCall::GetInherited => handle::<Inherited, T, _>(method),
+        ReaderCall::GetGranted => handle::<Granted, T, _>(method),
+        ReaderCall::ListChildren => handle::<Showing<Children>, T, _>(method),
+        ReaderCall::ListDescendants => handle::<Showing<Descendants>, T, _>(method),
+        ReaderCall::ListLinks => handle::<Showing<Links>, T, _>(method),
+        ReaderCall::GetTree => handle::<Showing<Tree>, T, _>(method),
+        ReaderCall::GetTotals => handle::<Totals, T, _>(method),
+        ReaderCall::CountDescendants => handle::<Showing<Count>, T, _>(method),
+        ReaderCall::ListPaths => handle::<Showing<PathsOfRoot>, T, _>(method),
+        ReaderCall::ListPathsByUrl => handle::<Showing<Paths>, T, _>(method),
+        ReaderCall::GetFanout => handle::<FanoutOf, T, _>(method),
+        ReaderCall::ListOperations => handle::<Operations, T, _>(method),
+        ReaderCall::GetOperation => handle::<OperationOf, T, _>(method),
+        ReaderCall::ListLatest => handle::<Showing<LatestOfAll>, T, _>(method),
+        ReaderCall::GetLatest => handle::<Showing<LatestOfOne>, T, _>(method),
+        ReaderCall::ListRevisions => handle::<Showing<Revisions>, T, _>(method),
+        ReaderCall::ListTopic => handle::<Showing<Topic>, T, _>(method),
+        ReaderCall::GetRevision => handle::<Showing<RevisionOfOne>, T, _>(method),
         ReaderCall::GetIndex => on(method, index),
         ReaderCall::GetOpenapi => on(method, document),
         ReaderCall::GetDocs => on(method, docs),
         ReaderCall::GetHealth => on(method, health),
-        ReaderCall::GetAudit => handle::<Audit, T>(method),
+        ReaderCall::GetAudit => handle::<Audit, T, _>(method),
     }
-}
-
-fn handle<C: crate::call::Call<Shared>, T: Table + 'static>(method: MethodFilter) -> MethodRouter<ApiState<T>> {
-    crate::call::handler::<C, T, Shared>(method)
 }

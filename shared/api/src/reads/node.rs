@@ -26,7 +26,6 @@ pub(super) struct Node {
     latest: Option<List>,
 }
 
-/// The values of `expand`.
 const EXPANSIONS: [&str; 2] = ["ancestors", "latest"];
 
 impl Call<Shared> for Node {
@@ -54,8 +53,7 @@ impl Call<Shared> for Node {
             // The tag is that of what a client has written, so it doesn't tell that the node is being deleted.
             return tagged(at, base.deleting.is_none(), &etag, node);
         }
-        // The answer is more than the node, so the node's tag can't name it. What a client knows by this tag is the
-        // node alone.
+        // The answer is more than the node, so the node's tag can't name it, nor make it 304.
         demand(&at.preconditions, &etag)?;
         let bytes_max = Bounds::BYTES_MAX.saturating_sub(size_estimate(&base.item)) / 2;
         let mut body = NodeBody { etag: Some(etag_text(&etag)), ..node() };
@@ -69,7 +67,6 @@ impl Call<Shared> for Node {
     }
 }
 
-/// A node with the attributes that were asked for.
 fn body(node: &NodeRef, base: &BaseNode, fields: &Fields, shared: &Shared) -> NodeBody {
     let settings = &shared.settings;
     NodeBody {
@@ -78,7 +75,6 @@ fn body(node: &NodeRef, base: &BaseNode, fields: &Fields, shared: &Shared) -> No
     }
 }
 
-/// Reads `expand`.
 fn expand(asked: &mut Asked<'_>) -> Result<Vec<String>, Problem> {
     let names = asked.parameters.list("expand")?.unwrap_or_default();
     match names.iter().all(|name| EXPANSIONS.contains(&name.as_str())) {

@@ -15,18 +15,15 @@ use crate::headers::{WRITTEN, etag_header, etag_text};
 use crate::path::encode_segment;
 use crate::problem::Problem;
 
-/// The answer to a write.
 pub(super) struct Answer {
     status: StatusCode,
     location: Option<String>,
     etag: Option<ETag>,
     body: Option<BatchBody>,
-    /// The token by which a reader asks for rows that have this write.
     written: Option<String>,
 }
 
 impl Answer {
-    /// The answer to a command with this outcome, from which this is derived.
     pub(super) fn of(command: &Command, outcome: &Outcome, derived: Option<&Derived>, settings: &Settings) -> Self {
         let (status, location, tagged) = match outcome {
             Outcome::Deleted => (StatusCode::NO_CONTENT, None, None),
@@ -80,12 +77,10 @@ impl Answer {
         Self { body: self.body.filter(|body| matches!(body, BatchBody::Operation(_))), ..self }
     }
 
-    /// The same answer for a caller who may not read.
     pub(super) fn unread(self) -> Self {
         Self { body: None, ..self }
     }
 
-    /// The answer to a request of its own.
     pub(super) fn response(self, numbers: Numbers) -> Result<Response, Problem> {
         let body = self.body.as_ref().map(|body| json_response(body, numbers));
         let mut response = body.unwrap_or_else(|| Ok(().into_response()))?;
@@ -110,7 +105,6 @@ impl Answer {
         self.body.as_ref().and_then(|body| to_vec(body, Numbers::Strings).ok()).map_or(0, |json| json.len())
     }
 
-    /// The answer as one result of a batch.
     pub(super) fn result(self) -> BatchResult {
         let etag = self.etag.as_ref().map(etag_text);
         let Self { status, body, location, written, .. } = self;
@@ -145,7 +139,6 @@ pub fn body(outcome: &Outcome, settings: &Settings) -> Option<BatchBody> {
     }
 }
 
-/// Where a node is.
 pub(super) fn node_url(id: &Id) -> String {
     url_of_id(id.as_str())
 }
@@ -201,12 +194,10 @@ pub(super) fn called(command: &Command) -> String {
     }
 }
 
-/// Where an operation can be asked for.
 pub(super) fn operation_url(operation: &str) -> String {
     format!("/operations/{}", encode_segment(operation))
 }
 
-/// Adds to a problem where to look.
 pub(super) fn located(problem: Problem, place: String) -> Problem {
     match HeaderValue::try_from(place) {
         Ok(place) => problem.header(LOCATION, place),
@@ -214,7 +205,6 @@ pub(super) fn located(problem: Problem, place: String) -> Problem {
     }
 }
 
-/// A problem as one result of a batch.
 pub(super) fn failed(problem: &Problem) -> BatchResult {
     let problem = problem.body();
     BatchResult { status: problem.status, problem: Some(problem), ..BatchResult::default() }

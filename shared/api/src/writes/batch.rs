@@ -19,13 +19,11 @@ use crate::contract::{self, BatchBody, BatchOperation, BatchResult, BatchResults
 use crate::idempotency::part;
 use crate::problem::{Kind, Problem};
 
-/// Most bytes of JSON of what was written, in the results of a batch. Lambda's answers have at most 6 MB, of which
-/// escaping a body can take half. DynamoDB's transactions have 4 MB, and the results of a batch with an
-/// `Idempotency-Key` are kept by one.
+/// Most bytes of what was written, as JSON, in the results of a batch. Lambda's answers have 6 MB, of which escaping
+/// can take half, and a transaction that keeps results has 4 MB.
 const BODIES_BYTES_MAX: usize = 2_500_000;
 
-/// For how many operations the batch reads ahead. What no condition of a write guards (that the parent is there, say)
-/// is as old as that.
+/// The operations that a batch reads ahead for. Unguarded facts, as that a parent is there, are as old as that.
 const OPERATIONS_AHEAD: usize = 25;
 
 /// `POST /batch`
@@ -34,7 +32,6 @@ pub(super) struct Batch {
     prefix: Prefix,
 }
 
-/// A command, with what must hold of what is there.
 struct Conditioned {
     command: Command,
     preconditions: Preconditions,
@@ -58,8 +55,7 @@ impl Call<Shared> for Batch {
             return Err(Problem::new(Kind::PreconditionFailed, detail));
         }
         match &at.key {
-            // Nothing is kept, and nothing that was kept is answered, for a caller who may not do all of it: another
-            // token of the same caller's may. What is done is known by the keys of the parts.
+            // A caller who may not do all of it neither keeps results nor gets kept ones: another token may.
             Some(key) if !self.is_forbidden() => self.answer_once(at, key).await,
             _ => {
                 let prefix = self.prefix.clone();
@@ -69,10 +65,8 @@ impl Call<Shared> for Batch {
     }
 }
 
-/// The results of a batch.
 struct Results {
     results: Vec<BatchResult>,
-    /// The rows and copies that follow from the writes.
     derived: Vec<Derived>,
 }
 
@@ -111,7 +105,6 @@ impl Results {
 }
 
 impl Batch {
-    /// The results of the first request with a key are kept.
     async fn answer_once<T: Table>(self, at: &At<'_, T>, key: &Idempotency) -> Result<Response, Problem> {
         let writer = at.writer();
         let claim = match writer.begin(key, &at.stamp()).await? {
@@ -170,7 +163,6 @@ impl Batch {
         Results { results, derived }
     }
 
-    /// True if the caller lacks the right to one of the operations.
     fn is_forbidden(&self) -> bool {
         self.operations
             .iter()
@@ -198,7 +190,6 @@ async fn release<T: Table>(at: &At<'_, T>, claim: &Claim) {
     }
 }
 
-/// The command of one operation, if the caller may carry it out.
 fn conditioned(operation: Result<BatchOperation, JsonError>, asked: &Asked<'_>) -> Result<Conditioned, Problem> {
     let operation = operation?;
     let deletes = matches!(operation, BatchOperation::Delete(_) | BatchOperation::Trash(_));

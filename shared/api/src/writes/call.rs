@@ -21,7 +21,6 @@ use crate::headers::Prefer;
 use crate::problem::{Kind, Problem};
 use crate::wait::Waits;
 
-/// The header of an answer that an earlier request with the same `Idempotency-Key` had.
 const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// Makes a table for each request, and holds what is the same for all requests.
@@ -52,10 +51,8 @@ impl call::Shared for Shared {
     }
 }
 
-/// The request that a call reads.
 pub(super) type Asked<'a> = call::Asked<'a, Shared>;
 
-/// Where and for whom a call is answered.
 pub(super) type At<'a, T> = call::At<'a, T, Shared>;
 
 impl<'a, T: Table> At<'a, T> {
@@ -63,7 +60,6 @@ impl<'a, T: Table> At<'a, T> {
         Writer::new(self.client, &self.shared.settings)
     }
 
-    /// A stamp for one write.
     pub(super) fn stamp(&self) -> Stamp {
         self.shared.source.stamp(self.caller.name.clone())
     }
@@ -126,13 +122,11 @@ impl<'a, T: Table> At<'a, T> {
         self.prefer.wait.duration().is_some()
     }
 
-    /// True if the answer leaves out what was written: the client prefers that, and everything is derived, or the
-    /// client may not read. Generated clients expect a body with 202.
+    /// True if the answer has no body: the client prefers that and all is derived, or may not read. 202 has a body.
     pub(super) fn leaves_out(&self, is_derived: bool) -> bool {
         (self.prefer.minimal && is_derived) || !self.caller.may(Right::Read)
     }
 
-    /// Adds to an answer which preferences applied.
     pub(super) fn applied(&self, mut response: Response, minimal: bool) -> Response {
         Prefer { minimal: minimal && self.prefer.minimal, ..self.prefer }.add_to(response.headers_mut());
         response
@@ -147,14 +141,11 @@ pub(super) fn replayed(is_repeated: bool, mut response: Response) -> Response {
     response
 }
 
-/// A call that is one command.
 pub(super) trait Write: Send + 'static {
-    /// Reads the command off a request.
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem>;
 }
 
-/// A call that carries out one command. Its answer is held until everything is derived, where the client waits for
-/// that.
+/// A call of one command. Its answer is held until everything is derived, where the client waits.
 pub(super) struct One<W>(Command, PhantomData<W>);
 
 impl<W: Write> Call<Shared> for One<W> {
@@ -195,8 +186,7 @@ impl<W: Write> Call<Shared> for One<W> {
     }
 }
 
-/// A call that is one command about what rows show. It is carried out once the rows have what its parameter `written`
-/// names, if they count.
+/// A call of one command about what rows show, once they have what `written` names, if they count.
 pub(super) struct Seeing<W> {
     written: Vec<Derived>,
     one: One<W>,

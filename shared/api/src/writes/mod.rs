@@ -21,14 +21,14 @@ use axum::Router;
 use axum::routing::{MethodFilter, MethodRouter};
 use sapwood_store::Table;
 
+use crate::call::handler as handle;
 use crate::contract::{Function, WriterCall};
 use batch::Batch;
 use call::{One, Seeing};
 use nodes::{CopyNode, CreateNode, DeleteNode, PatchNode, ReplaceNode, RestoreNode, TrashNode};
 use revisions::{AmendRevision, AppendRevision, DeleteRevision};
 
-/// The router of the operations that this function serves. It is to be served by `crate::serve`, which says who
-/// calls and until when; merged with the reads' router, both have the same paths and other methods.
+/// The router of the operations of this function, to be served by `sapwood_http::serve` (caller, deadline).
 pub fn router<T: Table + 'static>(state: ApiState<T>) -> Router {
     let handler = |function, method| match function {
         Function::Writer(call) => Some(handler(call, method)),
@@ -39,20 +39,16 @@ pub fn router<T: Table + 'static>(state: ApiState<T>) -> Router {
 
 fn handler<T: Table + 'static>(call: WriterCall, method: MethodFilter) -> MethodRouter<ApiState<T>> {
     match call {
-        WriterCall::CreateNode => handle::<One<CreateNode>, T>(method),
-        WriterCall::PutNode => handle::<One<ReplaceNode>, T>(method),
-        WriterCall::PatchNode => handle::<One<PatchNode>, T>(method),
-        WriterCall::DeleteNode => handle::<Seeing<DeleteNode>, T>(method),
-        WriterCall::TrashNode => handle::<One<TrashNode>, T>(method),
-        WriterCall::RestoreNode => handle::<One<RestoreNode>, T>(method),
-        WriterCall::CopyNode => handle::<One<CopyNode>, T>(method),
-        WriterCall::Batch => handle::<Batch, T>(method),
-        WriterCall::AppendRevision => handle::<One<AppendRevision>, T>(method),
-        WriterCall::AmendRevision => handle::<One<AmendRevision>, T>(method),
-        WriterCall::DeleteRevision => handle::<One<DeleteRevision>, T>(method),
+        WriterCall::CreateNode => handle::<One<CreateNode>, T, _>(method),
+        WriterCall::PutNode => handle::<One<ReplaceNode>, T, _>(method),
+        WriterCall::PatchNode => handle::<One<PatchNode>, T, _>(method),
+        WriterCall::DeleteNode => handle::<Seeing<DeleteNode>, T, _>(method),
+        WriterCall::TrashNode => handle::<One<TrashNode>, T, _>(method),
+        WriterCall::RestoreNode => handle::<One<RestoreNode>, T, _>(method),
+        WriterCall::CopyNode => handle::<One<CopyNode>, T, _>(method),
+        WriterCall::Batch => handle::<Batch, T, _>(method),
+        WriterCall::AppendRevision => handle::<One<AppendRevision>, T, _>(method),
+        WriterCall::AmendRevision => handle::<One<AmendRevision>, T, _>(method),
+        WriterCall::DeleteRevision => handle::<One<DeleteRevision>, T, _>(method),
     }
-}
-
-fn handle<C: crate::call::Call<Shared>, T: Table + 'static>(method: MethodFilter) -> MethodRouter<ApiState<T>> {
-    crate::call::handler::<C, T, Shared>(method)
 }

@@ -72,7 +72,6 @@ impl Write for TrashNode {
     }
 }
 
-/// A node to put into the trash, if the deployment has one.
 pub(super) fn trash(node: NodeRef, asked: &Asked<'_>) -> Result<Command, Problem> {
     if asked.shared.trash {
         return Ok(Command::Trash { node });
@@ -91,7 +90,6 @@ impl Write for RestoreNode {
     }
 }
 
-/// A node to take out of the trash, as its body says it.
 pub(super) fn restore(node: NodeRef, restore: contract::RestoreNode) -> Command {
     let contract::RestoreNode { parent, segment, place, on_conflict } = restore;
     let (spot, on_conflict) = (place.map(Into::into), on_conflict.into());
@@ -114,7 +112,6 @@ impl Write for CopyNode {
     }
 }
 
-/// All of a node, as its body says it.
 pub(super) fn content(node: contract::ReplaceNode, asked: &Asked<'_>) -> Result<Content, Problem> {
     let contract::ReplaceNode { parent, segment, attributes, place, revision, on_conflict } = node;
     attributes.check_node(&asked.shared.settings.schema)?;
@@ -123,7 +120,6 @@ pub(super) fn content(node: contract::ReplaceNode, asked: &Asked<'_>) -> Result<
     Ok(Content { parent, takes_parent: false, segment, attributes, spot, revision, on_conflict })
 }
 
-/// The changes of a node, as its body says them.
 pub(super) fn patch(node: contract::PatchNode, asked: &Asked<'_>) -> Result<Patch, Problem> {
     let contract::PatchNode { parent, segment, attributes, place, revision, on_conflict } = node;
     let clears = attributes == Some(None);
@@ -134,7 +130,6 @@ pub(super) fn patch(node: contract::PatchNode, asked: &Asked<'_>) -> Result<Patc
     Ok(Patch { parent, segment, attributes, clears, spot, revision, on_conflict })
 }
 
-/// The revision that is appended with a node, as its body says it.
 fn with_revision(revision: Option<contract::NewRevision>, asked: &Asked<'_>) -> Result<Option<NewRevision>, Problem> {
     let Some(contract::NewRevision { topic, attributes, if_match }) = revision else { return Ok(None) };
     let schema = &asked.shared.settings.schema;
@@ -143,7 +138,6 @@ fn with_revision(revision: Option<contract::NewRevision>, asked: &Asked<'_>) -> 
     Ok(Some(NewRevision { topic, attributes: attributes.0, if_match }))
 }
 
-/// The deletion of a node, should the stream have to carry it out as a new operation.
 pub(super) fn delete(
     node: NodeRef,
     children: contract::Children,

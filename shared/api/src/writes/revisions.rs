@@ -49,13 +49,11 @@ pub(super) fn checked(node: NodeRef, topic: String, asked: &Asked<'_>) -> Result
     Ok(Latest { node, topic })
 }
 
-/// The attributes of a revision, as its body says them.
 pub(super) fn attributes(revision: CreateRevision, asked: &Asked<'_>) -> Result<Item, Problem> {
     revision.attributes.check_revision(&asked.shared.settings.schema)?;
     Ok(revision.attributes.0)
 }
 
-/// Checks that revisions may be changed in this deployment.
 pub(super) fn mutable_revisions(shared: &Shared) -> Result<(), Problem> {
     if shared.revisions_mutable {
         return Ok(());

@@ -58,8 +58,7 @@ impl Source {
         (self.name)()
     }
 
-    /// A new name for an operation: a UUID of version 7, of the time and of a new name, so that operations are listed
-    /// by the time at which they have begun. A name that is no UUID is taken as it is.
+    /// A new name for an operation: a UUID of version 7, so that operations sort by time. A name that is no UUID stays.
     #[must_use]
     pub fn operation(&self) -> String {
         let name = self.name();
@@ -89,7 +88,6 @@ impl Source {
         Stamp { at: moment.at, seconds: moment.seconds, by: by.into(), token, tiebreak }
     }
 
-    /// The tiebreak that the operations of a batch share.
     pub(crate) fn tiebreak(&self) -> Tiebreak {
         Tiebreak::new(self.now().micros, &self.name())
     }

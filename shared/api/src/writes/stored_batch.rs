@@ -1,12 +1,10 @@
-//! The results of a batch, as they are kept for another request with its key. Of them each request's answer is made as
-//! its client prefers it: a kept answer would have another client's numbers, and the base path of another domain.
+//! The results of a batch, kept for repeated requests. Each request's answer is made as its client prefers.
 
 use sapwood_engine::query::Derived;
 use serde::{Deserialize, Serialize};
 
 use crate::contract::{BatchBody, BatchResult, NodeBody, OperationBody, ProblemBody, RevisionBody};
 
-/// A batch as it is kept.
 #[derive(Serialize, Deserialize)]
 pub(super) struct StoredBatch {
     results: Vec<One>,
@@ -28,8 +26,7 @@ struct One {
 }
 
 impl StoredBatch {
-    /// Operations are in the results already, and a function of the release before knows no waiting for them, nor for
-    /// what is below a moved node. Whoever sends the request again hears of the node alone.
+    /// Operations are in the results. An older release can't wait for them, nor for what is below a moved node.
     pub(super) fn new(results: &[BatchResult], derived: &[Derived]) -> Self {
         let derived = derived.iter().filter(|derived| !matches!(derived, Derived::Operation(..))).cloned();
         Self { results: results.iter().map(One::new).collect(), derived: derived.map(Derived::kept).collect() }

@@ -33,8 +33,7 @@ pub struct Limits {
     pub unheeded_max: u64,
     /// The totals of a node with more children aren't compared: all of them are read for it, 2.5 read units each.
     pub totals_children_max: usize,
-    /// A history of more bytes that was written lately isn't compared for that: all of it is read for it, and a node
-    /// that is written all the time would have it read in every run. The scan comes by.
+    /// Larger histories that were written lately are left to the scan, because a comparison reads them whole.
     pub recent_history_bytes_max: usize,
     /// How long a suspect must be the same until it counts.
     pub settle: Duration,
@@ -69,8 +68,7 @@ pub struct Auditor<'a, T, P> {
 }
 
 impl Limits {
-    /// The earliest time by which a run may have spent these read units, to spend all of its own evenly over this
-    /// time.
+    /// The earliest time by which a run may have spent these read units, to spend all of its own evenly over `span`.
     #[must_use]
     pub fn due(&self, read_units: f64, span: Duration) -> Duration {
         let share = read_units / self.read_units_max;
@@ -80,8 +78,7 @@ impl Limits {
 
 /// How fast a run reads, and how long.
 pub trait Pace {
-    /// Waits until a run that has spent these read units may go on. Returns false once there is no time for more of
-    /// the scan.
+    /// Waits until a run that has spent these read units may go on. Returns false once the scan is out of time.
     fn wait(&self, read_units: f64) -> impl Future<Output = bool>;
 }
 
@@ -97,8 +94,7 @@ impl<F: Fn() -> bool> Pace for F {
 pub struct Clock<P> {
     /// The time, in seconds since 1970.
     pub now: u64,
-    /// A number of at most 19 digits, and so much above that of any other run that a name can be made of it for each
-    /// repair.
+    /// A number of at most 19 digits, so far above that of any other run that each repair has a name of its own.
     pub name: u64,
     /// How fast it reads, and how long.
     pub pace: P,
@@ -123,8 +119,7 @@ pub struct Report {
     pub left: Vec<Difference>,
     /// The differences that still changed for as long as a run waits: no look can say whether they are right.
     pub restless: Vec<Difference>,
-    /// The differences that have lasted for the settling time, and don't count yet: they wait for others, or
-    /// other suspects went away by themselves after a time that isn't much shorter.
+    /// The differences that have lasted for the settling time and don't count yet: they wait for others, or for longer.
     pub unconfirmed: Vec<Difference>,
     /// How many seconds a suspect must be the same now until it counts.
     pub settle: u64,

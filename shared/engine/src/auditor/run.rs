@@ -12,7 +12,6 @@ use sapwood_store::{ErrorKind, Query, ReadOptions, RetryPolicy, Scannable, Table
 use super::{Auditor, Pace, Report};
 use crate::announce::announced;
 
-/// A run at work.
 pub(super) struct Run<'r, 'a, T, P> {
     pub(super) auditor: &'r Auditor<'a, T, P>,
     pub(super) state: AuditorState,
@@ -57,7 +56,6 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         self.units() < self.auditor.limits.read_units_max
     }
 
-    /// Looks strongly at these subjects, some at a time.
     async fn look(&self, subjects: &BTreeSet<Subject>, pace: &impl Pace) -> Result<Vec<Difference>, TableError> {
         let subjects: Vec<&Subject> = subjects.iter().collect();
         let mut found = Vec::new();
@@ -71,8 +69,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         Ok(found)
     }
 
-    /// Learns which suspects lie below nodes that were mended. If that can't be read, they are taken for it: what they
-    /// do teaches nothing.
+    /// Learns which suspects lie below mended nodes. Where that can't be read, they count as such and teach nothing.
     async fn explain(&mut self, now: Duration) {
         let nodes = self.state.suspects.unexplained();
         if nodes.is_empty() {
@@ -199,8 +196,7 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
     }
 
     /// True if a mend makes nothing worse. The handler adds to totals the difference from what a node was counted as.
-    /// If that was altered, right totals are wrong afterwards: only `sapwood repair`, which counts totals anew, may
-    /// mend it.
+    /// If that was altered, right totals become wrong: only `sapwood repair`, which counts totals anew, may mend it.
     async fn may_mend(&self, difference: &Difference) -> Result<bool, TableError> {
         let is_counted = self.auditor.settings.totals.is_some() && difference.kind.is_of_node();
         if !is_counted || !self.auditor.rules.keeps(Rule::CountHolds) {
@@ -235,7 +231,6 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         Ok(false)
     }
 
-    /// Has these suspects count, each once.
     fn confirmed(&mut self, mut suspects: Vec<Suspect>) -> Vec<Suspect> {
         for suspect in &mut suspects {
             suspect.stage = Stage::Confirmed;
@@ -259,18 +254,11 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         }
     }
 
-    /// Looks at what was written lately, as far as a share of the units goes. What there is no room for, the pass comes
-    /// by.
+    /// Looks at what was written lately, up to a share of the units. The pass comes by the rest.
     async fn follow_trails(&mut self, pace: &impl Pace, now: Duration) -> Result<(), TableError> {
         let schema = &self.auditor.settings.schema;
-        let query = Query {
-            pk: schema.trail_key(0).pk,
-            range: schema.trail_range(),
-            after: None,
-            limit: usize::from(TRAILS),
-            descending: false,
-            reading: ReadOptions { strong: false, attributes: None },
-        };
+        let first = Query::first(schema.trail_key(0).pk, schema.trail_range(), TRAILS.into());
+        let query = Query { reading: ReadOptions { strong: false, attributes: None }, ..first };
         let trails = self.auditor.client.query(&query).await?.items;
         let units_max = self.units() + self.auditor.limits.read_units_max * SHARE_FOR_TRAILS;
         for some in self.state.follow(&trails, schema, self.now).chunks(RECENT_AT_ONCE) {
@@ -319,9 +307,8 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         Ok(true)
     }
 
-    /// Mends the claims of names that a page has shown, and deletes empty totals. Nothing follows them with a lag: what
-    /// is to be done is decided on strong reads, and written on the condition that they still hold, so it can be done
-    /// at once. What is left waits for the next pass.
+    /// Mends the claims of names on a page and deletes empty totals, at once, because nothing follows them with a lag:
+    /// strong reads decide, and the writes are conditional. The next pass mends the rest.
     async fn tidy(&mut self, found: Vec<Difference>) -> Result<(), TableError> {
         if found.is_empty() || !self.is_fit().await? {
             return Ok(());
@@ -339,7 +326,6 @@ impl<T: Scannable, P: RetryPolicy> Run<'_, '_, T, P> {
         one_a_node(found)
     }
 
-    /// How many of these suspects there is room for.
     fn fitting(&self, suspects: &[Difference]) -> usize {
         let bytes =
             |one: &Difference| one.key.pk.len() + one.key.sk.len() + one.node.id.as_str().len() + BYTES_OF_SUSPECT;

@@ -10,14 +10,12 @@ use sapwood_store::{Client, RetryPolicy, Table};
 
 use crate::run::{Errors, drive, drive_all};
 
-/// Runs plans on a table, and collects what they report.
 pub(super) struct Executor<'a, T, P> {
     client: &'a Client<'a, T, P>,
     rules: Rules,
     report: Mutex<Noted>,
 }
 
-/// What plans have reported.
 #[derive(Debug, Default)]
 struct Noted {
     tally: Tally,
@@ -30,7 +28,6 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
         Self { client, rules, report: Mutex::default() }
     }
 
-    /// Runs a plan to its end.
     pub(super) async fn run<D>(&self, mut plan: Plan<'_, D>) -> Result<D, Failure> {
         let done = drive(self.client, &mut plan, self).await;
         self.take_report(&mut plan);
@@ -43,15 +40,13 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
         self.report.lock().unwrap_or_else(PoisonError::into_inner).tally += tally;
     }
 
-    /// Runs plans to their ends, side by side. What they touch shares requests. The results are in the order of the
-    /// plans.
+    /// Runs plans to their ends, side by side. Their touches share requests. The results are in the order of the plans.
     pub(super) async fn run_all<D: Send>(&self, mut plans: Vec<Plan<'_, D>>) -> Vec<Result<D, Failure>> {
         let done = drive_all(self.client, &mut plans, self).await;
         plans.iter_mut().for_each(|plan| self.take_report(plan));
         done
     }
 
-    /// Runs futures to their end, several at a time.
     pub(super) async fn all<F: Future + Send>(&self, futures: Vec<F>) -> Vec<F::Output>
     where
         F::Output: Send,
@@ -82,8 +77,7 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
     }
 }
 
-/// A read that fails isn't the fault of an item, so the plan goes on without the item. A write that the table refuses
-/// never succeeds, so the plan is told.
+/// A failed read lets the plan go on without the item. The plan is told of a write that the table refuses.
 impl<T: Table, P: RetryPolicy> Errors for Executor<'_, T, P> {
     fn read(&self, key: &ItemKey, error: &TableError) -> Result<(), Failure> {
         self.give_up(key, error);

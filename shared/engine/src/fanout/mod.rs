@@ -1,5 +1,4 @@
-//! The fan-out takes a batch of stream records, brings the derived rows up to date, and returns the records to deliver
-//! again. Plans decide; this module runs them.
+//! The fan-out: plans bring the derived rows up to date with a batch of stream records, and this module runs them.
 
 mod executor;
 
@@ -39,16 +38,16 @@ pub struct Report {
     pub failed: Vec<String>,
     /// Faults that no retry can mend, for the log.
     pub problems: Vec<Problem>,
-    /// What was done, and what the requests took.
+    /// The work done, and the usage of the requests.
     pub counts: Counts,
 }
 
-/// What was done for one batch or several, and what the requests took.
+/// The work done for one batch or several, and the usage of the requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Counts {
-    /// What the requests took.
+    /// The usage of the requests.
     pub usage: Usage,
-    /// What was done.
+    /// The work done.
     pub tally: Tally,
 }
 
@@ -60,9 +59,8 @@ impl std::ops::AddAssign for Counts {
 }
 
 impl Fanout {
-    /// Brings the derived rows up to date with the items that a batch of records is about. It can be repeated with any
-    /// records at any time, as long as no two batches with records of one item run at once. Records that are given away
-    /// take no memory while they are carried out: what they ask for is less than their images.
+    /// Brings the derived rows up to date with the items of a batch of records. It can be repeated with any records, as
+    /// long as no two batches with records of one item run at once. Records passed by value are freed first.
     pub async fn run<T: Table, P: RetryPolicy>(
         &self,
         table: &T,
@@ -97,7 +95,6 @@ impl Fanout {
     }
 }
 
-/// One run of the fan-out: its context, and the executor of its plans.
 struct Running<'a, T, P> {
     context: Context<'a>,
     executor: Executor<'a, T, P>,
@@ -163,7 +160,6 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         self.executor.run(note_placed(self.context, copies)).await.unwrap_or(all)
     }
 
-    /// Counts nodes that were placed. Returns those whose records have to be delivered again.
     async fn count(&self, nodes: BTreeMap<NodeRef, ToCount>) -> BTreeSet<NodeRef> {
         if nodes.is_empty() {
             return BTreeSet::new();
@@ -172,16 +168,14 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         self.executor.run(count_nodes(self.context, nodes)).await.unwrap_or(all)
     }
 
-    /// Goes on with the copies of subtrees at whose top these nodes are. Returns the nodes whose records have to be
-    /// delivered again.
+    /// Goes on with the copies of subtrees at these tops. Returns the nodes to deliver again.
     async fn continue_copies(&self, tops: BTreeSet<NodeRef>) -> Vec<NodeRef> {
         let plans = tops.iter().map(|top| continue_copy(self.context, top.clone())).collect();
         let results = Box::pin(self.executor.run_all(plans)).await;
         tops.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(top, _)| top).collect()
     }
 
-    /// Touches the nodes that were placed below these on the strength of base records that have gone. Returns the nodes
-    /// whose records have to be delivered again.
+    /// Touches the nodes below these that were placed by records now gone. Returns the nodes to deliver again.
     async fn touch_orphans_of(&self, never_placed: BTreeMap<NodeRef, String>) -> BTreeSet<NodeRef> {
         if !self.context.rules.keeps(Rule::TouchNeverPlaced) {
             return BTreeSet::new();
@@ -251,16 +245,14 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
         failed.iter().map(|node| schema.lineage_key(node)).chain(uncascaded).collect()
     }
 
-    /// Runs plans, several at a time. `keys` has the item of each plan, at the same position. Returns the items whose
-    /// plans failed.
+    /// Runs plans, several at a time. `keys` has the item of each plan, in order. Returns the items whose plans failed.
     async fn run_all(&self, keys: Vec<ItemKey>, plans: Vec<Plan<'_, ()>>) -> Vec<ItemKey> {
         // The future is boxed for the same reason as in `Fanout::run`.
         let results = Box::pin(self.executor.run_all(plans)).await;
         keys.into_iter().zip(results).filter(|(_, result)| result.is_err()).map(|(key, _)| key).collect()
     }
 
-    /// Makes each topic's copy equal to its newest revision. Returns the revisions whose records have to be delivered
-    /// again.
+    /// Makes each topic's copy equal to its newest revision. Returns the revisions to deliver again.
     async fn copy(&self, topics: BTreeMap<Latest, TopicChanges>) -> Vec<ItemKey> {
         let settings = self.context.settings;
         let revisions = |(latest, changes): (&Latest, &TopicChanges)| {

@@ -21,9 +21,8 @@ pub struct Ancestor {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Lists a node's ancestors, nearest first, as its lineage names them. The attributes of each ancestor cost a read,
-    /// so they are read only if the options name some. The second value is false while the lineage isn't there yet, or
-    /// names another parent than the node's record.
+    /// Lists a node's ancestors, nearest first, by its lineage. Attributes cost a read of each, if the options name
+    /// some. The second value is false while the lineage is missing or names another parent than the node's record.
     ///
     /// # Errors
     /// [`ReadError::Absent`], [`ReadError::Unreadable`] and [`ReadError::Position`].

@@ -1,12 +1,10 @@
 //! How far a move is handed down: which of the nodes below a node stand where its lineage says.
 //!
-//! A move changes one base record. The stream handler then places what is below, level by level. The rows in the node's
-//! own partition, which list all that is below it by depth, stay as they are. So a walk along them, which looks at each
-//! node's lineage and stops at the first that isn't placed yet, can go on later from where it stopped: as long as the
-//! node stays where it is, what it has passed stays right, since a node is placed by its parent's lineage, and parents
-//! come first in that order. A position names the node's place, so a walk begins anew where the node has moved again.
+//! A move changes one base record, and the stream handler places what is below, level by level. The rows in the node's
+//! own partition, by depth, stay as they are. A walk along them stops at the first node whose lineage isn't placed yet,
+//! and can go on from there later: parents come first, so what it has passed stays right as long as the node isn't
+//! moved. A position names the node's place, so that a walk begins anew after another move.
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey};
@@ -34,30 +32,24 @@ pub struct Below {
     pub is_cut: bool,
 }
 
-/// A walk along the rows of a node's partition.
 #[derive(Default)]
 struct Walk {
-    /// The place of the node at the top, as a hash.
+    /// The hash of the placement of the node at the top.
     place: u64,
     placed: u64,
     deepest: usize,
-    /// The sort key of the last row that was passed.
     after: Option<String>,
 }
 
-/// A node's placement, and a hash of it and of who put the node there.
 struct PlacementHash {
     placement: Placement,
     hash: u64,
 }
 
-/// The state of a row's node.
 enum Passed {
-    /// It is placed below the node.
     Placed,
     /// It isn't below the node any more, or is being deleted: no move places it.
     NotOurs,
-    /// It isn't placed yet.
     Behind,
 }
 
@@ -104,12 +96,10 @@ impl Walk {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Tells how far what is below a node is placed by the node's own place, from a position of an earlier look on. All
-    /// looks together read each node once: a strong read of its lineage. A look ends at the first node that isn't
-    /// placed yet, or after some `nodes_max` nodes.
+    /// Tells how far what is below a node is placed, on from a position of an earlier look. All looks together read
+    /// each lineage once, strongly. A look ends at the first node that isn't placed, or after some `nodes_max` nodes.
     ///
-    /// It is about the nodes that the rows in the node's partition list. What is created or moved there meanwhile is
-    /// placed by its own record.
+    /// It covers the nodes in the node's rows. Nodes created or moved there meanwhile are placed by their records.
     ///
     /// # Errors
     /// [`ReadError::Position`] and [`ReadError::Table`].
@@ -119,8 +109,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         self.walk(node, settled, walk, nodes_max).await
     }
 
-    /// Tells the same, and what the fan-out has yet to do for the node's own rows, from one look at the node. Of a node
-    /// that is gone with all of its rows nothing below is looked at.
+    /// Tells the same and the status of the node's own rows, from one look. Nothing is below a node that is gone.
     ///
     /// # Errors
     /// The errors of [`Reader::below`].
@@ -139,7 +128,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok((status, self.walk(node, settled, walk, nodes_max).await?))
     }
 
-    /// Walks on. `settled` is the node at the top, if its own rows are right.
     async fn walk(
         &self,
         node: &NodeRef,
@@ -156,18 +144,12 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let schema = self.client.schema();
         let mut seen = 0;
         loop {
-            let query = Query {
-                pk: schema.partition(node),
-                range: schema.depth_range(1, DEPTH_MAX),
-                after: walk.after.clone(),
-                limit: NODES_AT_ONCE,
-                descending: false,
-                reading: ReadOptions { strong: true, attributes: Some(BTreeSet::new()) },
-            };
-            let page = self.client.query(&query).await?;
+            let first = Query::first(schema.partition(node), schema.depth_range(1, DEPTH_MAX), NODES_AT_ONCE).of([]);
+            let page = self.client.query(&Query { after: walk.after.clone(), ..first }).await?;
             let rows: Vec<(String, usize, NodeRef)> =
                 page.items.iter().filter_map(|item| self.descendant_row(node, item)).collect();
-            let lineages = self.lineages_of(&rows).await?;
+            let keys: Vec<ItemKey> = rows.iter().map(|(_, _, below)| schema.lineage_key(below)).collect();
+            let lineages = self.client.get_all(&keys, &ReadOptions::default()).await?;
             for (sk, depth, below) in rows {
                 let stored = Stored::read(lineages.get(&schema.lineage_key(&below)), schema);
                 match passed(&stored, node, &below, &own) {
@@ -191,8 +173,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         }
     }
 
-    /// True if a node can't be placed for now because one between it and the node at the top is being deleted, and
-    /// keeps its place until then.
+    /// True if a node below the top can't be placed for now, because a node between them is being deleted.
     async fn is_held(&self, stored: &Stored, top: &NodeRef, below: &NodeRef) -> Result<bool, TableError> {
         let schema = self.client.schema();
         let ancestors = stored.lineage().map(|lineage| &lineage.placement.ancestors[..]).unwrap_or_default();
@@ -210,12 +191,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             SortKey::Ancestor { depth, id } => Some((sk, depth, node.sibling(id))),
             _ => None,
         }
-    }
-
-    async fn lineages_of(&self, rows: &[(String, usize, NodeRef)]) -> Result<BTreeMap<ItemKey, Item>, TableError> {
-        let schema = self.client.schema();
-        let keys: Vec<ItemKey> = rows.iter().map(|(_, _, below)| schema.lineage_key(below)).collect();
-        self.client.get_all(&keys, &ReadOptions::default()).await
     }
 }
 

@@ -10,10 +10,9 @@ use serde::{Deserialize, Serialize};
 
 use super::{Progress, ReadError, Reader};
 
-/// Nodes below a moved one that are looked at in one look.
 const NODES_MAX: usize = 1_000;
 
-/// What the fan-out derives from a write, in the caller's tenant. It is kept with the results of a batch, and a client
+/// The result of a write's fan-out, in the caller's tenant. It is kept with the results of a batch, and a client
 /// has it as a token, but for what is below a moved node: its token is that of the node.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]

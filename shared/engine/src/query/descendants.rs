@@ -4,7 +4,7 @@ use super::fields::segment;
 use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SiblingPlace, SortKey, SortRange};
-use sapwood_core::model::{BaseNode, Item, ROW_ATTRIBUTES, is_truncated, own_order, row_parent};
+use sapwood_core::model::{BaseNode, Item, ROW_ATTRIBUTES, is_truncated, key_of, own_order, row_parent};
 use sapwood_store::{ErrorKind, Query, ReadOptions, RetryPolicy, Table};
 
 /// A descendant of a node, or a root.
@@ -50,8 +50,7 @@ impl Window {
         Self { min: 1, max: 1, id_prefix: None }
     }
 
-    /// The window from depth `min` (0 includes the node itself) to depth `max`. With `id_prefix`, only ids with this
-    /// prefix, which needs a window of one level.
+    /// The window from depth `min` (0: the node itself) to `max`. With `id_prefix` it must be one level.
     ///
     /// # Errors
     /// [`ReadError::Parameter`] if the depths aren't a range, or if there is an `id_prefix` with more than one level or
@@ -111,8 +110,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(page)
     }
 
-    /// Counts the descendants of a node, from `options.after` on, within `options.bounds.queries_max`. DynamoDB reads
-    /// all rows, but sends their keys only.
+    /// Counts the descendants of a node from `options.after` on, in at most `options.bounds.queries_max` requests.
     ///
     /// # Errors
     /// [`ReadError::Absent`] if neither the node nor a descendant exists, [`ReadError::Key`] for an `id_prefix` that no
@@ -120,27 +118,18 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     pub async fn count(&self, node: &NodeRef, window: &Window, options: &ListOptions) -> Result<Counted, ReadError> {
         let schema = self.client.schema();
         let listing = self.depth_listing(node, self.depth_range(window)?);
-        let mut query = Query {
-            after: listing.start(options)?,
-            pk: listing.pk,
-            range: listing.range,
-            // A page of DynamoDB's ends at 1 MB.
-            limit: i32::MAX as usize,
-            descending: false,
-            reading: ReadOptions { strong: options.strong, attributes: Some(self.placing_attributes()) },
-        };
+        let after = listing.start(options)?;
+        let reading = ReadOptions { strong: options.strong, attributes: Some(self.placing_attributes()) };
+        // A page of DynamoDB's ends at 1 MB.
+        let mut query = Query { after, reading, ..Query::first(listing.pk, listing.range, i32::MAX as usize) };
         let mut count = 0;
         for queries in 0..options.bounds.queries_max.max(1) {
             let page = match self.client.query(&query).await {
                 Err(error) if queries > 0 && error.kind == ErrorKind::Retry => break,
                 page => page?,
             };
-            let is_row = |item: &Item| {
-                sapwood_core::model::key_of(item, schema)
-                    .and_then(|key| self.descendant(node, options, &key, item))
-                    .is_some()
-            };
-            count += page.items.iter().filter(|item| is_row(item)).count();
+            let row = |item: &Item| self.descendant(node, options, &key_of(item, schema)?, item);
+            count += page.items.iter().filter_map(row).count();
             query.after = page.next;
             if query.after.is_none() {
                 break;
@@ -164,8 +153,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
 
     pub(super) fn depth_listing(&self, node: &NodeRef, range: SortRange) -> Listing<'_> {
         let schema = self.client.schema();
-        let names = schema.names();
-        let own = ROW_ATTRIBUTES.into_iter().chain([names.parent.as_str()]).collect();
+        let own = ROW_ATTRIBUTES.into_iter().chain([schema.names().parent.as_str()]).collect();
         Listing::new(schema.partition(node), range, own)
     }
 

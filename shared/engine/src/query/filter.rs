@@ -6,10 +6,8 @@ use super::ReadError;
 use sapwood_core::keys::SiblingPlace;
 use sapwood_core::model::{AttributeValue, Item, Settings, is_truncated};
 
-/// The most conditions of a list.
 const CONDITIONS_MAX: usize = 10;
 
-/// The most characters of a condition.
 const CHARACTERS_MAX: usize = 1_024;
 
 /// The names that answers have from records, and that no row has.
@@ -26,7 +24,6 @@ struct Condition {
     value: String,
 }
 
-/// How an attribute is compared with a value.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Test {
     Equal,
@@ -103,7 +100,6 @@ impl Filter {
         self.0.is_empty()
     }
 
-    /// The attributes that the conditions are about.
     pub(super) fn attributes(&self) -> impl Iterator<Item = &str> {
         self.0.iter().map(|condition| condition.attribute.as_str())
     }
@@ -132,8 +128,7 @@ impl Condition {
         }
     }
 
-    /// How an attribute's value sorts beside the condition's: texts by their bytes, numbers by their size, and truth
-    /// values only as equal or not. `None` if the two can't be compared.
+    /// Compares an attribute with the condition's value: texts by bytes, numbers by size, truth values for equality.
     fn order(&self, value: &AttributeValue) -> Option<Ordering> {
         match value {
             AttributeValue::S(text) => Some(text.as_str().cmp(&self.value)),

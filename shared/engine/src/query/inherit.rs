@@ -3,8 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-use sapwood_core::inherit::{Chain, ChainEnd, Grant, InheritedValue, Mode, granted_to, grants, inherited};
-use sapwood_core::inherit::{own_values, read_chain};
+use sapwood_core::inherit::{
+    Chain, ChainEnd, Grant, InheritedValue, Mode, granted_to, grants, inherited, own_values, read_chain,
+};
 use sapwood_core::keys::{ID_BYTES_MAX, Id, NodeRef, Schema};
 use sapwood_core::model::{Item, is_reserved, json_bytes, size_estimate};
 use sapwood_store::{RetryPolicy, Table};
@@ -12,8 +13,7 @@ use sapwood_store::{RetryPolicy, Table};
 use super::{Bounds, Fields, ReadError, Reader};
 use crate::run::run;
 
-/// Most bytes of values that are kept from a chain, as JSON: each record is read before it is known which is nearest,
-/// and a value of many numbers takes eight times as many in memory.
+/// Most bytes of values kept from a chain, as JSON. Numbers take eight times as many in memory.
 const KEPT_BYTES_MAX: usize = 32 * 1_024 * 1_024;
 
 /// The most principals of a question: a URL has at most 10,240 bytes.
@@ -69,8 +69,7 @@ pub struct Granting {
 }
 
 impl Granting {
-    /// Asks whether an attribute names one of these principals. In the trash nothing is granted, unless it
-    /// `counts_in_trash`.
+    /// Asks whether an attribute names one of these principals. `counts_in_trash` has grants count in the trash.
     ///
     /// # Errors
     /// [`ReadError::Reserved`] for an attribute that holds no grants, and [`ReadError::Parameter`] for one that no

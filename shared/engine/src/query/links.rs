@@ -31,26 +31,12 @@ pub struct Link {
 pub struct Linking {
     /// The prefix of the ids of the nodes that link.
     pub id_prefix: String,
-    /// The prefix of the ids of the ancestors. A node without such an ancestor is left out; `None` leaves out no
-    /// node.
+    /// The prefix of the ancestors' ids. Nodes without such an ancestor are left out; `None` leaves out none.
     pub ancestor_prefix: Option<String>,
     /// True if each of these ancestors is named once on a page. A node that names none is left out.
     pub distinct: bool,
     /// Leaves out nodes that are neither this one, nor above it, nor below it.
     pub around: Option<Id>,
-}
-
-/// The nodes at, above and below one.
-struct Around<'a> {
-    node: &'a Id,
-    /// The node and what is above it.
-    at_or_above: BTreeSet<Id>,
-}
-
-impl Around<'_> {
-    fn has(&self, linking: &Id, ancestors: &[Id]) -> bool {
-        linking == self.node || self.at_or_above.contains(linking) || ancestors.contains(self.node)
-    }
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
@@ -74,12 +60,13 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let range = schema
             .link_range(attribute, &linking.id_prefix)
             .map_err(|source| ReadError::Key { parameter: "id_prefix", source })?;
-        let around = match &linking.around {
-            None => None,
-            Some(node) => {
-                let at_or_above = self.at_or_above(&target.sibling(node.clone())).await?;
-                Some(Around { node, at_or_above })
-            }
+        let around = linking.around.as_ref();
+        let at_or_above = match around {
+            None => BTreeSet::new(),
+            Some(node) => self.at_or_above(&target.sibling(node.clone())).await?,
+        };
+        let is_far = |node: &Id, linking: &Id, ancestors: &[Id]| {
+            linking != node && !at_or_above.contains(linking) && !ancestors.contains(node)
         };
         let names_some = linking.distinct || linking.ancestor_prefix.is_some();
         let leaves_out = names_some || around.is_some();
@@ -88,7 +75,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         self.list(&listing, options, |key, item| {
             let SortKey::Link { id, .. } = schema.parse_sort_key(&key.sk)? else { return None };
             let mut ancestors = own_ancestors(item)?;
-            if around.as_ref().is_some_and(|around| !around.has(&id, &ancestors)) {
+            if around.is_some_and(|node| is_far(node, &id, &ancestors)) {
                 return None;
             }
             let parent = ancestors.first().cloned();

@@ -24,15 +24,12 @@ pub struct Stamps {
     pub updated_by: Option<String>,
 }
 
-/// How many items are read before their sizes are known. One can have 18 MB in an answer of DynamoDB, and three times
-/// that in memory.
+/// The items read before their sizes are known. One can have 18 MB in an answer, and three times that in memory.
 const ITEMS_AT_FIRST: usize = 4;
 
-/// Most items that are read at a time, if those before are small. Other clients' items can be larger than all before
-/// them: no more are read than the page has room for.
+/// Most items read at a time. No more are read than the page has room for, by the sizes of those before.
 const ITEMS_AT_ONCE: usize = 25;
 
-/// The attributes that [`Stamps`] are read from.
 pub(super) const STAMPS: [&str; 4] = [CREATED_AT, CREATED_BY, UPDATED_AT, UPDATED_BY];
 
 impl Stamps {
@@ -61,14 +58,11 @@ const STAMP_BYTES_MAX: usize = 2_048;
 
 impl Record {
     pub(super) fn of(item: &Item, schema: &Schema) -> Self {
-        let Stamps { created_at, created_by, updated_at, updated_by } = Stamps::read(item);
-        let short = |stamp: Option<String>| stamp.filter(|stamp| stamp.len() <= STAMP_BYTES_MAX);
-        let stamps = Stamps {
-            created_at: short(created_at),
-            created_by: short(created_by),
-            updated_at: short(updated_at),
-            updated_by: short(updated_by),
-        };
+        let mut stamps = Stamps::read(item);
+        let Stamps { created_at, created_by, updated_at, updated_by } = &mut stamps;
+        for stamp in [created_at, created_by, updated_at, updated_by] {
+            stamp.take_if(|stamp| stamp.len() > STAMP_BYTES_MAX);
+        }
         Self { segment: None, stamps, etag: ETag::of(item, schema) }
     }
 }
@@ -104,8 +98,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         self.items(&keys, options, read).await
     }
 
-    /// Returns what the base records of several nodes say beside their attributes. A node that doesn't exist or can't
-    /// be read is left out.
+    /// Returns the records of several nodes without their attributes, leaving out nodes that are missing or unreadable.
     ///
     /// # Errors
     /// [`ReadError::Table`].
@@ -177,14 +170,12 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(builder.last())
     }
 
-    /// Returns the base record in an item.
     pub(super) fn base(&self, node: &NodeRef, item: Option<Item>) -> Result<BaseNode, ReadError> {
         let item = item.ok_or_else(|| ReadError::Absent { what: format!("node `{}`", node.id) })?;
         BaseNode::read(item, node, self.client.schema()).map_err(ReadError::Unreadable)
     }
 
-    /// Checks that the node exists. Lists ask this if they are empty. It reads strongly, so that a node that was just
-    /// created is never said to be absent.
+    /// Checks that a node exists, for an empty list. It reads strongly: a node just created isn't said to be absent.
     pub(super) async fn check_node(&self, node: &NodeRef) -> Result<(), ReadError> {
         let schema = self.client.schema();
         let reading = ReadOptions { strong: true, attributes: Some(self.placing_attributes()) };
@@ -192,8 +183,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         self.base(node, item).map(drop)
     }
 
-    /// Checks that the rows of a kind were made for the children of a node. An empty list asks this: a child that was
-    /// placed while the deployment kept no such rows has none, and a lineage without what they need (`has`).
+    /// Checks, for an empty list, that rows of a kind were made for a node's children: a lineage has what they need.
     pub(super) async fn check_backfilled(
         &self,
         node: &NodeRef,
@@ -201,14 +191,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         has: impl Fn(&Placement) -> bool,
     ) -> Result<(), ReadError> {
         let schema = self.client.schema();
-        let query = Query {
-            pk: schema.partition(node),
-            range: schema.depth_range(1, 1),
-            after: None,
-            limit: 1,
-            descending: false,
-            reading: ReadOptions { strong: false, attributes: Some(BTreeSet::new()) },
-        };
+        let first = Query::first(schema.partition(node), schema.depth_range(1, 1), 1);
+        let query = Query { reading: ReadOptions { strong: false, ..ReadOptions::of([]) }, ..first };
         let page = self.client.query(&query).await?;
         let row = page.items.first().and_then(|item| key_of(item, schema));
         let Some(SortKey::Ancestor { id, .. }) = row.and_then(|key| schema.parse_sort_key(&key.sk)) else {

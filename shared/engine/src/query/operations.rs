@@ -8,11 +8,9 @@ use super::page::Listing;
 use super::{ListOptions, Page, ReadError, Reader};
 use crate::run::run;
 
-/// How many operations are looked at together.
 const AT_ONCE: usize = 5;
 
-/// The read units after which a page ends. To see how far an operation is, up to 25 nodes are read, whatever their
-/// size.
+/// The read units after which a page ends. The state of an operation takes reads of up to 25 nodes of any size.
 const READ_UNITS_MAX: f64 = 2_560.0;
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
@@ -25,8 +23,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         found.ok_or_else(|| ReadError::Absent { what: format!("operation `{id}`") })
     }
 
-    /// Lists all operations, the newest first, each with how far it is. Their ids sort by time. One that is forgotten
-    /// meanwhile is left out.
+    /// Lists all operations with their progress, the newest first. Ids sort by time. Forgotten ones are left out.
     ///
     /// # Errors
     /// [`ReadError::Position`] and [`ReadError::Table`].

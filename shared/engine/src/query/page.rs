@@ -14,9 +14,8 @@ pub struct Bounds {
     pub items_max: usize,
     /// The most bytes as JSON, by [`size_estimate`]. A page has at least one item, whatever its size.
     pub bytes_max: usize,
-    /// The most Query requests. Each reads at most 1 MB of rows, whatever of them the page shows. Past them a page ends
-    /// where they came to, even if it has no items. A list of paths to a depth makes more of them, which read no more
-    /// together.
+    /// The most Query requests, each of at most 1 MB of rows. Past them a page ends, even without items. A list of
+    /// paths to a depth makes more requests, which read no more together.
     pub queries_max: usize,
 }
 
@@ -104,7 +103,6 @@ impl<R> PageBuilder<R> {
         self.kept.len()
     }
 
-    /// How many bytes the page has room for.
     pub(super) fn room(&self) -> usize {
         self.bounds.bytes_max.saturating_sub(self.bytes)
     }
@@ -130,7 +128,6 @@ impl<R> PageBuilder<R> {
         true
     }
 
-    /// Returns the last page: nothing follows.
     pub(super) fn last(self) -> Page<R> {
         Page { items: self.kept.into_iter().map(|(entry, _)| entry).collect(), next: None }
     }
@@ -140,21 +137,18 @@ impl<R> PageBuilder<R> {
         Page { next: position, ..self.last() }
     }
 
-    /// Returns a page that something follows.
     pub(super) fn followed(self) -> Page<R> {
         let next = self.kept.last().map(|(_, position)| position.clone());
         Page { next, ..self.last() }
     }
 
-    /// Returns a page that something may follow. The last entry is left for the next page, so that the next page isn't
-    /// empty.
+    /// Returns a page that something may follow. The next page begins with the last entry, so it isn't empty.
     pub(super) fn perhaps_followed(mut self) -> Page<R> {
         self.kept.pop();
         self.followed()
     }
 }
 
-/// A range of a partition that is read as a list.
 pub(super) struct Listing<'q> {
     pub(super) pk: String,
     pub(super) range: SortRange,
@@ -162,8 +156,7 @@ pub(super) struct Listing<'q> {
     pub(super) descending: bool,
     /// True if a page continues where a page of DynamoDB's ends.
     pub(super) across_pages: bool,
-    /// True if the list may leave out most rows. A Query then reads ten rows for each entry of a full page, and a page
-    /// ends with the first one that found any.
+    /// True if the list may leave out most rows: a Query reads ten rows an entry, and a page ends once it has some.
     pub(super) leaves_out: bool,
     /// The attributes that the answer itself is made of.
     pub(super) own: Vec<&'q str>,
@@ -175,14 +168,12 @@ const ROWS_AN_ENTRY: usize = 10;
 /// The rows in a range that a list skips. If a page of DynamoDB's ends among them, the next one begins after them.
 pub(super) enum Skipped {
     Nothing,
-    /// The rows of this range.
     Range(SortRange),
     /// Path rows of more segments than this.
     Deeper(usize),
 }
 
 impl<'q> Listing<'q> {
-    /// The list of all of a range, in its order.
     pub(super) fn new(pk: String, range: SortRange, own: Vec<&'q str>) -> Self {
         Self { pk, range, skipped: Skipped::Nothing, descending: false, across_pages: false, leaves_out: false, own }
     }
@@ -200,23 +191,17 @@ impl<'q> Listing<'q> {
             },
         };
         match inside {
-            Some(range) if (range.from.as_str()..=range.to.as_str()).contains(&next.as_str()) => {
-                if self.descending {
-                    range.from
-                } else {
-                    range.to.min(self.range.to.clone())
-                }
-            }
-            _ => next,
+            Some(range) if !(range.from.as_str()..=range.to.as_str()).contains(&next.as_str()) => next,
+            Some(range) if self.descending => range.from,
+            Some(range) => range.to.min(self.range.to.clone()),
+            None => next,
         }
     }
 
-    /// Returns true if the list can have this position.
     pub(super) fn holds(&self, position: &str) -> bool {
         (self.range.from.as_str()..=self.range.to.as_str()).contains(&position)
     }
 
-    /// Returns the position to continue after, if the list can have it.
     pub(super) fn start(&self, options: &ListOptions) -> Result<Option<String>, ReadError> {
         match &options.after {
             Some(after) if !self.holds(after) => Err(ReadError::Position),
@@ -226,28 +211,21 @@ impl<'q> Listing<'q> {
 
     pub(super) fn query(&self, after: Option<String>, limit: usize, options: &ListOptions, schema: &Schema) -> Query {
         let own = self.own.iter().copied().chain([schema.names().segment.as_str()]);
-        Query {
-            pk: self.pk.clone(),
-            range: self.range.clone(),
-            after,
-            limit,
-            descending: self.descending,
-            reading: options.fields.reading(options.strong, own.chain(options.filter.attributes()), schema),
-        }
+        let reading = options.fields.reading(options.strong, own.chain(options.filter.attributes()), schema);
+        let first = Query::first(self.pk.clone(), self.range.clone(), limit);
+        Query { after, descending: self.descending, reading, ..first }
     }
 }
 
-/// Returns the most bytes that an entry takes as JSON: its attributes, its key, the path that is made of its key (an
-/// escaped byte takes three), and names and punctuation.
+/// The most bytes of an entry as JSON: attributes, key, the path in it (escapes take three), and names.
 pub(super) fn entry_size(key: &ItemKey, item: &Item) -> usize {
     const NAMES: usize = 256;
     size_estimate(item) + 2 * text_size(&key.sk) + NAMES
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Reads one page of a list, on which each node is once. It takes one Query, unless rows that `read` can't read
-    /// take up room, rows are jumped over, or a node is there twice. Where a later Query gets no answer in time, the
-    /// page ends with what was read.
+    /// Reads one page of a list, with each node once. It takes one Query, unless unreadable rows take up room, rows are
+    /// jumped over, or a node is there twice. Where a later Query isn't answered in time, the page ends before it.
     pub(super) async fn list<R>(
         &self,
         listing: &Listing<'_>,

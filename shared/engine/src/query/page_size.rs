@@ -4,17 +4,14 @@
 //! out, the next Query begins after them. A short Query wastes little and jumps often; a long one reads through. So a
 //! list begins with a short one, and reads more at a time for as long as it shows enough of what it reads.
 
-/// The rows of the first Query.
 const ROWS_MIN: usize = 32;
 
-/// The most rows of a Query.
 const ROWS_MAX: usize = 1_000;
 
 /// By how much the rows grow from one Query to the next.
 const GROWTH: usize = 4;
 
-/// A list that shows one row in this many reads on. A jump in their place costs a round trip, and as many read units as
-/// some of them.
+/// A list that shows one row in this many reads on: a jump costs a round trip and the read units of some rows.
 const SHARE: usize = 32;
 
 /// The same by the read units for an entry: twice what a jump takes.
@@ -29,10 +26,8 @@ const PAGE_UNITS: f64 = 128.0;
 /// The read units that a Query takes at least, where reads aren't strong.
 const UNITS_MIN: f64 = 0.5;
 
-/// How a list reads.
 #[derive(Debug)]
 pub(super) struct PageSize {
-    /// The rows of the next Query.
     rows: usize,
     /// True once jumping has shown to be better than reading on.
     jumps: bool,
@@ -56,14 +51,12 @@ impl PageSize {
         }
     }
 
-    /// How many rows to read next for this many entries.
     pub(super) fn rows(&self, missing: usize) -> usize {
         let rows_an_entry = self.read.div_ceil(self.shown.max(1)).max(1);
         self.rows.min(missing.saturating_mul(rows_an_entry))
     }
 
-    /// Takes what came of a Query: its rows, how many of them are shown, and its read units (half of them if it read
-    /// strongly). Returns true if the list may read on.
+    /// Takes a Query's rows, those shown, and its eventual read units. Returns true if the list may read on.
     pub(super) fn took(&mut self, read: usize, shown: usize, units: f64) -> bool {
         self.read += read;
         self.shown += shown;
@@ -82,8 +75,7 @@ impl PageSize {
     }
 }
 
-/// How many rows of the same size a Query reads for the units that it takes at least. It takes two to jump from a node
-/// to the next: the node's own and one below it.
+/// The rows of this size in the least units of a Query; at least two: the next node's own row and one below it.
 fn rows_for_least(read: usize, units: f64) -> usize {
     let rows = read as f64 * UNITS_MIN / units.max(UNITS_MIN);
     (rows as usize).clamp(2, ROWS_MIN)

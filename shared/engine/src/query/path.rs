@@ -79,10 +79,9 @@ impl Within {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Lists the nodes at a path below a root, each followed by its descendants. `root` is the farthest ancestor, which
-    /// paths count from: a node without a parent, or the id of a missing node that orphans wait for. Where names are
-    /// unique but for case, and nothing is at the path as it is written, the nodes whose names differ by that are
-    /// looked for: as many requests as the path has segments, and one more.
+    /// Lists the nodes at a path below a root, each followed by its descendants. `root` is the farthest ancestor: a
+    /// node without a parent, or the id of a missing node that orphans wait for. Where names are unique but for case,
+    /// and the path has no nodes, other spellings are looked for, with a request for each segment and one more.
     ///
     /// # Errors
     /// [`ReadError::Absent`] if the root doesn't exist, or nothing is at the path, [`ReadError::Key`] for a path that
@@ -143,15 +142,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 return None;
             }
             let id = id.or_else(|| Id::new(segments.last()?).ok())?;
-            let (parent, segment) = (row_parent(item), segment(item, schema));
-            let attributes = options.fields.of_node(item, schema);
-            Some(AtPath { id, parent, path: segments, segment, attributes, truncated: is_truncated(item) })
+            let (parent, attributes) = (row_parent(item), options.fields.of_node(item, schema));
+            let (segment, truncated) = (segment(item, schema), is_truncated(item));
+            Some(AtPath { id, parent, path: segments, segment, attributes, truncated })
         })
         .await
     }
 
-    /// The path as its nodes spell it, by the claims of their names, if that is another way. The record of a node is
-    /// read along with the claim of the next segment.
+    /// The path as its nodes spell it, by the claims of their names, if that differs from `within`.
     async fn spelled(
         &self,
         root: &NodeRef,

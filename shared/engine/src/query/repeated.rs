@@ -7,7 +7,6 @@ use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{Stored, rows};
 use sapwood_store::{ReadOptions, RetryPolicy, Table};
 
-/// The node that a row of a list of nodes shows.
 pub(super) fn shown_by(key: &ItemKey, schema: &Schema) -> Option<Id> {
     match schema.parse_sort_key(&key.sk)? {
         SortKey::Ancestor { id, .. }
@@ -21,9 +20,8 @@ pub(super) fn shown_by(key: &ItemKey, schema: &Schema) -> Option<Id> {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Leaves, of a page of this partition, the row of each node that its lineage names, or the last one. `shown` says
-    /// which row each entry shows, of which node. It takes no request unless a node is there twice. Where that fails
-    /// the page stays as it is.
+    /// Keeps, of a page, one row of each node: the one that its lineage names, or the last. `shown` has the row and the
+    /// node of each entry. It takes no request unless a node is there twice; if that fails, the page stays.
     pub(super) async fn without_older<R>(&self, pk: &str, page: Page<R>, shown: &[(ItemKey, Option<Id>)]) -> Page<R> {
         let schema = self.client.schema();
         let mut of: BTreeMap<&Id, Vec<usize>> = BTreeMap::new();
@@ -37,8 +35,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let Some(owner) = owner else { return page };
         let node = |id: &Id| NodeRef { tenant: owner.tenant.clone(), id: id.clone() };
         let keys: Vec<ItemKey> = of.keys().map(|id| schema.lineage_key(&node(id))).collect();
-        let reading = ReadOptions { strong: true, attributes: None };
-        let Ok(lineages) = self.client.get_all(&keys, &reading).await else { return page };
+        let Ok(lineages) = self.client.get_all(&keys, &ReadOptions::default()).await else { return page };
         let mut older: BTreeSet<usize> = BTreeSet::new();
         for ((id, positions), key) in of.into_iter().zip(&keys) {
             let stored = Stored::read(lineages.get(key), schema);

@@ -1,6 +1,6 @@
 //! Revisions, and the copies of the newest ones.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 
 use super::node::{Record, STAMPS};
 use super::page::{Listing, Skipped};
@@ -94,8 +94,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         })
     }
 
-    /// Returns what the records of a node's revisions say beside their attributes, by their topics. A revision that
-    /// doesn't exist is left out.
+    /// Returns the records of a node's revisions without their attributes, by topic. Missing revisions are left out.
     ///
     /// # Errors
     /// [`ReadError::Key`] for an impossible topic, and [`ReadError::Table`].
@@ -167,14 +166,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             found => return found,
         }
         let schema = self.client.schema();
-        let query = Query {
-            pk: schema.partition(node),
-            range: schema.revision_range(),
-            after: None,
-            limit: 1,
-            descending: false,
-            reading: ReadOptions { strong: options.strong, attributes: Some(BTreeSet::new()) },
-        };
+        let first = Query::first(schema.partition(node), schema.revision_range(), 1);
+        let query = Query { reading: ReadOptions { strong: options.strong, ..ReadOptions::of([]) }, ..first };
         match self.client.query(&query).await?.items.is_empty() {
             true => Err(ReadError::Absent { what: format!("node `{}`, nor any revision of it", node.id) }),
             false => Ok(()),
@@ -182,7 +175,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 }
 
-/// The attributes that the answer itself is made of.
 fn revision_own() -> impl Iterator<Item = &'static str> {
     STAMPS.into_iter().chain([VERSION]).chain(sapwood_core::model::ROW_ATTRIBUTES)
 }
@@ -191,7 +183,6 @@ pub(super) fn topic_at_fault(source: KeyError) -> ReadError {
     ReadError::Key { parameter: "topic", source }
 }
 
-/// Returns the version that a copy is of.
 pub(super) fn copied_version(copy: &Item) -> Option<Version> {
     match Latest::version_of(copy)? {
         AttributeValue::N(number) => Version::new(number.parse().ok()?).ok(),

@@ -34,9 +34,8 @@ enum Part {
 }
 
 impl Siblings {
-    /// All siblings, or those whose values of the first attribute that orders them begin with `prefix`, or are from
-    /// `from` to `to`, both included. Without `values` these are texts. With it, siblings with other values are left
-    /// out in any case.
+    /// All siblings, or those whose first ordering value begins with `prefix`, or is from `from` to `to`, inclusive.
+    /// The values are texts by default. `values` leaves out siblings with other values in any case.
     ///
     /// # Errors
     /// [`ReadError::Parameter`] if the parameters contradict each other, if a number isn't one that DynamoDB can hold,
@@ -132,16 +131,16 @@ impl Siblings {
     }
 }
 
-/// Whose children are listed.
+/// The parent of the listed nodes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Parent<'a> {
-    /// Those of a node. An id without a node can have orphans as children.
+    /// A node. An id without a node can have orphans as children.
     Node(&'a NodeRef),
-    /// The nodes of a tenant that have no parent.
+    /// No parent: the roots of a tenant.
     Roots(Option<&'a Tenant>),
 }
 
-/// Which siblings are listed, and in which order.
+/// The listed siblings and their order.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum SiblingList {
     /// All of them, by id.
@@ -165,8 +164,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         list: &SiblingList,
         options: &ListOptions,
     ) -> Result<Page<Descendant>, ReadError> {
-        if let Parent::Roots(_) = parent {
-            self.check_roots()?;
+        if matches!(parent, Parent::Roots(_)) && !self.settings.root_rows {
+            return Err(ReadError::SwitchedOff { what: "root rows", parameter: "RootRows=on" });
         }
         let read = |key: &ItemKey, item: &Item| match parent {
             Parent::Node(node) => self.descendant(node, options, key, item),
@@ -212,7 +211,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(Listing { range, descending: siblings.order == Order::Descending, ..self.siblings_by_id(parent) })
     }
 
-    /// Returns the root that a row of the roots' collection describes.
     fn root(&self, options: &ListOptions, key: &ItemKey, item: &Item) -> Option<Descendant> {
         let schema = self.client.schema();
         match schema.parse_sort_key(&key.sk)? {
@@ -222,13 +220,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 Some(Descendant { id, parent: None, depth: 0, place, segment, attributes, truncated })
             }
             _ => None,
-        }
-    }
-
-    fn check_roots(&self) -> Result<(), ReadError> {
-        match self.settings.root_rows {
-            true => Ok(()),
-            false => Err(ReadError::SwitchedOff { what: "root rows", parameter: "RootRows=on" }),
         }
     }
 }

@@ -50,7 +50,6 @@ impl Sorting {
     }
 }
 
-/// Where a sibling is in a sorted list.
 type Rank = (SiblingPlace, Id);
 
 /// The character that a position has between the place and the id. No place has a space.
@@ -66,7 +65,6 @@ fn rank(position: &str) -> Result<Rank, ReadError> {
     rank.ok_or(ReadError::Position)
 }
 
-/// The siblings that a page may show.
 struct Sorted<R> {
     entries: Vec<(Rank, R, usize)>,
     order: Order,
@@ -88,8 +86,7 @@ impl<R> Sorted<R> {
         }
     }
 
-    /// Sorts what was added, and drops what the page has no room for, because rows can have 400 KB each. The first one
-    /// that doesn't fit stays: it shows that something follows.
+    /// Sorts the entries and drops those without room, but for the first: it shows that more follows.
     fn sort(&mut self) {
         let mut entries = mem::take(&mut self.entries);
         entries.sort_unstable_by(|(one, ..), (other, ..)| self.compare(one, other));
@@ -115,7 +112,6 @@ impl<R> Sorted<R> {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Reads all siblings of a listing, and returns a page of them, sorted.
     pub(super) async fn sorted(
         &self,
         mut listing: Listing<'_>,

@@ -32,7 +32,6 @@ impl Status {
     }
 }
 
-/// A node's base record, and its lineage.
 pub(super) struct Look {
     pub(super) base: Option<BaseNode>,
     pub(super) stored: Stored,
@@ -45,8 +44,7 @@ impl Look {
         self.stored.lineage().is_none_or(|lineage| lineage.placement.ancestors.first() != parent)
     }
 
-    /// True if the lineage alone shows that rows aren't right yet: it isn't there, isn't settled, or names another
-    /// parent.
+    /// True if the lineage alone shows that rows aren't right: it is missing, isn't settled, or names another parent.
     fn is_behind(&self, node: &NodeRef) -> bool {
         match (&self.base, self.stored.lineage()) {
             (Some(_), Some(lineage)) => !lineage.is_settled() || self.names_another_place(node),
@@ -67,15 +65,13 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(self.looked(node).await?.1)
     }
 
-    /// Returns the status, and the look that it comes from.
     pub(super) async fn looked(&self, node: &NodeRef) -> Result<(Look, Status), ReadError> {
         let look = self.look(node).await?;
         let status = self.status_of(node, &look).await?;
         Ok((look, status))
     }
 
-    /// Returns true if the fan-out has nothing to do for a node's own rows. Takes one round trip while the lineage
-    /// isn't there, isn't settled, or names another parent; else as many as [`status`](Self::status).
+    /// Returns true if the fan-out has nothing to do for a node's own rows, in one round trip if the lineage shows it.
     ///
     /// # Errors
     /// [`ReadError::Table`] only.
@@ -120,8 +116,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(status)
     }
 
-    /// Returns the placement of a node's parent, by the base records above the node; `None` if the parent doesn't
-    /// exist.
+    /// Returns the placement of a node's parent by base records; `None` if the parent doesn't exist.
     async fn parent_placement(
         &self,
         node: &NodeRef,
@@ -148,7 +143,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         (missing, stale)
     }
 
-    /// Compares the rows of this placement with what there should be.
     async fn compare_rows(
         &self,
         node: &NodeRef,
@@ -167,8 +161,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     /// Returns what the fan-out has yet to do for a topic after this version was written: the copy must be that of the
-    /// newest revision. It takes one round trip if the version still exists. If it was deleted, the newest revision is
-    /// searched.
+    /// newest revision. It takes one round trip, unless the version was deleted and the newest is searched.
     ///
     /// # Errors
     /// [`ReadError::Key`] for an impossible topic.
@@ -182,12 +175,10 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let mut status = Status { exists: copy.is_some(), ..Status::default() };
         if let Some(revision) = read.remove(&key) {
             // A copy of a later one counts as long as that revision is there.
-            let later = copied.filter(|copied| *copied > written);
-            let stands = match later {
+            let stands = match copied.filter(|copied| *copied > written) {
                 Some(later) => {
                     let key = latest.revision_key(later, self.settings).map_err(at_fault)?;
-                    let reading = ReadOptions { strong: true, attributes: Some(BTreeSet::new()) };
-                    self.client.get(&key, &reading).await?.is_some()
+                    self.client.get(&key, &ReadOptions::of([])).await?.is_some()
                 }
                 None => false,
             };
@@ -197,8 +188,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             }
             return Ok(status);
         }
-        let bounds = super::Bounds::items(1);
-        let options = ListOptions { strong: true, bounds, ..ListOptions::default() };
+        let options = ListOptions { strong: true, bounds: super::Bounds::items(1), ..ListOptions::default() };
         let newest = match self.topic(latest, Order::Descending, &options).await {
             Ok(page) => page.items.into_iter().next().map(|revision| revision.version),
             Err(ReadError::Absent { .. }) => None,

@@ -12,7 +12,6 @@ use sapwood_core::keys::{ItemKey, SortKey, Version};
 use sapwood_core::model::{Item, Latest, answered_bytes, key_of};
 use sapwood_store::{ANSWER_BYTES_MAX, BATCH_GET_KEYS_MAX, ReadOptions, RetryPolicy, Table};
 
-/// The fewest and the most numbers that are read at once.
 const NUMBERS_MIN: usize = 10;
 const NUMBERS_MAX: usize = BATCH_GET_KEYS_MAX;
 
@@ -27,7 +26,6 @@ const SHARE: usize = 8;
 enum Standing {
     /// Continue in the node's history after this sort key.
     Rows(Option<String>),
-    /// Continue with this number.
     Number(u32),
 }
 
@@ -48,7 +46,6 @@ impl Standing {
     }
 }
 
-/// The state of reading one topic.
 struct Reading<'q> {
     latest: &'q Latest,
     order: Order,
@@ -61,8 +58,7 @@ struct Reading<'q> {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Lists the revisions of one topic by version. A revision that was just appended, and isn't copied yet, can be
-    /// missing if its number exceeds the copy's by more than 100.
+    /// Lists the revisions of one topic by version. One not copied yet can be missing if it is 100 above the copy.
     ///
     /// # Errors
     /// [`ReadError::Absent`] if neither the node nor a revision of it exists, [`ReadError::Key`] for an impossible
@@ -131,8 +127,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(Some(Standing::Rows(Some(reading.history.past(next, schema)))))
     }
 
-    /// Returns the number to begin at when reading from the newest end, at most `at`. Existing numbers above the copy's
-    /// count, if the gaps between them are smaller than a hundred.
+    /// Returns the number to begin at from the newest end, at most `at`: the copy's, or above it past small gaps.
     async fn number_to_begin_at(&self, reading: &Reading<'_>, at: u32) -> Result<u32, ReadError> {
         if reading.order == Order::Ascending {
             return Ok(at);
@@ -141,8 +136,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         while top < at {
             let keys = self.numbered_keys(reading, top + 1, top.saturating_add(NUMBERS_MAX as u32).min(at));
             let wanted: Vec<ItemKey> = keys.iter().map(|(key, _)| key.clone()).collect();
-            let strong = reading.options.strong;
-            let found = self.client.get_all(&wanted, &ReadOptions { strong, attributes: Some([].into()) }).await?;
+            let options = ReadOptions { strong: reading.options.strong, ..ReadOptions::of([]) };
+            let found = self.client.get_all(&wanted, &options).await?;
             match keys.iter().rev().find(|(key, _)| found.contains_key(key)) {
                 Some((_, newest)) => top = newest.number(),
                 None => break,
@@ -198,7 +193,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(edge.map(|key| Standing::Rows(Some(key.sk))))
     }
 
-    /// The keys of the topic's revisions of these numbers. A topic of the greatest length has none of more digits.
     fn numbered_keys(&self, reading: &Reading<'_>, low: u32, high: u32) -> Vec<(ItemKey, Version)> {
         let versions = (low..=high).filter_map(|number| Version::new(number.into()).ok());
         let key = |version| Some((reading.latest.revision_key(version, self.settings).ok()?, version));

@@ -8,8 +8,7 @@ use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 
 use super::{ReadError, Reader};
 
-/// Most parts of totals in a page. A node has four of each epoch, and those of earlier ones are deleted sooner or
-/// later.
+/// Most parts of totals in a page. A node has four of each epoch, and earlier epochs are deleted in time.
 const LANES_MAX: usize = 100;
 
 /// The totals of a node: how many nodes are below it, and their sums.
@@ -51,14 +50,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let own = [FORMAT_ATTRIBUTE, Epoch::EPOCH].map(str::to_owned);
         let attributes: BTreeSet<String> = self.placing_attributes().into_iter().chain(own).collect();
         let reading = ReadOptions { strong, attributes: Some(attributes) };
-        let query = Query {
-            pk: node_key.pk.clone(),
-            range: schema.totals_range(),
-            after: None,
-            limit: LANES_MAX,
-            descending: true,
-            reading: ReadOptions { strong, attributes: None },
-        };
+        let newest = Query::first(node_key.pk.clone(), schema.totals_range(), LANES_MAX).descending();
+        let query = Query { reading: ReadOptions { strong, attributes: None }, ..newest };
         let keys = [node_key.clone(), epoch_key.clone()];
         let (items, page) = futures::join!(self.client.get_all(&keys, &reading), self.client.query(&query));
         let (mut items, page) = (items?, page?);
@@ -76,8 +69,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(Totals::of(&all, kept))
     }
 
-    /// Returns the totals of several nodes, those of nodes without any included. Two round trips, and four items a
-    /// node.
+    /// Returns the totals of several nodes, also of those without any. Two round trips, and four items a node.
     ///
     /// # Errors
     /// [`ReadError::SwitchedOff`] if the deployment keeps none.
@@ -95,8 +87,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 }
 
-/// Returns the totals that are kept of these nodes, those of nodes without any included. Two round trips, and four
-/// items a node.
+/// Returns the kept totals of these nodes, also of those without any. Two round trips, and four items a node.
 ///
 /// # Errors
 /// [`TableError`] if the table can't be read.

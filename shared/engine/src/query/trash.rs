@@ -23,8 +23,7 @@ pub struct InTrash {
 }
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
-    /// Lists what was put into the trash, until a time if one is given. What is below a node in the trash has no entry
-    /// of its own: it is found below the node.
+    /// Lists the trash, until a time if one is given. What is below a node in the trash has no entry of its own.
     ///
     /// # Errors
     /// [`ReadError::Position`].
@@ -39,15 +38,11 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let own = ROW_ATTRIBUTES.into_iter().chain([TRASHED]).collect();
         let listing = Listing::new(schema.trash_partition(tenant), schema.trash_range(None, until), own);
         let listing = Listing { descending: order == Order::Descending, ..listing };
-        self.list(&listing, options, |key, item| match schema.parse_sort_key(&key.sk)? {
-            SortKey::Trash { id, at } => {
-                let said = Trashed { at, by: None, parent: None, born: None };
-                let trashed = Trashed::read(item).unwrap_or(said);
-                let attributes = options.fields.of_node(item, schema);
-                let segment = segment(item, schema);
-                Some(InTrash { id, trashed, segment, attributes, truncated: is_truncated(item) })
-            }
-            _ => None,
+        self.list(&listing, options, |key, item| {
+            let SortKey::Trash { id, at } = schema.parse_sort_key(&key.sk)? else { return None };
+            let trashed = Trashed::read(item).unwrap_or(Trashed { at, by: None, parent: None, born: None });
+            let (segment, attributes) = (segment(item, schema), options.fields.of_node(item, schema));
+            Some(InTrash { id, trashed, segment, attributes, truncated: is_truncated(item) })
         })
         .await
     }

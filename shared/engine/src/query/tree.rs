@@ -11,8 +11,7 @@ use sapwood_store::{RetryPolicy, Table};
 pub struct Tree {
     /// All nodes, by depth, then id.
     pub nodes: Vec<Descendant>,
-    /// The children of each node as indices into `nodes`: in the order of siblings, where their rows have it, and by
-    /// id.
+    /// The children of each node as indices into `nodes`, in the order of siblings where rows have it, then by id.
     pub children: Vec<Vec<usize>>,
     /// The nodes whose parent isn't among `nodes`, in their order. The first is the node itself. On a page after a cut,
     /// they are the children of nodes on earlier pages. A node that moves while the tree is read can be one as well.

@@ -46,13 +46,11 @@ impl Config {
                 None => Err(ConfigError::Wrong { name, value, expected }),
             },
         };
-        let heals = match needed("AUDIT", "`heal` or `report`")?.as_str() {
-            "heal" => true,
-            "report" => false,
-            other => {
-                let value = other.to_owned();
-                return Err(ConfigError::Wrong { name: "AUDIT", value, expected: "`heal` or `report`" });
-            }
+        let (name, expected) = ("AUDIT", "`heal` or `report`");
+        let heals = match needed(name, expected)? {
+            value if value == "heal" => true,
+            value if value == "report" => false,
+            value => return Err(ConfigError::Wrong { name, value, expected }),
         };
         let mut limits = Limits::default();
         if let Some(units) = number("AUDIT_READ_UNITS", "a number from 1", 1)? {

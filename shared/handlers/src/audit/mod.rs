@@ -1,5 +1,4 @@
-//! The auditor: a schedule invokes it, and each invocation carries a pass over the table on from where the last one has
-//! stopped.
+//! The auditor: a scheduled invocation carries a pass over the table on from where the last one stopped.
 
 mod config;
 
@@ -19,12 +18,10 @@ pub use config::{Config, ConfigError};
 /// The time at the end of an invocation in which no request is sent.
 const RESERVED: Duration = Duration::from_millis(500);
 
-/// The share of an invocation's time over which it spends its read units, and after which the scan ends: there is time
-/// left to save. It is a choice.
+/// The share of an invocation's time for the scan. A choice: it leaves time to save.
 pub const SHARE_FOR_SCAN: f64 = 0.9;
 
-/// Most attempts of a request. Where the table throttles, others need it more: the run saves and ends, and the next one
-/// goes on.
+/// Most attempts of a request. A throttled run leaves the table to others, saves, and ends.
 const ATTEMPTS_MAX: u32 = 6;
 
 /// The auditor of one table. The process makes one and keeps it.
@@ -133,14 +130,11 @@ fn log(report: &Report) {
         let attributes = report.impossible.join(", ");
         error!(attributes, "the auditor's state can't be true; these attributes were set anew");
     }
-    for Difference { key, kind, .. } in &report.confirmed {
-        warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "difference");
-    }
-    for Difference { key, kind, .. } in &report.left {
-        warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "difference that is left");
-    }
-    for Difference { key, kind, .. } in &report.restless {
-        warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "suspect that still changes");
+    let confirmed = report.confirmed.iter().map(|one| (one, "difference"));
+    let left = report.left.iter().map(|one| (one, "difference that is left"));
+    let restless = report.restless.iter().map(|one| (one, "suspect that still changes"));
+    for (Difference { key, kind, .. }, message) in confirmed.chain(left).chain(restless) {
+        warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "{message}");
     }
     for Difference { key, kind, .. } in report.unconfirmed.iter().take(UNCONFIRMED_LINES_MAX) {
         info!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "suspect that doesn't count yet");

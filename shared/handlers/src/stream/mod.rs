@@ -1,8 +1,7 @@
 //! The stream handler: it brings derived rows up to date with the base records that a stream reports.
 //!
-//! The handler decodes the records of a batch one by one, runs the fan-out, and answers with the records to deliver
-//! again (`ReportBatchItemFailures`). No record makes it panic, and a record that can't be understood doesn't block its
-//! shard.
+//! The handler decodes records one by one, runs the fan-out, and answers with the records to deliver again
+//! (`ReportBatchItemFailures`). No record makes it panic, and an unreadable record doesn't block its shard.
 
 mod record;
 
@@ -28,12 +27,10 @@ use uuid::Uuid;
 
 pub use record::{Decoded, decode};
 
-/// The time at the end of an invocation in which no request is sent, so that the answer gets out in time. It is a
-/// choice.
+/// The time without requests at the end of an invocation, for the answer. It is a choice.
 const RESERVED: Duration = Duration::from_millis(500);
 
-/// How often a handler looks whether its announcement is still in the table. It is a choice: while a deployment shifts
-/// traffic the older release may have written last.
+/// How often a handler checks its announcement: during a deployment the older release may have written last.
 const ANNOUNCED_EVERY: Duration = Duration::from_secs(600);
 
 /// The settings of the function.
@@ -73,7 +70,6 @@ pub struct Handler {
     presence: Option<Arc<Presence>>,
 }
 
-/// The announcement and the trail that a handler leaves in the table.
 #[derive(Debug)]
 struct Presence {
     /// When it has announced itself, in seconds since 1970.
@@ -91,7 +87,6 @@ struct StreamEvent<'a> {
     records: Vec<&'a RawValue>,
 }
 
-/// The outcome of an event.
 #[derive(Default)]
 struct Decodings {
     /// The number of records, the undecodable ones included.
@@ -99,7 +94,6 @@ struct Decodings {
     records: Vec<StreamRecord>,
     /// The times at which the items were written, in milliseconds since 1970.
     written_at: Vec<u64>,
-    /// The records that can't be decoded.
     problems: Vec<Problem>,
 }
 
@@ -121,8 +115,7 @@ impl Handler {
         Self { metrics, ..self }
     }
 
-    /// Has the handler leave its settings in the table, with its first batch, and again if somebody else has left
-    /// others; and a [`Trail`] for the auditor, at most every five minutes.
+    /// Has the handler leave its settings in the table, and a [`Trail`] for the auditor at most every five minutes.
     #[must_use]
     pub fn announcing(self) -> Self {
         let trail = Mutex::new(Trail::new(Uuid::new_v4().as_bytes()[0]));
@@ -130,8 +123,7 @@ impl Handler {
         Self { presence: Some(Arc::new(presence)), ..self }
     }
 
-    /// Handles one event, given as JSON, within the time that is left. Returns the answer for Lambda. An event that is
-    /// given away takes no memory while its records are handled.
+    /// Handles one event of JSON within the time left, and returns the answer. An event passed by value is freed early.
     ///
     /// # Errors
     /// [`NoStreamEvent`]. A record that can't be decoded is no error.
@@ -165,7 +157,6 @@ impl Handler {
         Ok(report)
     }
 
-    /// Decodes an event's records, one by one.
     fn decode(&self, event: &str) -> Result<Decodings, NoStreamEvent> {
         let event: StreamEvent<'_> = serde_json::from_str(event).map_err(|_| NoStreamEvent)?;
         let mut all = Decodings { count: event.records.len(), ..Decodings::default() };
@@ -181,8 +172,7 @@ impl Handler {
         Ok(all)
     }
 
-    /// Announces the handler, if it does that. Nothing depends on it, so it is tried once, and an error is only logged.
-    /// Each batch does so first.
+    /// Announces the handler, if it does so. It is tried once a batch, and an error is only logged.
     pub async fn announce(&self) {
         let Some(Presence { announced_at, .. }) = self.presence.as_deref() else { return };
         let now = seconds_now();

@@ -20,8 +20,7 @@ pub struct Decoded {
     pub written_at: Option<u64>,
 }
 
-/// The least that a record must have: the key of its item, and its sequence number. They are enough for a record whose
-/// images can't be decoded, because the fan-out looks at the present state and not at the event.
+/// A record's key and sequence number. They suffice, because the fan-out looks at the present state, not at the event.
 #[derive(Deserialize)]
 struct Least<'a> {
     // The name is raw, so that even a name that isn't text doesn't keep the item from being handled.
@@ -83,7 +82,6 @@ fn whole(record: EventRecord, schema: &Schema) -> Option<Decoded> {
     Some(Decoded { record, written_at })
 }
 
-/// Returns the milliseconds of a positive number of seconds.
 fn milliseconds(seconds: &RawValue) -> Option<u64> {
     let seconds = seconds.get().parse::<f64>().ok().filter(|seconds| *seconds > 0.0)?;
     Duration::try_from_secs_f64(seconds).ok()?.as_millis().try_into().ok()

@@ -34,7 +34,6 @@ pub const REQUEST_TIME_MAX: Duration = Duration::from_secs(25);
 /// The time after the deadline in which a request must be answered.
 const GRACE: Duration = Duration::from_millis(500);
 
-/// The header by which an answer names its line in the log.
 const REQUEST_ID: HeaderName = HeaderName::from_static("x-request-id");
 
 /// A router as it is served. It answers every request and never fails.
@@ -44,12 +43,10 @@ pub struct Api {
     options: Arc<Options>,
 }
 
-/// The id of a request in the log.
 #[derive(Clone, Debug)]
 pub(super) struct RequestId(pub(super) String);
 
-/// Wraps a router in all that every request needs. The result is a `tower::Service` for requests of hyper's and others'
-/// on a local port.
+/// Wraps a router in all that every request needs: a `tower::Service` for requests on a local port.
 #[must_use]
 pub fn service(router: Router, options: Options) -> Api {
     Api { routes: routes(router), options: Arc::new(options) }
@@ -120,16 +117,14 @@ impl Api {
     async fn route(&self, target: Uri, request: Request) -> Result<Response, Problem> {
         let (mut parts, body) = request.into_parts();
         parts.uri = target;
-        // The body is read whole before anything else. Under Lambda it is in memory anyway, and a client that still
-        // sends may never read an answer.
+        // The body is read first: a client that still sends may never read an answer.
         let body = read_whole(body).await?;
         let Ok(response) = self.routes.clone().oneshot(Request::from_parts(parts, Body::from(body))).await;
         Ok(response)
     }
 }
 
-/// Reduces the accepted encodings to the one that is used. The compression layer would answer 406 if the client
-/// accepted neither gzip nor identity, and the request would have been carried out by then.
+/// Reduces the accepted encodings to the one used. The compression layer would answer 406 after the request is done.
 fn choose_encoding(method: &Method, headers: &mut HeaderMap) {
     let gzip = method != Method::HEAD && headers.get_all(ACCEPT_ENCODING).iter().any(takes_gzip);
     headers.insert(ACCEPT_ENCODING, HeaderValue::from_static(if gzip { "gzip" } else { "identity" }));
@@ -240,8 +235,7 @@ pub(super) fn target(path: &str, query: Option<&str>) -> Result<Uri, Problem> {
     target.parse().map_err(|_| refused())
 }
 
-/// Returns the target of a request on a local port. It is refused where API Gateway would hand the function another
-/// path than the client has written: what works here works in a deployment.
+/// Returns the target of a request on a local port. It is refused where API Gateway would change the path.
 ///
 /// # Errors
 /// The errors of [`target`]; [`Kind::BadPath`] for percent-encoding that a deployment refuses.
@@ -249,7 +243,6 @@ fn local_target(path: &str, query: Option<&str>) -> Result<Uri, Problem> {
     target(&as_the_gateway_decodes(path)?, query)
 }
 
-/// Returns the metrics of a request that was answered with this status (docs/metrics.md).
 fn metrics_of(status: StatusCode, usage: &Usage, took: Duration) -> Vec<Metric> {
     vec![
         Metric::count("Requests", 1),

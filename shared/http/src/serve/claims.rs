@@ -4,8 +4,7 @@ use lambda_http::aws_lambda_events::apigw::{ApiGatewayRequestAuthorizer, ApiGate
 use sapwood_api::caller::Claims;
 use serde_json::Value;
 
-/// Returns the claims of a JWT, the context of a Lambda authorizer, or the fields of an IAM caller. A route has one of
-/// the three authorizers.
+/// Returns the claims of a JWT, the context of a Lambda authorizer, or the fields of an IAM caller.
 #[must_use]
 pub(super) fn claims_of(authorizer: &ApiGatewayRequestAuthorizer) -> Claims {
     if let Some(jwt) = &authorizer.jwt {

@@ -8,8 +8,7 @@ use axum::http::header::{
 use axum::http::{HeaderMap, HeaderValue, Method};
 
 const METHODS: HeaderValue = HeaderValue::from_static("GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS");
-/// The headers of the calls, and those of AWS's signatures (Signature Version 4), which pages with IAM credentials
-/// send.
+/// The headers of the calls and of AWS's signatures (Signature Version 4).
 const ALLOWED: HeaderValue = HeaderValue::from_static(
     "authorization, content-type, idempotency-key, if-match, if-none-match, prefer, \
      x-amz-content-sha256, x-amz-date, x-amz-security-token",
@@ -20,7 +19,6 @@ const EXPOSED: HeaderValue = HeaderValue::from_static(
 );
 const MAX_AGE: HeaderValue = HeaderValue::from_static("3600");
 
-/// The parts of a cross-origin request that its answer depends on.
 pub(super) struct Cors {
     allowed: Option<HeaderValue>,
     preflight: bool,
@@ -39,7 +37,6 @@ impl Cors {
         })
     }
 
-    /// Adds the headers that say what the origin may do.
     pub(super) fn apply(self, headers: &mut HeaderMap) {
         // Other origins get other headers, so caches must tell them apart, even if this origin may do nothing.
         headers.append(VARY, HeaderValue::from_static("origin"));

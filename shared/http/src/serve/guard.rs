@@ -1,5 +1,4 @@
-//! Whom a port of this machine answers. A browser lets any page send requests to it, so the page must be told from the
-//! programs and from the pages that are meant.
+//! Which requests a local port accepts. A browser lets any page send requests to it, so foreign pages are told apart.
 //!
 //! - `Host` names this machine by an address and the port, or by a name that is allowed. A container's port may have
 //!   any number outside. A page that has its own name lead to this machine (DNS rebinding) counts as of the same
@@ -16,8 +15,7 @@ use axum::http::uri::Authority;
 use axum::http::{HeaderMap, HeaderName, HeaderValue, Method, Uri};
 use thiserror::Error;
 
-/// The headers that say which page sends a request, and for what use. Pages can't set these headers
-/// ([Fetch Metadata](https://www.w3.org/TR/fetch-metadata/)).
+/// The headers in which browsers tell about the page ([Fetch Metadata](https://www.w3.org/TR/fetch-metadata/)).
 const SEC_FETCH_SITE: HeaderName = HeaderName::from_static("sec-fetch-site");
 const SEC_FETCH_MODE: HeaderName = HeaderName::from_static("sec-fetch-mode");
 const SEC_FETCH_DEST: HeaderName = HeaderName::from_static("sec-fetch-dest");
@@ -43,15 +41,13 @@ pub enum Refusal {
 }
 
 impl Guard {
-    /// Makes the guard of a port. `hosts` are names under which the port is reached besides its address, `origins`
-    /// those of pages that may use it, `*` for all.
+    /// Makes the guard of a port. `hosts` are further names of the port; `origins` are allowed pages, `*` for all.
     #[must_use]
     pub fn new(address: SocketAddr, hosts: Vec<String>, origins: Vec<String>) -> Self {
         Self { address, hosts, origins, is_mapped: false }
     }
 
-    /// The same guard of a port that has another number where it is reached, as a container's has: a request may name
-    /// any port.
+    /// The same for a port with another number outside, as a container's: a request may name any port.
     #[must_use]
     pub fn mapped(self, is_mapped: bool) -> Self {
         Self { is_mapped, ..self }

@@ -84,8 +84,7 @@ pub fn lambda_service(router: Router, options: Options) -> Lambda {
     Lambda(service(router, options))
 }
 
-/// Answers an event in JSON as the function would, with all of an invocation's time. Tests use this to do without a
-/// runtime.
+/// Answers an event in JSON as the function would, with all of an invocation's time, without a runtime.
 ///
 /// # Errors
 /// [`NoRequest`], which fails the invocation under Lambda.
@@ -109,8 +108,7 @@ impl Lambda {
     #[allow(clippy::disallowed_methods, reason = "an invocation ends at a moment of the clock")]
     pub async fn handle(&self, event: ApiGatewayV2httpRequest, context: &Context) -> ApiGatewayV2httpResponse {
         let arrived = self.arrived(&event);
-        // The deadline has already passed. Only cargo-lambda sends such a deadline (ten minutes after the beginning of
-        // 1970).
+        // The deadline has already passed. Only cargo-lambda sends such a deadline (in 1970).
         let left = context.deadline().duration_since(SystemTime::now()).unwrap_or(TIME_WHERE_NONE_IS_SAID);
         let deadline = Deadline::at(Instant::now() + left.saturating_sub(LEFT_FOR_THE_ANSWER).min(REQUEST_TIME_MAX));
         let claims = event.request_context.authorizer.as_ref().map(claims_of).unwrap_or_default();
@@ -143,8 +141,7 @@ impl Lambda {
         });
         let prefix = prefix.unwrap_or_default();
         let path = path.get(prefix.len()..).filter(|path| !path.is_empty()).unwrap_or("/");
-        // A function URL's path is what the client wrote. API Gateway decodes a path, so a `%` in it is either part of
-        // the text or an escape that the gateway left; the two can't be told apart.
+        // A function URL's path isn't decoded; API Gateway's is, so a `%` there can't be told from an escape.
         let as_written = event.request_context.domain_name.as_deref().is_some_and(|name| name.contains(".lambda-url."));
         let target = match path.contains('%') && !as_written {
             true => Err(percent_sign()),
@@ -154,7 +151,6 @@ impl Lambda {
     }
 }
 
-/// The path of an event, read.
 struct Arrived {
     /// The stage or base path that precedes the router's paths.
     prefix: String,

@@ -1,9 +1,8 @@
 //! Serves requests on a port of this machine.
 //!
-//! A `#` in a request's target begins a fragment (RFC 3986, 3.5), which isn't meant for servers. Browsers and curl
-//! don't send fragments, and hyper drops them, so `GET /nodes/ORDER#98765` is answered with the node `ORDER`. Under
-//! Lambda such a path is refused, because API Gateway passes on a `#` that it has decoded. `~23` stands for `#` on
-//! both.
+//! A `#` begins a fragment (RFC 3986, 3.5), which clients and hyper drop, so `GET /nodes/ORDER#98765` is answered with
+//! the node `ORDER`. Under Lambda such a path is refused, because API Gateway passes on a `#` that it has decoded.
+//! `~23` stands for `#` on both.
 
 use std::convert::Infallible;
 use std::io;
@@ -30,8 +29,7 @@ use sapwood_api::problem::{Kind, Problem};
 /// The longest time for a client to send the head of a request, or to stay silent between two requests.
 const HEAD_TIME_MAX: Duration = Duration::from_secs(30);
 
-/// The pause before the next connection is accepted after one couldn't be, for example because no file descriptors are
-/// left.
+/// The pause before another connection is accepted, for example if no file descriptors are left.
 const ACCEPT_PAUSE: Duration = Duration::from_millis(100);
 
 /// The guard, the gate and the pages in front of the API on a local port.
@@ -63,8 +61,7 @@ impl Pages {
     }
 }
 
-/// Serves requests until `shutdown` completes and the requests in progress are answered. Every caller has these claims.
-/// Refuses the requests that the front doesn't let through.
+/// Serves requests with these claims that the front lets through, until `shutdown` and all requests are done.
 ///
 /// # Errors
 /// None: errors of single connections end those connections only.

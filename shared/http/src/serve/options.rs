@@ -24,13 +24,11 @@ const CHANGED_BY_USERS: [&str; 9] = [
 /// The options of a deployment.
 #[derive(Clone, Debug, Default)]
 pub struct Options {
-    /// The origins whose scripts may read the answers, such as `https://app.example.com`, or `*` for all. If there are
-    /// none, CORS is off.
+    /// The origins whose scripts may read the answers, such as `https://app.example.com`, or `*`. None: CORS is off.
     pub cors_origins: Vec<String>,
     /// The claim of a caller's token that names the caller's tenant.
     pub authority: Authority,
-    /// The prefix that a custom domain's mapping adds to every path, such as `/trees`; empty for none. A stage's prefix
-    /// is known from the event.
+    /// The prefix of a custom domain's mapping, such as `/trees`, or empty. A stage's is in the event.
     pub base_path: String,
     /// Where the metrics of each request are written.
     pub metrics: Metrics,

@@ -24,11 +24,8 @@ use sapwood_api::problem::{Kind, Problem};
 /// Shorter answers, in bytes, aren't compressed: they fit a packet anyway.
 const COMPRESSED_BYTES_MIN: u64 = 1_024;
 
-/// A service that answers every request.
 pub(super) type Routes = BoxCloneSyncService<Request, Response, Infallible>;
 
-/// The route that answers a request. Whoever sends the request reads it afterwards for the log, whatever the answer
-/// was.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Route(Arc<OnceLock<MatchedPath>>);
 
@@ -40,8 +37,7 @@ impl Route {
 }
 
 pub(super) fn routes(router: Router) -> Routes {
-    // API Gateway sends each method to one function, so that function must answer for the other function's operations
-    // as well.
+    // API Gateway sends a method to one function, which also answers for the other function's operations.
     let all_paths =
         operations().fold(router, |router, operation| router.route(&operation.route(), MethodRouter::new()));
     let router = all_paths.method_not_allowed_fallback(not_allowed).layer(from_fn(keep_route)).fallback(not_found);
@@ -73,8 +69,7 @@ async fn not_allowed(route: MatchedPath) -> Problem {
     }
 }
 
-/// Returns the methods of a route for the header `Allow`, whichever function serves them; `None` if the route isn't in
-/// the contract.
+/// Returns a route's methods for `Allow`, whichever function serves them; `None` for an unknown route.
 fn allowed(route: &str) -> Option<HeaderValue> {
     let mut methods: BTreeSet<&str> = BTreeSet::new();
     for operation in operations().filter(|operation| operation.route() == route) {

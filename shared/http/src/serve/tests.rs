@@ -6,6 +6,9 @@ mod client;
 mod front;
 mod gateway;
 mod lines;
+#[path = "../../../../tests/src/lines.rs"]
+#[allow(dead_code, unreachable_pub, reason = "the suites have it as a public module")]
+mod log_lines;
 mod metrics;
 
 use std::time::Duration;
@@ -19,10 +22,10 @@ use axum::routing::{get, post};
 use axum::{Extension, Json, Router};
 use sapwood_core::model::Settings;
 use sapwood_store::{Deadline, Usage};
-use sapwood_telemetry::lines::Lines;
 use serde_json::{Value, json};
 
 use super::Options;
+use log_lines::Lines;
 use sapwood_api::caller::{Authority, Caller};
 use sapwood_api::headers::{demand_json, demand_merge_patch};
 use sapwood_api::parameters::{NoParameters, Parameters};

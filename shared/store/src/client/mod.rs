@@ -1,5 +1,4 @@
-//! The one client on a [`Table`]. It cuts requests to size, keeps several in flight, retries for as long as there is
-//! time, and counts.
+//! The one client on a [`Table`]: it cuts requests to size, runs several at once, retries in time, and counts.
 
 mod reads;
 mod tasks;
@@ -51,8 +50,7 @@ impl Backoff {
 
 /// How long a client goes on trying.
 pub trait RetryPolicy: Send + Sync {
-    /// Waits before another attempt. `attempt` counts from 0; the wait grows with it. Returns false if no time is left,
-    /// and the client then gives up.
+    /// Waits longer with each attempt (from 0). Returns false if no time is left; the client then gives up.
     fn wait(&self, attempt: u32) -> impl Future<Output = bool> + Send;
 
     /// Waits while a request whose connection was cut may still be carried out.
@@ -66,7 +64,7 @@ pub trait RetryPolicy: Send + Sync {
     }
 }
 
-/// Nothing is tried again: the caller has something better to do, or the table never fails.
+/// No retries: the caller has something better to do, or the table never fails.
 #[derive(Clone, Copy, Debug)]
 pub struct NoRetries;
 
@@ -76,15 +74,14 @@ impl RetryPolicy for NoRetries {
     }
 }
 
-/// What the requests of a client took.
+/// The usage of a client's requests.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Usage {
     /// Requests to the table, retries included.
     pub requests: u64,
     /// Requests that were retries.
     pub retries: u64,
-    /// Requests that a running transaction kept from an item. Items that BatchWriteItem leaves unprocessed aren't
-    /// counted, because it doesn't say why it does.
+    /// Requests refused because of a running transaction. Items that BatchWriteItem leaves unprocessed aren't counted.
     pub conflicts: u64,
     /// Read capacity units.
     pub read_units: f64,
@@ -125,14 +122,12 @@ pub struct Client<'a, T, P> {
     /// How many keys reads of a limited number of bytes begin with.
     keys_at_once: AtomicUsize,
     batch_bytes: BatchBytes,
-    /// How many items of a partition are asked for at a time, where more had too many bytes. A scan's is that of the
-    /// empty partition key.
+    /// Items asked for at a time by partition, where more had too many bytes. A scan's partition key is empty.
     narrowed: Mutex<BTreeMap<String, usize>>,
 }
 
 impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
-    /// Makes a client of a table with this schema. It keeps eight requests of one kind in flight, and 8 MB of requests
-    /// that write many items.
+    /// Makes a client with eight requests of one kind, and 8 MB of batches of writes, in flight.
     pub fn new(table: &'a T, retry_policy: &'a P, schema: &'a Schema) -> Self {
         Self {
             table,
@@ -163,8 +158,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         Self { batch_bytes, ..self }
     }
 
-    /// Gives the client a name that no other client has, and sets how many requests of one kind it keeps in flight.
-    /// Only a client with a name can carry out [`Task::Mark`](sapwood_core::plan::Task::Mark).
+    /// Sets the name that marks begin with, which must be unique, and the requests of one kind in flight.
     #[must_use]
     pub fn named(self, name: &'a str, in_flight_max: usize) -> Self {
         Self { name, in_flight_max, ..self }
@@ -182,7 +176,7 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
         self.schema
     }
 
-    /// What the requests have taken so far.
+    /// The usage so far.
     #[must_use]
     pub fn usage(&self) -> Usage {
         *self.usage.lock().unwrap_or_else(PoisonError::into_inner)

@@ -12,7 +12,7 @@ use sapwood_core::request::{ErrorKind, Page, Query, ReadOptions, Scan, Scanned, 
 use super::{Client, RetryPolicy};
 use crate::{ANSWER_BYTES_MAX, BATCH_GET_KEYS_MAX, Found, Reply, Scannable, Table};
 
-/// What was read: the items that exist, and the keys that couldn't be read.
+/// The result of a read: the items that exist, and the keys that couldn't be read.
 #[derive(Debug, Default)]
 pub struct Items {
     /// The items by their keys.
@@ -86,8 +86,7 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         all
     }
 
-    /// Reads the first of these items, in this order, until they have `bytes_max` bytes in answers. Returns what was
-    /// found, and how many keys were read: one at least, if there are any.
+    /// Reads the first items until they have `bytes_max` bytes. Returns them and how many keys were read, at least 1.
     ///
     /// # Errors
     /// See [`Client::get`].
@@ -109,9 +108,8 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         }
     }
 
-    /// Reads distinct items until these have `bytes_max` bytes in answers, which takes one more request at most. The
-    /// keys that are left then can be asked for when the items before them aren't needed any more. With `time` they are
-    /// read only while there is time for writes of this kind.
+    /// Reads distinct items until they have `bytes_max` bytes in answers, with at most one request more. The caller can
+    /// ask for the keys that are left later. `time` limits reads to the time for writes of that kind.
     pub async fn get_within(
         &self,
         keys: Vec<ItemKey>,
@@ -135,8 +133,7 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         all
     }
 
-    // Requests are boxed, because the future of an SDK's request is large, and every future that awaits it would be as
-    // large.
+    // Requests are boxed: the futures of the SDK's requests are large.
     async fn get_chunk(
         &self,
         mut keys: Vec<ItemKey>,
@@ -193,8 +190,7 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         read
     }
 
-    /// Reads one page. It is shorter where a longer one gets no answer in time, and so are the pages of the partition
-    /// that follow, until they have few bytes.
+    /// Reads one page. Pages of a partition are shorter while longer ones get no answer in time.
     ///
     /// # Errors
     /// See [`Client::get`].
@@ -256,8 +252,7 @@ fn is_small(bytes: usize) -> bool {
     bytes < ANSWER_BYTES_MAX / 4
 }
 
-/// How many items are asked for after a read of this many got no answer in time, or one that is too large: 1 MB of
-/// items can have 45 MB in an answer.
+/// The number of items after a read of this many got no answer in time, or one that is too large.
 fn fewer(items: usize) -> usize {
     (items / 10).max(1)
 }

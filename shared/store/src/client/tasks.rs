@@ -9,7 +9,7 @@ use sapwood_core::request::{Action, Condition, ErrorKind, TableError, Transacted
 use super::{Client, RetryPolicy, no_time};
 use crate::{BATCH_UPDATES_MAX, Reply, Table};
 
-/// What came of a task.
+/// The result of a task.
 #[derive(Clone, Debug, PartialEq)]
 pub struct CarriedOut {
     /// The outcome, or why there is none.
@@ -44,9 +44,8 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
     }
 
     /// Carries out a task at most once: it is sent again only after an answer that it wasn't carried out. Returns
-    /// `None` if no answer came. The task may have been carried out then, or may be later. Where it puts an item that
-    /// has to be absent, its condition holds again once others have written and deleted the item, so what comes late
-    /// is waited for.
+    /// `None` without an answer: it may have been carried out, or may be later. A late put of an absent item is waited
+    /// for, because its condition holds again once others have written and deleted the item.
     ///
     /// # Errors
     /// [`TableError`] if time is up or a retry is no use. Nothing was carried out.
@@ -80,7 +79,6 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
         }
     }
 
-    /// True while there is time for touches.
     fn may_touch(&self) -> bool {
         self.retry_policy.has_time_for(WritesKind::Touches)
     }
@@ -134,8 +132,7 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
             }
             attempt += 1;
         }
-        // One impossible statement has DynamoDB refuse all of a request, and a role may allow UpdateItem and
-        // DeleteItem and not PartiQL. So each goes alone.
+        // An impossible statement fails a whole request, and a role may not allow PartiQL, so each goes alone.
         for (task, one) in tasks.iter().zip(&mut done) {
             if matches!(&one.outcome, Err(error) if error.kind != ErrorKind::Retry) {
                 let alone = self.carry_out_while(task, || self.may_touch()).await;
@@ -164,7 +161,6 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
     }
 }
 
-/// The outcome of a task of one write.
 fn outcome_of(held: bool) -> TaskOutcome {
     if held { TaskOutcome::Held } else { TaskOutcome::Failed(vec![0]) }
 }
@@ -186,7 +182,6 @@ fn requests_of(tasks: &[Task]) -> Vec<Vec<usize>> {
     requests
 }
 
-/// True if a task puts an item that has to be absent.
 fn puts_what_is_absent(task: &Task) -> bool {
     let puts = |action: &Action| matches!(action, Action::Put { condition: Condition::Absent, .. });
     match task {

@@ -13,9 +13,8 @@ use super::{Client, RetryPolicy, no_time};
 use crate::{BATCH_WRITE_BYTES_MAX, BATCH_WRITE_ITEMS_MAX, Table};
 
 /// Most bytes of a BatchWriteItem of several writes: [`BATCH_WRITE_BYTES_MAX`], or less once such a request got no
-/// answer in time. Behind a slow network, or on a busy engine, fewer bytes at a time get one. All clones are one, so an
-/// invocation begins with what the one before it has found: a record is delivered again if one of its writes got no
-/// answer, and its writes would be as large again.
+/// answer in time, as behind a slow network or on a busy engine. Clones share the limit, so an invocation begins with
+/// what the one before has found, when a record is delivered again.
 #[derive(Clone, Debug)]
 pub struct BatchBytes(Arc<AtomicUsize>);
 
@@ -39,13 +38,12 @@ impl BatchBytes {
     }
 }
 
-/// What came of writes. The other writes were carried out.
+/// The result of writes. The writes not named were carried out.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Written {
     /// The keys of the writes that failed, and why.
     pub failed: BTreeMap<ItemKey, TableError>,
-    /// The keys of writes that were carried out after an attempt without an answer. That attempt may be carried out
-    /// later.
+    /// The keys of writes that were carried out after an attempt without an answer, which may still be carried out.
     pub unanswered: BTreeSet<ItemKey>,
 }
 

@@ -98,7 +98,6 @@ impl Keys {
     }
 }
 
-/// Returns the trace's id from the header.
 fn root_of(trace: &str) -> Option<&str> {
     trace.split(';').find_map(|part| part.trim().strip_prefix("Root="))
 }

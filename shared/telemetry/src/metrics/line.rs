@@ -63,8 +63,7 @@ impl Metric {
         Self { name, unit: Unit::Seconds, value: Value::Whole(seconds) }
     }
 
-    /// A metric of several durations, in milliseconds. Of more than [`METRIC_VALUES_MAX`] durations that many are
-    /// written, evenly spaced from the shortest to the longest.
+    /// A metric of durations in milliseconds: at most [`METRIC_VALUES_MAX`], evenly spaced by length.
     #[must_use]
     pub fn times(name: &'static str, milliseconds: Vec<u64>) -> Self {
         Self { name, unit: Unit::Milliseconds, value: Value::Many(spread(milliseconds)) }
@@ -122,7 +121,6 @@ impl Serialize for Line<'_> {
     }
 }
 
-/// The metadata, which tells CloudWatch what to take from the line.
 struct Metadata<'a>(&'a Line<'a>);
 
 impl Serialize for Metadata<'_> {

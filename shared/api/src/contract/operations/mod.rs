@@ -1,10 +1,7 @@
-//! The operations of the API: the one table that the functions' routers, the answers to a method that a path doesn't
-//! take, and the OpenAPI document are made of.
+//! The operations of the API: the one table behind the functions' routers, 405 answers, and the OpenAPI document.
 //!
-//! To add a call, add a variant to [`ReaderCall`] or [`WriterCall`] and its [`Operation`] to a table below. The
-//! router (`reads/mod.rs`, `writes/mod.rs`) then fails to compile until the call has a handler.
+//! To add a call, add a variant to [`ReaderCall`] or [`WriterCall`], its [`Operation`] to a table, and its handler.
 
-/// Makes the operation of a call that reads.
 macro_rules! of_reader {
     ($tag:ident $call:ident: $id:literal, $path:literal { $($field:ident: $value:expr),* $(,)? }) => {
         super::Operation {
@@ -19,7 +16,6 @@ macro_rules! of_reader {
     };
 }
 
-/// Makes the operation of a call that writes.
 macro_rules! of_writer {
     ($method:ident $call:ident: $id:literal, $path:literal { $($field:ident: $value:expr),* $(,)? }) => {
         super::Operation {
@@ -48,18 +44,16 @@ use utoipa::ToSchema;
 
 use super::reads::PageBody;
 
-/// The schemas that operations refer to, by name.
 pub(super) type Schemas = BTreeMap<String, Value>;
 
-/// One operation of the API: a method on a path, with its parameters, its body and its answers.
+/// An operation of the API: a method on a path, with its parameters, its body and its answers.
 #[derive(Clone, Debug)]
 pub struct Operation {
     /// The `operationId` of the OpenAPI document, such as `get_node`.
     pub id: &'static str,
     /// The method. `GET` stands for `HEAD` as well.
     pub method: Method,
-    /// The path with its parameters in braces, such as `/nodes/{id}`. The parameter `{path}` stands for one segment or
-    /// more.
+    /// The path, such as `/nodes/{id}`. The parameter `{path}` stands for one segment or more.
     pub path: &'static str,
     /// The function that serves the operation, and the call that does.
     pub function: Function,
@@ -70,7 +64,6 @@ pub struct Operation {
     pub(super) parameters: &'static [&'static [parameters::Parameter]],
     pub(super) body: Option<Body>,
     pub(super) answers: &'static [Answer],
-    /// The status codes of the problems that the operation can answer with.
     pub(super) problems: &'static [u16],
 }
 
@@ -134,7 +127,6 @@ pub enum WriterCall {
     DeleteRevision,
 }
 
-/// The groups of operations in the OpenAPI document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Tag {
     Write,
@@ -142,17 +134,14 @@ pub(super) enum Tag {
     Service,
 }
 
-/// Makes a schema of the document.
 type Schema = fn(&mut Schemas) -> Value;
 
-/// The body that an operation takes.
 #[derive(Clone, Debug)]
 pub(super) struct Body {
     media_type: &'static str,
     schema: Schema,
     /// Returns an object with the member `example` or `examples`, as the document's media type object has it.
     examples: fn() -> Value,
-    /// True if the request may come without a body.
     is_optional: bool,
 }
 
@@ -162,12 +151,10 @@ pub(super) struct Answer {
     status: u16,
     description: &'static str,
     headers: &'static [Header],
-    /// The media type and the schema of the body.
     content: Option<(&'static str, Schema)>,
     example: Option<fn() -> Value>,
 }
 
-/// A header of an answer.
 #[derive(Clone, Debug)]
 pub(super) struct Header {
     name: &'static str,
@@ -190,6 +177,21 @@ const LOCATION_OF_MOVE: Header =
     sometimes("Location", "Where to see how far a move is, if the request names a parent, a segment or a place.");
 const LOCATION_OF_CREATED: Header = sometimes("Location", "The path of what was created.");
 const PREFERENCE_APPLIED: Header = sometimes("Preference-Applied", "The preferences that applied.");
+
+const CREATED: &[Header] = &[LOCATION, ETAG, PREFERENCE_APPLIED, WRITTEN];
+const SAVED: &[Header] = &[LOCATION_OF_CREATED, ETAG, PREFERENCE_APPLIED, WRITTEN];
+const MOVED: &[Header] = &[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN];
+const CHANGED: &[Header] = &[ETAG, PREFERENCE_APPLIED, WRITTEN];
+const BEGUN: &[Header] = &[OPERATION_LOCATION, PREFERENCE_APPLIED, WRITTEN];
+
+/// Adds to an example when and by whom it was created, and changed if it `is_changed`.
+fn written(mut example: Value, is_changed: bool) -> Value {
+    let first = ("2026-02-03T04:05:06.789Z", "anna");
+    let last = if is_changed { ("2026-02-04T05:06:07.890Z", "ben") } else { first };
+    (example["created_at"], example["created_by"]) = (first.0.into(), first.1.into());
+    (example["updated_at"], example["updated_by"]) = (last.0.into(), last.1.into());
+    example
+}
 
 const fn always(name: &'static str, description: &'static str) -> Header {
     Header { name, description, is_required: true }
@@ -222,7 +224,6 @@ impl Operation {
         self.path.replace("{path}", "{*path}")
     }
 
-    /// The parameter objects of the OpenAPI document.
     pub(super) fn parameters(&self) -> Vec<Value> {
         self.parameters.iter().copied().flatten().map(|parameter| parameter()).collect()
     }
@@ -310,14 +311,13 @@ impl Answer {
         Self { content: Some(("application/json", reference::<T>)), ..Self::empty(status, description) }
     }
 
-    /// An answer of 200 with a page of a list.
     const fn page_of<T: ToSchema>(description: &'static str) -> Self {
         Self::json::<PageBody<T>>(200, description).headers(&[LINK, PREFERENCE_APPLIED])
     }
 
     /// The answer to a change whose client prefers a minimal one.
     const fn minimal(description: &'static str) -> Self {
-        Self::empty(204, description).headers(&[ETAG, PREFERENCE_APPLIED, WRITTEN])
+        Self::empty(204, description).headers(CHANGED)
     }
 
     /// An answer of 200 with a JSON object of any shape.
@@ -326,7 +326,6 @@ impl Answer {
         Self { content: Some(("application/json", schema)), ..Self::empty(200, description) }
     }
 
-    /// An answer of 200 with an HTML page.
     const fn page(description: &'static str) -> Self {
         let schema = |_: &mut Schemas| json!({"type": "string"});
         Self { content: Some(("text/html", schema)), ..Self::empty(200, description) }

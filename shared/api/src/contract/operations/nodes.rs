@@ -3,10 +3,9 @@
 use serde_json::json;
 
 use super::{
-    Answer, Body, ETAG, LOCATION, LOCATION_OF_CREATED, LOCATION_OF_MOVE, OPERATION_LOCATION, Operation,
-    PREFERENCE_APPLIED, WRITTEN,
+    Answer, BEGUN, Body, CHANGED, CREATED, LOCATION, MOVED, Operation, PREFERENCE_APPLIED, SAVED, WRITTEN, parameters,
+    problems, written,
 };
-use super::{parameters, problems};
 use crate::contract::{
     Batch, BatchResults, CopyNode, CreateNode, NodeBody, OperationBody, PatchNode, ReplaceNode, RestoreNode,
 };
@@ -27,30 +26,19 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         body: Some(Body::json::<CreateNode>(|| {
             json!({
                 "example": {
-                               "id": "CUSTOMER#7", "parent": "REGION#EU",
-                               "attributes": {"name": "Acme", "credit": 12500.5},
-                           },
+                    "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme", "credit": 12500.5},
+                },
             })
         })),
         answers: &[
             Answer::json::<NodeBody>(201, "The node is created.")
-                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED, WRITTEN])
-                .example(|| {
-                    json!({
-                        "id": "CUSTOMER#7", "parent": "REGION#EU",
-                        "attributes": {"name": "Acme", "credit": 12500.5},
-                        "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
-                        "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
-                    })
-                }),
+                .headers(CREATED)
+                .example(|| written(json!({
+                    "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme", "credit": 12500.5},
+                }), false)),
             Answer::json::<NodeBody>(202, "The node is created, but its rows weren't up to date within the wait.")
-                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED, WRITTEN]),
-            Answer::minimal("The node is created (`return=minimal`).").headers(&[
-                LOCATION,
-                ETAG,
-                PREFERENCE_APPLIED,
-                WRITTEN,
-            ]),
+                .headers(CREATED),
+            Answer::minimal("The node is created (`return=minimal`).").headers(CREATED),
         ],
         problems: problems::PUT,
     }),
@@ -69,26 +57,17 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         )),
         answers: &[
             Answer::json::<NodeBody>(200, "The node is replaced.")
-                .headers(&[ETAG, PREFERENCE_APPLIED, WRITTEN])
-                .example(|| {
-                    json!({
-                        "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
-                        "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
-                        "updated_at": "2026-02-04T05:06:07.890Z", "updated_by": "ben",
-                    })
-                }),
-            Answer::json::<NodeBody>(201, "The node is created.").headers(&[
-                LOCATION,
-                ETAG,
-                PREFERENCE_APPLIED,
-                WRITTEN,
-            ]),
+                .headers(CHANGED)
+                .example(|| written(json!({
+                    "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
+                }), true)),
+            Answer::json::<NodeBody>(201, "The node is created.").headers(CREATED),
             Answer::json::<NodeBody>(202, "The node is written, but its rows weren't up to date within the wait.")
-                .headers(&[LOCATION_OF_CREATED, ETAG, PREFERENCE_APPLIED, WRITTEN]),
+                .headers(SAVED),
             Answer::minimal(
                 "The node is created or replaced (`return=minimal`). A node that is created has a `Location`.",
             )
-            .headers(&[LOCATION_OF_CREATED, ETAG, PREFERENCE_APPLIED, WRITTEN]),
+            .headers(SAVED),
         ],
         problems: problems::PUT,
     }),
@@ -103,47 +82,32 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         body: Some(Body::merge_patch::<PatchNode>(|| {
             json!({
                 "examples": {
-                                "move": {"summary": "Move it", "value": {"parent": "REGION#US"}},
-                                "place": {"summary": "Put it after a sibling", "value": {"place": {"after": "CUSTOMER#3"}}},
-                                "uproot": {"summary": "Make it a root", "value": {"parent": null}},
-                                "save": {
-                                            "summary": "Change it, and append a revision with it",
-                                            "value": {
-                                                         "attributes": {"credit": 99.5},
-                                                         "revision": {"topic": "Audit", "attributes": {"auditor": "Padma"}},
-                                                     },
-                                        },
-                                "change": {
-                                              "summary": "Change attributes",
-                                              "value": {
-                                                           "attributes": {
-                                                                             "credit": 99.5,
-                                                                             "address": {"zip": "68100"},
-                                                                             "note": null,
-                                                                         },
-                                                       },
-                                          },
-                            },
+                    "move": {"summary": "Move it", "value": {"parent": "REGION#US"}},
+                    "place": {"summary": "Put it after a sibling", "value": {"place": {"after": "CUSTOMER#3"}}},
+                    "uproot": {"summary": "Make it a root", "value": {"parent": null}},
+                    "save": {
+                        "summary": "Change it, and append a revision with it",
+                        "value": {
+                            "attributes": {"credit": 99.5},
+                            "revision": {"topic": "Audit", "attributes": {"auditor": "Padma"}},
+                        },
+                    },
+                    "change": {
+                        "summary": "Change attributes",
+                        "value": {"attributes": {"credit": 99.5, "address": {"zip": "68100"}, "note": null}},
+                    },
+                },
             })
         })),
         answers: &[
             Answer::json::<NodeBody>(200, "The node is changed.")
-                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN])
-                .example(|| {
-                    json!({
-                        "id": "CUSTOMER#7", "parent": "REGION#US", "attributes": {"name": "Acme", "credit": 99.5},
-                        "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
-                        "updated_at": "2026-02-04T05:06:07.890Z", "updated_by": "ben",
-                    })
-                }),
+                .headers(MOVED)
+                .example(|| written(json!({
+                    "id": "CUSTOMER#7", "parent": "REGION#US", "attributes": {"name": "Acme", "credit": 99.5},
+                }), true)),
             Answer::json::<NodeBody>(202, "The node is changed, but its rows weren't up to date within the wait.")
-                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN]),
-            Answer::minimal("The node is changed (`return=minimal`).").headers(&[
-                LOCATION_OF_MOVE,
-                ETAG,
-                PREFERENCE_APPLIED,
-                WRITTEN,
-            ]),
+                .headers(MOVED),
+            Answer::minimal("The node is changed (`return=minimal`).").headers(MOVED),
         ],
         problems: problems::CHANGE,
     }),
@@ -165,7 +129,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         answers: &[
             Answer::empty(204, "The node is deleted.").headers(&[PREFERENCE_APPLIED, WRITTEN]),
             Answer::json::<OperationBody>(202, "The deletion has begun, and hasn't ended within the wait.")
-                .headers(&[OPERATION_LOCATION, PREFERENCE_APPLIED, WRITTEN])
+                .headers(BEGUN)
                 .example(|| {
                     json!({
                         "id": "019c2171-b1d5-7a4f-a90b-0f6d6f1f5d52", "status": "running", "mode": "delete",
@@ -184,23 +148,14 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         body: None,
         answers: &[
             Answer::json::<NodeBody>(200, "The node is in the trash.")
-                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN])
-                .example(|| {
-                    json!({
-                        "id": "CUSTOMER#7", "attributes": {"name": "Acme"},
-                        "trashed": {"at": "2026-02-03T04:05:06.789Z", "by": "anna", "parent": "REGION#EU"},
-                        "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
-                        "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
-                    })
-                }),
+                .headers(MOVED)
+                .example(|| written(json!({
+                    "id": "CUSTOMER#7", "attributes": {"name": "Acme"},
+                    "trashed": {"at": "2026-02-03T04:05:06.789Z", "by": "anna", "parent": "REGION#EU"},
+                }), false)),
             Answer::json::<NodeBody>(202, "The node is in the trash, but its rows weren't up to date within the wait.")
-                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN]),
-            Answer::minimal("The node is in the trash (`return=minimal`).").headers(&[
-                LOCATION_OF_MOVE,
-                ETAG,
-                PREFERENCE_APPLIED,
-                WRITTEN,
-            ]),
+                .headers(MOVED),
+            Answer::minimal("The node is in the trash (`return=minimal`).").headers(MOVED),
         ],
         problems: problems::DELETE,
     }),
@@ -225,22 +180,13 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         ),
         answers: &[
             Answer::json::<NodeBody>(200, "The node is back.")
-                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN])
-                .example(|| {
-                    json!({
-                        "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
-                        "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
-                        "updated_at": "2026-02-04T05:06:07.890Z", "updated_by": "ben",
-                    })
-                }),
+                .headers(MOVED)
+                .example(|| written(json!({
+                    "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
+                }), true)),
             Answer::json::<NodeBody>(202, "The node is back, but its rows weren't up to date within the wait.")
-                .headers(&[LOCATION_OF_MOVE, ETAG, PREFERENCE_APPLIED, WRITTEN]),
-            Answer::minimal("The node is back (`return=minimal`).").headers(&[
-                LOCATION_OF_MOVE,
-                ETAG,
-                PREFERENCE_APPLIED,
-                WRITTEN,
-            ]),
+                .headers(MOVED),
+            Answer::minimal("The node is back (`return=minimal`).").headers(MOVED),
         ],
         problems: problems::CHANGE,
     }),
@@ -258,7 +204,9 @@ pub(super) static OPERATIONS: [Operation; 8] = [
                     "examples": {
                         "beside": {"summary": "Beside the node", "value": {}},
                         "elsewhere": {"summary": "Below another parent", "value": {"parent": "REGION#US"}},
-                        "named": {"summary": "As a root, with ids of one's own", "value": {"parent": null, "ids": "acme"}},
+                        "named": {
+                            "summary": "As a root, with ids of one's own", "value": {"parent": null, "ids": "acme"},
+                        },
                     },
                 })
             })
@@ -275,7 +223,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
                     })
                 }),
             Answer::json::<OperationBody>(202, "The copy has begun, and isn't made within the wait.")
-                .headers(&[OPERATION_LOCATION, PREFERENCE_APPLIED, WRITTEN])
+                .headers(BEGUN)
                 .example(|| {
                     json!({
                         "id": "019aa5c2-2be0-7d67-a2b0-0f4f3d9f5c77", "status": "running", "mode": "copy",
@@ -296,29 +244,18 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         body: Some(Body::json::<Batch>(|| {
             json!({
                 "example": {
-                               "operations": [
-                                                 {
-                                                     "put": {
-                                                                "id": "REGION#EU", "parent": null,
-                                                                "attributes": {"name": "Europe"},
-                                                            },
-                                                 },
-                                                 {
-                                                     "put": {
-                                                                "id": "CUSTOMER#7", "parent": "REGION#EU",
-                                                                "attributes": {"name": "Acme"},
-                                                            },
-                                                 },
-                                                 {"patch": {"id": "CUSTOMER#8", "parent": "REGION#EU", "if_match": "\"n0bY6ZyJHlVYBv8TQ2r6Yw\""}},
-                                                 {"delete": {"id": "CUSTOMER#9", "children": "adopt"}},
-                                                 {
-                                                     "revision": {
-                                                                     "id": "CUSTOMER#7", "topic": "Audit",
-                                                                     "attributes": {"by": "anna"},
-                                                                 },
-                                                 },
-                                             ],
-                           },
+                    "operations": [
+                        {"put": {"id": "REGION#EU", "parent": null, "attributes": {"name": "Europe"}}},
+                        {"put": {"id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"}}},
+                        {
+                            "patch": {
+                                "id": "CUSTOMER#8", "parent": "REGION#EU", "if_match": "\"n0bY6ZyJHlVYBv8TQ2r6Yw\"",
+                            },
+                        },
+                        {"delete": {"id": "CUSTOMER#9", "children": "adopt"}},
+                        {"revision": {"id": "CUSTOMER#7", "topic": "Audit", "attributes": {"by": "anna"}}},
+                    ],
+                },
             })
         })),
         answers: &[
@@ -327,19 +264,18 @@ pub(super) static OPERATIONS: [Operation; 8] = [
                 .example(|| {
                     json!({
                         "results": [
-                                       {
-                                           "status": 201, "location": "/nodes/REGION~23EU",
-                                           "body": {"id": "REGION#EU", "attributes": {"name": "Europe"}},
-                                       },
-                                       {
-                                           "status": 422,
-                                           "problem": {
-                                                          "type": "urn:sapwood:problem:parent-missing",
-                                                          "title": "The parent doesn't exist", "status": 422,
-                                                          "detail": "create the parent first", "field": "parent",
-                                                      },
-                                       },
-                                   ],
+                            {
+                                "status": 201, "location": "/nodes/REGION~23EU",
+                                "body": {"id": "REGION#EU", "attributes": {"name": "Europe"}},
+                            },
+                            {
+                                "status": 422,
+                                "problem": {
+                                    "type": "urn:sapwood:problem:parent-missing", "title": "The parent doesn't exist",
+                                    "status": 422, "detail": "create the parent first", "field": "parent",
+                                },
+                            },
+                        ],
                     })
                 }),
             Answer::json::<BatchResults>(

@@ -8,24 +8,22 @@ use crate::contract::{
     WRITTEN_MAX,
 };
 
-/// Makes the parameter object of the OpenAPI document.
 pub(super) type Parameter = fn() -> Value;
 
-/// What every list by the order of siblings takes.
+/// The parameters of lists in the order of siblings.
 pub(super) const SORTED: &[Parameter] = &[order_of_siblings, order_by, value_prefix, first_value, last_value, values];
 
-/// What every list takes that has pages.
+/// The parameters of lists with pages.
 pub(super) const PAGE: &[Parameter] = &[limit, cursor, fields];
 
-/// What every read takes that can wait for a write.
+/// The parameters of reads that can wait for a write.
 pub(super) const READ: &[Parameter] = &[consistent, written, prefer_read];
 
-/// What every write of a record takes.
+/// The parameters of writes of a record.
 pub(super) const WRITE: &[Parameter] = &[if_match, if_none_match, prefer];
 
-/// A character of a segment other than `.`: one that stands for itself, or the bytes in UTF-8 of another one, each
-/// written `~XX`. Clients that are generated of the document percent-encode what they are given, and API Gateway
-/// decodes that, so a value must be written like this before they get it.
+/// A character of a segment other than `.`: itself, or its UTF-8 bytes as `~XX`. A client writes it so before its
+/// generated code percent-encodes the path, which API Gateway decodes.
 const CHARACTER: &str = "(?:[0-9A-Za-z_-]|~(?:[01][0-9A-F]|2[0-9A-CF]|3[A-F]|40|5[B-E]|60|7[B-F])\
     |~(?:C[2-9A-F]|D[0-9A-F])~[89AB][0-9A-F]\
     |~(?:E0~[AB]|E[1-9A-CEF]~[89AB]|ED~[89])[0-9A-F]~[89AB][0-9A-F]\
@@ -35,8 +33,7 @@ const WRITING: &str = "Letters, digits, `-`, `_` and `.` stand for themselves; e
     with two hexadecimal digits, in capitals (`ORDER#98765` is `ORDER~2398765`). `.` and `..` are `~2E` and `~2E~2E`. Write a value like \
     this before a client percent-encodes it: API Gateway decodes percent-encoding.";
 
-/// A segment of the path. A schema can't count bytes, so a segment of more than `bytes_max` bytes may match, and is
-/// refused with 422.
+/// A segment of the path. A schema can't count bytes, so a longer segment may match, and is refused with 422.
 fn segment(name: &str, description: &str, bytes_max: usize, example: &str) -> Value {
     let pattern = format!("^(?:~2E(?:~2E)?|\\.*{CHARACTER}(?:{CHARACTER}|\\.)*|\\.{{3,}})$");
     let schema = json!({"type": "string", "minLength": 1, "maxLength": 3 * bytes_max, "pattern": pattern});
@@ -83,12 +80,11 @@ fn words_of(name: &str, description: &str, schema: &str, default: &str) -> Value
     query(name, description, json!({"$ref": format!("#/components/schemas/{schema}"), "default": default}))
 }
 
-/// Entity tags in quotes, or `*`.
 const ENTITY_TAGS: &str = r#"^(?:\*|(?:W/)?"[!#-~]*"(?:, ?(?:W/)?"[!#-~]*")*)$"#;
 
 const AN_ENTITY_TAG: &str = "\"n0bY6ZyJHlVYBv8TQ2r6Yw\"";
 
-/// What a header may hold ([RFC 9110, 5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
+/// The characters of a header ([RFC 9110, 5.5](https://www.rfc-editor.org/rfc/rfc9110#section-5.5)).
 const FIELD_CONTENT: &str = "^[\\t -~]*$";
 
 /// Declares parameters: each is a function that makes its object of the document.

@@ -1,17 +1,14 @@
-//! The problems that an operation can answer with, by their status codes. Each is described once, among the components
-//! of the OpenAPI document.
+//! The problems of operations by status code, each described once, among the OpenAPI document's components.
 
 use serde_json::{Value, json};
 
 use crate::problem::{Kind, MEDIA_TYPE};
 
-/// The problems of a list.
 pub(super) const LIST: &[u16] = &[400, 403, 404, 409, 422, 500, 503];
 /// The problems of a question about one thing.
 pub(super) const STATE: &[u16] = &[400, 403, 404, 422, 500, 503];
 /// The problems of a list that isn't about one node.
 pub(super) const ROOTS: &[u16] = &[400, 403, 404, 409, 500, 503];
-/// The problems of the audit's state.
 pub(super) const AUDIT: &[u16] = &[400, 403, 404, 500, 503];
 /// The problems of a read of any number of things, which needn't exist.
 pub(super) const SEVERAL: &[u16] = &[400, 403, 409, 500, 503];
@@ -23,14 +20,12 @@ pub(super) const THING: &[u16] = &[304, 400, 403, 404, 409, 412, 422, 500, 503];
 pub(super) const PUT: &[u16] = &[400, 403, 409, 412, 413, 415, 422, 500, 503];
 /// The problems of a write that changes what exists.
 pub(super) const CHANGE: &[u16] = &[400, 403, 404, 409, 412, 413, 415, 422, 500, 503];
-/// The problems of a deletion.
 pub(super) const DELETE: &[u16] = &[400, 403, 404, 409, 412, 422, 500, 503];
 /// The problems of an operation that needs no table.
 pub(super) const SERVICE: &[u16] = &[400, 500];
 
 struct Problem {
     status: u16,
-    /// The name of the component.
     name: &'static str,
     description: &'static str,
 }
@@ -84,7 +79,7 @@ const PROBLEMS: [Problem; 12] = [
     ),
 ];
 
-/// What API Gateway answers itself, before a function is called, and `sapwood dev` before a call is looked for.
+/// The answers of API Gateway before a function is called, and of `sapwood dev` before a call is looked for.
 const GATEWAYS: [Problem; 3] = [
     problem(
         401,
@@ -100,7 +95,6 @@ const GATEWAYS: [Problem; 3] = [
     problem(429, "TooManyRequests", "API Gateway throttles the stage. Try again in a moment."),
 ];
 
-/// Returns the response objects of the document's components.
 pub(in crate::contract) fn components() -> impl Iterator<Item = (String, Value)> {
     let gateways = GATEWAYS.iter().map(|problem| (problem.name.to_owned(), problem.gateways_component()));
     PROBLEMS.iter().map(|problem| (problem.name.to_owned(), problem.component())).chain(gateways)
@@ -123,7 +117,7 @@ impl Problem {
 
     fn gateways_component(&self) -> Value {
         if self.status == 414 {
-            // Nothing is promised of its body.
+            // Its body isn't specified.
             return json!({"description": self.description});
         }
         let schema = json!({"$ref": "#/components/schemas/GatewayMessage"});

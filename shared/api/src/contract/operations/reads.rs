@@ -2,7 +2,7 @@
 
 use serde_json::json;
 
-use super::{Answer, ETAG_OF_NODE, LINK, Operation, PREFERENCE_APPLIED, parameters, problems};
+use super::{Answer, ETAG_OF_NODE, LINK, Operation, PREFERENCE_APPLIED, parameters, problems, written};
 use crate::contract::{
     AncestorBody, CountBody, DescendantBody, FanoutBody, GrantedBody, InheritedBody, LinkBody, NodeBody, NodesBody,
     OperationBody, PathBody, RootBody, TotalsBody, TrashBody, TreeBody,
@@ -37,10 +37,12 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         answers: &[Answer::page_of::<TrashBody>("A page of the trash.")
             .example(|| {
                 json!({
-                    "items": [{
-                        "id": "CUSTOMER#7", "attributes": {"name": "Acme"},
-                        "trashed": {"at": "2026-02-03T04:05:06.789Z", "by": "anna", "parent": "REGION#EU"},
-                    }],
+                    "items": [
+                        {
+                            "id": "CUSTOMER#7", "attributes": {"name": "Acme"},
+                            "trashed": {"at": "2026-02-03T04:05:06.789Z", "by": "anna", "parent": "REGION#EU"},
+                        },
+                    ],
                 })
             })],
         problems: problems::SEVERAL,
@@ -54,15 +56,10 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             parameters::READ,
             &[parameters::if_match, parameters::known],
         ],
-        answers: &[Answer::json::<NodeBody>(200, "The node.").headers(&[ETAG_OF_NODE, PREFERENCE_APPLIED]).example(
-            || {
-                json!({
-                    "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
-                    "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
-                    "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
-                })
-            },
-        )],
+        answers: &[Answer::json::<NodeBody>(200, "The node.").headers(&[ETAG_OF_NODE, PREFERENCE_APPLIED])
+            .example(|| written(json!({
+                "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
+            }), false))],
         problems: problems::THING,
     }),
     of_reader!(Read GetNodes: "get_nodes", "/nodes" {
@@ -73,10 +70,12 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         answers: &[Answer::json::<NodesBody>(200, "A page of nodes.").headers(&[LINK, PREFERENCE_APPLIED]).example(
             || {
                 json!({
-                    "items": [{
-                        "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
-                        "etag": "\"n0bY6ZyJHlVYBv8TQ2r6Yw\"",
-                    }],
+                    "items": [
+                        {
+                            "id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"},
+                            "etag": "\"n0bY6ZyJHlVYBv8TQ2r6Yw\"",
+                        },
+                    ],
                     "missing": ["CUSTOMER#8"],
                 })
             },
@@ -197,10 +196,12 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         answers: &[Answer::page_of::<LinkBody>("A page of nodes.")
             .example(|| {
                 json!({
-                    "items": [{
-                        "id": "ITEM#ABC", "parent": "ORDER#98765", "ancestors": ["CUSTOMER#7"],
-                        "attributes": {"product": "PRODUCT#mouse", "quantity": 1},
-                    }],
+                    "items": [
+                        {
+                            "id": "ITEM#ABC", "parent": "ORDER#98765", "ancestors": ["CUSTOMER#7"],
+                            "attributes": {"product": "PRODUCT#mouse", "quantity": 1},
+                        },
+                    ],
                 })
             })],
         problems: problems::LIST,
@@ -217,11 +218,11 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             json!({
                 "id": "REGION#EU", "depth": 0, "attributes": {"name": "Europe"},
                 "children": [
-                                {
-                                    "id": "CUSTOMER#7", "parent": "REGION#EU", "depth": 1,
-                                    "attributes": {"name": "Acme"}, "children": [],
-                                },
-                            ],
+                    {
+                        "id": "CUSTOMER#7", "parent": "REGION#EU", "depth": 1, "attributes": {"name": "Acme"},
+                        "children": [],
+                    },
+                ],
             })
         })],
         problems: problems::LIST,
@@ -263,11 +264,8 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             .example(|| {
                 json!({
                     "items": [
-                                 {
-                                     "id": "ne", "parent": "USA", "path": ["NE"], "depth": 1,
-                                     "attributes": {"name": "Nebraska"},
-                                 },
-                             ],
+                        {"id": "ne", "parent": "USA", "path": ["NE"], "depth": 1, "attributes": {"name": "Nebraska"}},
+                    ],
                 })
             })],
         problems: problems::LIST,
@@ -287,11 +285,11 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             .example(|| {
                 json!({
                     "items": [
-                                 {
-                                     "id": "68102", "parent": "omaha", "path": ["NE", "OMAHA", "68102"],
-                                     "depth": 3, "attributes": {},
-                                 },
-                             ],
+                        {
+                            "id": "68102", "parent": "omaha", "path": ["NE", "OMAHA", "68102"], "depth": 3,
+                            "attributes": {},
+                        },
+                    ],
                 })
             })],
         problems: problems::LIST,
@@ -304,10 +302,12 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         answers: &[Answer::page_of::<OperationBody>("A page of operations.")
             .example(|| {
                 json!({
-                    "items": [{
-                        "id": "4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52", "status": "running", "mode": "delete",
-                        "node": "CUSTOMER#7", "created_at": "2026-02-03T04:05:06.789Z",
-                    }],
+                    "items": [
+                        {
+                            "id": "4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52", "status": "running", "mode": "delete",
+                            "node": "CUSTOMER#7", "created_at": "2026-02-03T04:05:06.789Z",
+                        },
+                    ],
                 })
             })],
         problems: problems::QUESTION,
@@ -319,8 +319,8 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         parameters: &[&[parameters::operation]],
         answers: &[Answer::json::<OperationBody>(200, "The operation.").example(|| {
             json!({
-                "id": "4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52", "status": "done", "mode": "delete",
-                "node": "CUSTOMER#7", "created_at": "2026-02-03T04:05:06.789Z",
+                "id": "4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52", "status": "done", "mode": "delete", "node": "CUSTOMER#7",
+                "created_at": "2026-02-03T04:05:06.789Z",
             })
         })],
         problems: problems::STATE,

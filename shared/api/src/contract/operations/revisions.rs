@@ -2,8 +2,9 @@
 
 use serde_json::json;
 
-use super::{Answer, Body, ETAG, LOCATION, Operation, PREFERENCE_APPLIED, WRITTEN};
-use super::{parameters, problems};
+use super::{
+    Answer, Body, CHANGED, CREATED, ETAG, Operation, PREFERENCE_APPLIED, WRITTEN, parameters, problems, written,
+};
 use crate::contract::{CreateRevision, LatestBody, RevisionBody};
 
 pub(super) static OPERATIONS: [Operation; 8] = [
@@ -21,28 +22,17 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::idempotency_key,
         ]],
         body: Some(Body::json::<CreateRevision>(|| {
-            json!({
-                "example": {"attributes": {"by": "anna", "result": "passed"}},
-            })
+            json!({"example": {"attributes": {"by": "anna", "result": "passed"}}})
         })),
         answers: &[
             Answer::json::<RevisionBody>(201, "The revision is appended.")
-                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED, WRITTEN])
-                .example(|| {
-                    json!({
-                        "id": "CUSTOMER#7", "topic": "Audit", "version": 3,
-                        "attributes": {"by": "anna", "result": "passed"}, "created_at": "2026-02-03T04:05:06.789Z",
-                        "created_by": "anna", "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
-                    })
-                }),
+                .headers(CREATED)
+                .example(|| written(json!({
+                    "id": "CUSTOMER#7", "topic": "Audit", "version": 3, "attributes": {"by": "anna", "result": "passed"},
+                }), false)),
             Answer::json::<RevisionBody>(202, "The revision is appended, but wasn't copied within the wait.")
-                .headers(&[LOCATION, ETAG, PREFERENCE_APPLIED, WRITTEN]),
-            Answer::minimal("The revision is appended (`return=minimal`).").headers(&[
-                LOCATION,
-                ETAG,
-                PREFERENCE_APPLIED,
-                WRITTEN,
-            ]),
+                .headers(CREATED),
+            Answer::minimal("The revision is appended (`return=minimal`).").headers(CREATED),
         ],
         problems: problems::PUT,
     }),
@@ -52,14 +42,12 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             Costs 1 read unit and 1 write unit per KB.",
         parameters: &[&[parameters::id, parameters::topic, parameters::version], parameters::WRITE],
         body: Some(Body::json::<CreateRevision>(|| {
-            json!({
-                "example": {"attributes": {"by": "anna", "result": "failed"}},
-            })
+            json!({"example": {"attributes": {"by": "anna", "result": "failed"}}})
         })),
         answers: &[
-            Answer::json::<RevisionBody>(200, "The revision is amended.").headers(&[ETAG, PREFERENCE_APPLIED, WRITTEN]),
+            Answer::json::<RevisionBody>(200, "The revision is amended.").headers(CHANGED),
             Answer::json::<RevisionBody>(202, "The revision is amended, but wasn't copied within the wait.")
-                .headers(&[ETAG, PREFERENCE_APPLIED, WRITTEN]),
+                .headers(CHANGED),
             Answer::minimal("The revision is amended (`return=minimal`)."),
         ],
         problems: problems::CHANGE,
@@ -97,16 +85,16 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             &[parameters::id, parameters::topic, parameters::fields, parameters::expand_record],
             parameters::READ,
         ],
-        answers: &[Answer::json::<LatestBody>(200, "The copy.").headers(&[PREFERENCE_APPLIED]).example(|| json!({"topic": "Audit", "version": 3, "attributes": {"by": "anna"}}))],
+        answers: &[Answer::json::<LatestBody>(200, "The copy.").headers(&[PREFERENCE_APPLIED]).example(|| json!({
+            "topic": "Audit", "version": 3, "attributes": {"by": "anna"},
+        }))],
         problems: problems::LIST,
     }),
     of_reader!(Read ListRevisions: "list_revisions", "/nodes/{id}/revisions" {
         summary: "List the revisions of all topics",
         description: "The revisions by version, then topic. One Query, half a read unit per 4 KB.",
         parameters: &[&[parameters::id, parameters::order], parameters::PAGE, parameters::READ],
-        answers: &[
-            Answer::page_of::<RevisionBody>("A page of revisions.")
-        ],
+        answers: &[Answer::page_of::<RevisionBody>("A page of revisions.")],
         problems: problems::LIST,
     }),
     of_reader!(Read ListTopic: "list_topic", "/nodes/{id}/revisions/{topic}" {
@@ -131,15 +119,10 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             parameters::READ,
             &[parameters::if_match, parameters::known],
         ],
-        answers: &[Answer::json::<RevisionBody>(200, "The revision.").headers(&[ETAG, PREFERENCE_APPLIED]).example(
-            || {
-                json!({
-                    "id": "CUSTOMER#7", "topic": "Audit", "version": 3, "attributes": {"by": "anna"},
-                    "created_at": "2026-02-03T04:05:06.789Z", "created_by": "anna",
-                    "updated_at": "2026-02-03T04:05:06.789Z", "updated_by": "anna",
-                })
-            },
-        )],
+        answers: &[Answer::json::<RevisionBody>(200, "The revision.").headers(&[ETAG, PREFERENCE_APPLIED])
+            .example(|| written(json!({
+                "id": "CUSTOMER#7", "topic": "Audit", "version": 3, "attributes": {"by": "anna"},
+            }), false))],
         problems: problems::THING,
     }),
 ];

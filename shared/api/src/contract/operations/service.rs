@@ -47,14 +47,13 @@ pub(super) static OPERATIONS: [Operation; 5] = [
             the state, so that the auditor of this one stands still. One read unit.",
         parameters: &[],
         answers: &[Answer::json::<AuditBody>(200, "The audit.").example(|| {
-            let pass = json!({
+            let pass =json!({
                 "number": 7, "began_at": "2026-02-03T04:05:06Z", "ended_at": "2026-02-03T04:20:06Z", "items": 48211,
                 "differences": 1, "healed": 1, "left": 0, "still_changing": 0, "skipped": 0, "findings": {"orphan": 2},
             });
             json!({
-                "right_as_of": "2026-02-03T04:05:06Z", "age_seconds": 4211, "last_run_at": "2026-02-03T05:10:06Z", "suspects": 0,
-                "unconfirmed": 0, "settle_seconds": 600,
-                "pass": pass, "last_pass": pass,
+                "right_as_of": "2026-02-03T04:05:06Z", "age_seconds": 4211, "last_run_at": "2026-02-03T05:10:06Z",
+                "suspects": 0, "unconfirmed": 0, "settle_seconds": 600, "pass": pass, "last_pass": pass,
             })
         })],
         problems: problems::AUDIT,

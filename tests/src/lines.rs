@@ -1,23 +1,21 @@
-//! For the tests of all crates: an output that keeps what is written, and the log of one thread. It is no feature,
-//! because a build with another set of features would build what stands above it twice.
+//! An output that keeps what is written, and the log of one thread. Unit tests of `sapwood-telemetry` and
+//! `sapwood-http` have this file as a module, because they can't depend on this crate.
 #![allow(clippy::unwrap_used)]
 
 use std::io::{Result, Write};
 use std::sync::{Arc, LazyLock, Mutex};
 
+use sapwood_telemetry::log;
 use tracing::Dispatch;
 use tracing::level_filters::LevelFilter;
 use tracing::subscriber::DefaultGuard;
-
-use crate::log;
 
 /// The lines that were written. Clones share them.
 #[derive(Clone, Debug, Default)]
 pub struct Lines(Arc<Mutex<Vec<u8>>>);
 
-/// A subscriber of nothing that is there beside any other. While there is one subscriber alone, a call site that
-/// another thread meets first is registered for the subscriber of *that* thread, and stays silent if it has none
-/// (tracing-core 0.1, `Rebuilder::JustOne`).
+/// A subscriber of nothing. Beside a single subscriber, a call site that another thread meets first stays silent if
+/// that thread has none (tracing-core 0.1, `Rebuilder::JustOne`).
 static SILENT: LazyLock<Dispatch> =
     LazyLock::new(|| Dispatch::new(tracing_subscriber::fmt().with_max_level(LevelFilter::OFF).finish()));
 
