@@ -5,18 +5,12 @@ use std::time::Duration;
 use tokio::time::Instant;
 
 use super::{Backoff, RetryPolicy};
-use sapwood_core::plan::WritesKind;
 
-/// The moments after which no request is sent any more.
+/// The moment after which no request is sent any more.
 #[derive(Clone, Copy, Debug)]
 pub struct Deadline {
-    /// After this moment no row is put any more while other nodes wait for their parents, so that those have time, too.
-    meanwhile: Instant,
-    /// After this moment no row is put any more, so that those of nodes whose rows are all put can still be deleted.
-    first_rows: Instant,
-    /// After this moment no row is deleted and nothing is touched, so that writes can be confirmed and cursors saved.
-    second_rows: Instant,
-    /// After this moment nothing is sent any more.
+    /// The whole time, of an invocation whose time has shares.
+    whole: Option<Duration>,
     end: Instant,
 }
 
@@ -25,30 +19,18 @@ const BACKOFF: Backoff = Backoff::new(25, 2_000);
 /// How long a request whose connection was cut may still be carried out. It is on its way, or in a queue.
 pub const LATE: Duration = Duration::from_secs(2);
 
-/// The shares of an invocation's time for putting and then deleting rows. A choice: deleting and the rest cost less.
-const SHARE_FOR_MEANWHILE: f64 = 0.3;
-const SHARE_FOR_FIRST_ROWS: f64 = 0.6;
-const SHARE_FOR_SECOND_ROWS: f64 = 0.8;
-
 impl Deadline {
     /// The deadline of a request, which ends at this moment.
     #[must_use]
     pub fn at(end: Instant) -> Self {
-        Self { meanwhile: end, first_rows: end, second_rows: end, end }
+        Self { whole: None, end }
     }
 
     /// The deadline of an invocation that begins now and has so much time.
     #[must_use]
     #[allow(clippy::disallowed_methods, reason = "a deadline is a moment of the clock; nothing pure knows it")]
     pub fn after(left: Duration) -> Self {
-        let now = Instant::now();
-        let share = |share| now + left.mul_f64(share);
-        Self {
-            meanwhile: share(SHARE_FOR_MEANWHILE),
-            first_rows: share(SHARE_FOR_FIRST_ROWS),
-            second_rows: share(SHARE_FOR_SECOND_ROWS),
-            end: now + left,
-        }
+        Self { whole: Some(left), end: Instant::now() + left }
     }
 
     /// The moment after which nothing is sent any more.
@@ -79,14 +61,8 @@ impl RetryPolicy for Deadline {
         tokio::time::sleep(LATE.min(self.left())).await;
     }
 
-    #[allow(clippy::disallowed_methods, reason = "a deadline is a moment of the clock; nothing pure knows it")]
-    fn has_time_for(&self, kind: WritesKind) -> bool {
-        let end = match kind {
-            WritesKind::Meanwhile { .. } => self.meanwhile,
-            WritesKind::FirstRows => self.first_rows,
-            WritesKind::SecondRows | WritesKind::Touches => self.second_rows,
-            WritesKind::Lineages => return true,
-        };
-        Instant::now() < end
+    fn is_within(&self, share: f64) -> bool {
+        let left_over = self.whole.unwrap_or_default().mul_f64(1.0 - share);
+        self.left() > left_over
     }
 }

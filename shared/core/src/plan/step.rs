@@ -72,6 +72,23 @@ pub enum WritesKind {
     Lineages,
 }
 
+impl WritesKind {
+    /// The share of an invocation's time after which no such writes are begun; `None` if they are as long as there is
+    /// any. A choice: deleting and the rest cost less than putting.
+    #[must_use]
+    pub fn share_of_time(self) -> Option<f64> {
+        match self {
+            // Nodes that wait for their parents have time, too.
+            Self::Meanwhile { .. } => Some(0.3),
+            // Rows of nodes whose rows are all put can still be deleted.
+            Self::FirstRows => Some(0.6),
+            // Writes can be confirmed, and cursors saved.
+            Self::SecondRows | Self::Touches => Some(0.8),
+            Self::Lineages => None,
+        }
+    }
+}
+
 /// Items by their keys, and one page of a query.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Need {

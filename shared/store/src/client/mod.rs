@@ -58,9 +58,14 @@ pub trait RetryPolicy: Send + Sync {
         std::future::ready(())
     }
 
-    /// False once so little time is left that nothing of this kind should be written any more.
-    fn has_time_for(&self, _kind: WritesKind) -> bool {
+    /// False once this share of the time is over.
+    fn is_within(&self, _share: f64) -> bool {
         true
+    }
+
+    /// False once so little time is left that nothing of this kind should be written any more.
+    fn has_time_for(&self, kind: WritesKind) -> bool {
+        kind.share_of_time().is_none_or(|share| self.is_within(share))
     }
 }
 
