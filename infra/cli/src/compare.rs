@@ -9,7 +9,7 @@ use sapwood_core::audit::Position;
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_engine::audit::{Audit, Page};
-use sapwood_engine::subtree::{Found, Subtree};
+use sapwood_engine::subtree::{FoundNode, Subtree};
 use sapwood_import::backlog::Part;
 use sapwood_store::{Client, RetryPolicy, Table, TableError};
 
@@ -61,7 +61,7 @@ impl<'a, T: Table, P: RetryPolicy> Reading<'a, T, P> {
     pub(crate) async fn below(
         &self,
         mut walk: Subtree<'_, T, P>,
-        mut wants: impl FnMut(&mut Vec<Found>) -> bool,
+        mut wants: impl FnMut(&mut Vec<FoundNode>) -> bool,
         take: impl Fn(Page) + Sync,
     ) -> Result<bool, TableError> {
         loop {

@@ -36,7 +36,7 @@ const REMEMBERED_NODE_BYTES: usize = 64;
 
 /// A node that was found.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Found {
+pub struct FoundNode {
     /// The node.
     pub node: NodeRef,
     /// Its base record, which may be one that can't be understood. `None`: rows of it are left.
@@ -78,7 +78,7 @@ struct Sweep {
 }
 
 /// A node's parent by its base record. `Nowhere`: there is no record, or it can't be understood.
-enum Place {
+enum ParentOf {
     Under(Id),
     Root,
     Nowhere,
@@ -109,7 +109,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
     ///
     /// # Errors
     /// [`TableError`] if something can't be read. The walk can't go on then.
-    pub async fn next(&mut self) -> Result<Vec<Found>, TableError> {
+    pub async fn next(&mut self) -> Result<Vec<FoundNode>, TableError> {
         if !self.has_begun {
             self.has_begun = true;
             let top = self.top.clone();
@@ -117,7 +117,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
             let key = self.client.schema().node_key(&top);
             let record = self.client.get(&key, &ReadOptions::default()).await?;
             let paths = self.paths().await?;
-            let found = vec![Found { node: top.clone(), record }];
+            let found = vec![FoundNode { node: top.clone(), record }];
             self.walk_on(&found).await?;
             self.sweep_later(top);
             self.sweeps.extend(paths);
@@ -138,7 +138,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
     }
 
     /// Returns which of the proposed children are below the node, and has the walk go on from them.
-    async fn children(&mut self, children: Children) -> Result<Vec<Found>, TableError> {
+    async fn children(&mut self, children: Children) -> Result<Vec<FoundNode>, TableError> {
         let Children { of, proposed, after } = children;
         if proposed.is_empty() {
             let page = self.proposed(&of, after).await?;
@@ -151,13 +151,13 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         for node in nodes {
             let record = records.remove(&node);
             let is_below = match self.place(&node, record.as_ref()) {
-                Place::Under(parent) => parent == of.id,
-                Place::Root => false,
-                Place::Nowhere => self.apart.insert(node.clone()),
+                ParentOf::Under(parent) => parent == of.id,
+                ParentOf::Root => false,
+                ParentOf::Nowhere => self.apart.insert(node.clone()),
             };
             if is_below {
                 self.remembered.take(&node.id);
-                found.push(Found { node, record });
+                found.push(FoundNode { node, record });
             }
         }
         // Descend before reading more children, so that few wait.
@@ -166,7 +166,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         Ok(found)
     }
 
-    async fn walk_on(&mut self, found: &[Found]) -> Result<(), TableError> {
+    async fn walk_on(&mut self, found: &[FoundNode]) -> Result<(), TableError> {
         let pages = found.iter().map(|found| self.proposed(&found.node, None)).collect();
         let pages: Result<Vec<Children>, TableError> = self.client.all(pages).await.into_iter().collect();
         self.walk.extend(pages?.into_iter().rev().filter(Children::is_worth_it));
@@ -226,7 +226,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
     }
 
     /// Goes through a page of the rows of a node, for descendants that the walk hasn't come to.
-    async fn sweep(&mut self, sweep: Sweep) -> Result<Vec<Found>, TableError> {
+    async fn sweep(&mut self, sweep: Sweep) -> Result<Vec<FoundNode>, TableError> {
         let Sweep { of, range, after } = sweep;
         let schema = self.client.schema();
         let (rows, after) = self.rows(&of, range.clone(), after).await?;
@@ -244,7 +244,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         let mut found = Vec::new();
         for node in &nodes {
             match self.place(node, records.get(node)) {
-                Place::Under(parent) => {
+                ParentOf::Under(parent) => {
                     let rows_of_parent = rows.iter().filter(|(_, one)| one == node).filter_map(|(depth, _)| {
                         // A parent that a path leads to is on the path, and proposed by its own row of it.
                         let depth = depth.as_ref()?.checked_sub(1).filter(|_| parent != of.id)?;
@@ -253,10 +253,10 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
                     let own = row_key(&of.sibling(parent.clone()), 1, &node.id, schema);
                     evidence.insert(node, rows_of_parent.chain([own]).flatten().collect());
                 }
-                Place::Root => {}
-                Place::Nowhere => {
+                ParentOf::Root => {}
+                ParentOf::Nowhere => {
                     self.apart.insert(node.clone());
-                    found.push(Found { node: node.clone(), record: records.get(node).cloned() });
+                    found.push(FoundNode { node: node.clone(), record: records.get(node).cloned() });
                 }
             }
         }
@@ -265,7 +265,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         for node in doubtful.map(|(node, _)| node).collect::<Vec<_>>() {
             found.extend(self.missed(node).await?);
         }
-        for Found { node, .. } in &found {
+        for FoundNode { node, .. } in &found {
             self.sweep_later(node.clone());
         }
         self.walk_on(&found).await?;
@@ -273,7 +273,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
     }
 
     /// Goes up from a node. If that leads to the top, returns the nodes on the way without a row at their parents.
-    async fn missed(&mut self, node: &NodeRef) -> Result<Vec<Found>, TableError> {
+    async fn missed(&mut self, node: &NodeRef) -> Result<Vec<FoundNode>, TableError> {
         let schema = self.client.schema();
         let (mut way, mut at): (BTreeMap<NodeRef, (ItemKey, Item)>, NodeRef) = (BTreeMap::new(), node.clone());
         while at != self.top {
@@ -282,7 +282,7 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
                 return Ok(Vec::new());
             }
             let record = self.records(std::slice::from_ref(&at)).await?.into_values().next();
-            let (Place::Under(parent), Some(record)) = (self.place(&at, record.as_ref()), record) else {
+            let (ParentOf::Under(parent), Some(record)) = (self.place(&at, record.as_ref()), record) else {
                 return Ok(Vec::new());
             };
             let parent = at.sibling(parent);
@@ -291,15 +291,15 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
         }
         let there = self.there(way.values().map(|(row, _)| row.clone()).collect()).await?;
         let missed = way.into_iter().filter(|(_, (row, _))| !there.contains(row));
-        let found = missed.map(|(node, (_, record))| Found { node, record: Some(record) });
+        let found = missed.map(|(node, (_, record))| FoundNode { node, record: Some(record) });
         Ok(found.filter(|found| self.apart.insert(found.node.clone())).collect())
     }
 
-    fn place(&self, node: &NodeRef, record: Option<&Item>) -> Place {
+    fn place(&self, node: &NodeRef, record: Option<&Item>) -> ParentOf {
         match record.map(|item| BaseNode::read(item.clone(), node, self.client.schema())) {
-            Some(Ok(BaseNode { parent: Some(parent), .. })) => Place::Under(parent),
-            Some(Ok(_)) => Place::Root,
-            Some(Err(_)) | None => Place::Nowhere,
+            Some(Ok(BaseNode { parent: Some(parent), .. })) => ParentOf::Under(parent),
+            Some(Ok(_)) => ParentOf::Root,
+            Some(Err(_)) | None => ParentOf::Nowhere,
         }
     }
 

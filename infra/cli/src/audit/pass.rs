@@ -123,7 +123,7 @@ impl<'a> Compared<'a> {
         let taken = Taken::new(self.comparison.settle());
         let mut is_there = false;
         let walk = Subtree::new(self.reading.client, top.clone()).eventually();
-        let wants = |found: &mut Vec<subtree::Found>| {
+        let wants = |found: &mut Vec<subtree::FoundNode>| {
             is_there |= found.iter().any(|found| found.record.is_some());
             true
         };
@@ -196,7 +196,7 @@ impl<'a> Compared<'a> {
         let taken = Taken::new(self.comparison.settle());
         let (mut walked, mut is_cut) = (BTreeSet::new(), false);
         for top in tops {
-            let wants = |found: &mut Vec<subtree::Found>| {
+            let wants = |found: &mut Vec<subtree::FoundNode>| {
                 found.retain(|found| !walked.contains(&found.node));
                 let has_room = walked.len() + found.len() <= WALKED_NODES_MAX;
                 walked.extend(found.iter().filter(|_| has_room).map(|found| found.node.clone()));

@@ -9,7 +9,7 @@ use clap::Args;
 use sapwood_core::audit::Class;
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey, Tenant};
 use sapwood_core::model::{BaseNode, Item, PUT_BACK, Settings, key_of};
-use sapwood_engine::subtree::{Found, Subtree};
+use sapwood_engine::subtree::{FoundNode, Subtree};
 use sapwood_import::{Node, Record, Revision};
 use sapwood_json::Attributes;
 use sapwood_store::{Client, Page, Query, ReadOptions, Scan, TableError};
@@ -212,7 +212,7 @@ impl Export<'_> {
             }
             let nodes: Vec<NodeRef> =
                 found.iter().filter(|found| found.record.is_some()).map(|found| found.node.clone()).collect();
-            for Found { record, .. } in found {
+            for FoundNode { record, .. } in found {
                 record.map_or(Ok(()), |item| self.take(item))?;
             }
             if self.has_revisions {

@@ -29,7 +29,7 @@ const CLOCKS_DIFFER_SECONDS: i64 = 60;
 /// How far a stream is read.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename = "position")]
-pub(super) struct Position {
+pub(super) struct WatchPosition {
     pub(super) stream: String,
     /// When the first of the watches that go on from one another began, in seconds since 1970.
     began: i64,
@@ -101,8 +101,8 @@ impl<'a> Follower<'a> {
     }
 
     /// Goes on from a position of this stream.
-    pub(super) async fn resume(client: &'a Client, arn: &'a str, position: Position) -> Result<Self> {
-        let Position { began, at, after, unread, over, .. } = position;
+    pub(super) async fn resume(client: &'a Client, arn: &'a str, position: WatchPosition) -> Result<Self> {
+        let WatchPosition { began, at, after, unread, over, .. } = position;
         let after = after.into_iter().map(|(shard, number)| (shard, ShardReader::new(From::After(number))));
         let places: BTreeMap<_, _> =
             after.chain(unread.into_iter().map(|shard| (shard, ShardReader::again()))).collect();
@@ -115,7 +115,7 @@ impl<'a> Follower<'a> {
     }
 
     /// How far the stream is read. A shard that isn't named has come since, and is read from its beginning.
-    pub(super) fn position(&self) -> Position {
+    pub(super) fn position(&self) -> WatchPosition {
         let (mut after, mut unread) = (BTreeMap::new(), BTreeSet::new());
         for (shard, place) in &self.places {
             match &place.from {
@@ -125,7 +125,7 @@ impl<'a> Follower<'a> {
             }
         }
         let (stream, over) = (self.arn.to_owned(), self.over.clone());
-        Position { stream, began: self.began, at: self.at, after, unread, over }
+        WatchPosition { stream, began: self.began, at: self.at, after, unread, over }
     }
 
     /// Reads each shard once, and returns what was written since. The records of an item come in their order.

@@ -17,7 +17,7 @@ use serde::Serialize;
 use serde_json::Value;
 
 use self::change::{Change, Watched};
-use self::follow::{Follower, Position, seconds, time};
+use self::follow::{Follower, WatchPosition, seconds, time};
 use crate::arguments::node;
 use crate::connect::Connection;
 use crate::exit::Exit;
@@ -64,7 +64,7 @@ pub(crate) struct Arguments {
     revisions: bool,
     /// Go on from this position: the last line of the kind `position` that an earlier run has printed with --json.
     #[arg(long, value_name = "POSITION", value_parser = position)]
-    after: Option<Position>,
+    after: Option<WatchPosition>,
     /// Read the stream even if it has as many readers as it has room for, or if nobody says how many it has.
     #[arg(long)]
     third_reader: bool,
@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
     json: bool,
 }
 
-fn position(text: &str) -> Result<Position, String> {
+fn position(text: &str) -> Result<WatchPosition, String> {
     serde_json::from_str(text).map_err(|error| format!("it is no position that `watch --json` has printed: {error}"))
 }
 

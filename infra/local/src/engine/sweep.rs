@@ -27,11 +27,11 @@ pub(super) struct Sweep {
     database: String,
     storage: Storage,
     /// The end of the last page. None: the next page is a pass's first.
-    at: Option<Position>,
+    at: Option<SweepPosition>,
 }
 
 /// A position in a pass. Tables are passed by name, and items by key.
-struct Position {
+struct SweepPosition {
     table: String,
     /// None: the whole table has been read.
     after: Option<(String, String)>,
@@ -58,10 +58,10 @@ impl Sweep {
         let tables = self.storage.list_ttl_enabled_tables()?;
         let (table, after) = match self.at.take() {
             None => (tables.first(), None),
-            Some(Position { table, after: Some(key) }) if tables.iter().any(|one| one.table_name == table) => {
+            Some(SweepPosition { table, after: Some(key) }) if tables.iter().any(|one| one.table_name == table) => {
                 (tables.iter().find(|one| one.table_name == table), Some(key))
             }
-            Some(Position { table, .. }) => (tables.iter().find(|one| one.table_name > table), None),
+            Some(SweepPosition { table, .. }) => (tables.iter().find(|one| one.table_name > table), None),
         };
         let Some(table) = table else { return Ok(Swept { read: 0, deleted: 0, is_last: true }) };
         let page = ScanParams {
@@ -75,7 +75,7 @@ impl Sweep {
         let expired = expired(&rows, table);
         let after = rows.into_iter().next_back().filter(|_| is_full).map(|(pk, sk, _)| (pk, sk));
         let is_last = after.is_none() && tables.last().is_some_and(|last| last.table_name == table.table_name);
-        self.at = (!is_last).then(|| Position { table: table.table_name.clone(), after });
+        self.at = (!is_last).then(|| SweepPosition { table: table.table_name.clone(), after });
         self.delete(table, &expired).await?;
         Ok(Swept { read, deleted: expired.len(), is_last })
     }

@@ -49,7 +49,7 @@ pub use self::settings::{Observer, Pace, Settings, Watcher};
 
 use self::context::Context;
 use self::destination::Destination;
-use self::position::Position;
+use self::position::StreamPosition;
 use self::progress::Progress;
 
 /// A running event source mapping. Dropping it stops it without waiting.
@@ -89,7 +89,7 @@ impl Mapping {
         let position = match &settings.position_file {
             Some(path) => position::load(path, stream.arn())
                 .map_err(|source| MappingError::Position { path: path.clone(), source })?,
-            None => Position::default(),
+            None => StreamPosition::default(),
         };
         let is_resumed = !position.shards.is_empty();
         let progress = Arc::new(Progress::from(position));

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 /// {"stream": "arn:aws:dynamodb:…", "shards": {"shardId-1": {"after": "000…123"}, "shardId-0": "ended"}}
 /// ```
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub(super) struct Position {
+pub(super) struct StreamPosition {
     pub(super) stream: String,
     pub(super) shards: BTreeMap<String, ShardPosition>,
 }
@@ -26,18 +26,18 @@ pub(super) enum ShardPosition {
 }
 
 /// Loads the position in a stream. It is empty without a file, or with one of another stream.
-pub(super) fn load(path: &Path, stream: &str) -> io::Result<Position> {
+pub(super) fn load(path: &Path, stream: &str) -> io::Result<StreamPosition> {
     let text = match fs::read(path) {
         Ok(text) => text,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Position::default()),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(StreamPosition::default()),
         Err(error) => return Err(error),
     };
-    let position: Position = serde_json::from_slice(&text)?;
-    Ok(if position.stream == stream { position } else { Position::default() })
+    let position: StreamPosition = serde_json::from_slice(&text)?;
+    Ok(if position.stream == stream { position } else { StreamPosition::default() })
 }
 
 /// Saves a position. If the process ends meanwhile, the file has either the previous position or this one.
-pub(super) fn save(path: &Path, position: &Position) -> io::Result<()> {
+pub(super) fn save(path: &Path, position: &StreamPosition) -> io::Result<()> {
     let directory = path.parent().filter(|parent| !parent.as_os_str().is_empty()).unwrap_or(Path::new("."));
     let mut file = tempfile::NamedTempFile::new_in(directory)?;
     serde_json::to_writer_pretty(&mut file, position)?;

@@ -7,7 +7,7 @@ use tokio::sync::{Notify, watch};
 
 use crate::stream::Shard;
 
-use super::position::{Position, ShardPosition};
+use super::position::{ShardPosition, StreamPosition};
 
 /// The progress of a mapping. All its tasks share it.
 #[derive(Debug)]
@@ -71,7 +71,7 @@ enum Phase {
 pub struct Stopped;
 
 impl Progress {
-    pub(super) fn from(position: Position) -> Self {
+    pub(super) fn from(position: StreamPosition) -> Self {
         let mut state = ProgressState::default();
         for (id, shard) in position.shards {
             let restored = match shard {
@@ -84,7 +84,7 @@ impl Progress {
     }
 
     /// Returns the position and the number of its changes.
-    pub(super) fn position(&self, stream: &str) -> (Position, u64) {
+    pub(super) fn position(&self, stream: &str) -> (StreamPosition, u64) {
         let state = self.lock();
         let shards = state.shards.iter().filter_map(|(id, shard)| {
             let position = match (shard.phase, &shard.after) {
@@ -94,7 +94,7 @@ impl Progress {
             };
             Some((id.clone(), position))
         });
-        (Position { stream: stream.to_owned(), shards: shards.collect() }, state.moves)
+        (StreamPosition { stream: stream.to_owned(), shards: shards.collect() }, state.moves)
     }
 
     /// Returns a tick for a read of the stream that begins now: later than everything that happened so far.
@@ -320,7 +320,7 @@ mod tests {
 
     #[test]
     fn the_position_is_never_past_a_record_that_is_not_handled() {
-        let progress = Progress::from(Position::default());
+        let progress = Progress::from(StreamPosition::default());
         look(&progress, &[shard("a", None)]);
         let numbers = read(&progress, "a", &[1, 2, 3, 4, 5], |number| number != 4);
         assert_eq!(progress.outstanding(), 4);
@@ -339,7 +339,7 @@ mod tests {
     #[test]
     fn a_child_shard_waits_for_its_parent() {
         let shards = [shard("child", Some("parent")), shard("parent", Some("trimmed")), shard("other", None)];
-        let progress = Progress::from(Position::default());
+        let progress = Progress::from(StreamPosition::default());
         assert_eq!(look(&progress, &shards), ["parent", "other"]);
         assert_eq!(look(&progress, &shards), [""; 0]);
         progress.ended("parent");
@@ -349,7 +349,7 @@ mod tests {
     #[test]
     fn a_restart_reads_ended_shards_no_more() {
         let shards = [shard("parent", None), shard("child", Some("parent"))];
-        let progress = Progress::from(Position::default());
+        let progress = Progress::from(StreamPosition::default());
         look(&progress, &shards);
         progress.ended("parent");
         look(&progress, &shards);
@@ -361,7 +361,7 @@ mod tests {
 
     #[test]
     fn a_shard_that_has_ended_is_settled_once_its_children_were_looked_for() {
-        let progress = Progress::from(Position::default());
+        let progress = Progress::from(StreamPosition::default());
         assert!(!progress.is_caught_up());
         look(&progress, &[shard("parent", None)]);
         assert!(!progress.is_caught_up());
@@ -380,7 +380,7 @@ mod tests {
 
     #[tokio::test]
     async fn a_read_begun_before_the_call_settles_nothing() {
-        let progress = Progress::from(Position::default());
+        let progress = Progress::from(StreamPosition::default());
         look(&progress, &[shard("a", None)]);
         let before = progress.tick();
         let settled = progress.settled();

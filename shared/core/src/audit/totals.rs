@@ -23,7 +23,7 @@ pub fn look_at_totals(
     children_max: usize,
 ) -> Plan<'_, Vec<Difference>> {
     Plan::new(move |io| async move {
-        let look = Look { settings, node: &node, strong, io: &io, page_items_max, children_max };
+        let look = TotalsLook { settings, node: &node, strong, io: &io, page_items_max, children_max };
         let (epoch, compared) = match look.compared(None).await? {
             Ok(compared) => compared,
             // Of a newer version's epoch each node says so.
@@ -48,7 +48,7 @@ pub fn look_at_totals(
 pub fn count_holds(settings: &Settings, node: NodeRef, page_items_max: usize, children_max: usize) -> Plan<'_, bool> {
     Plan::new(move |io| async move {
         let schema = &settings.schema;
-        let own = Look { settings, node: &node, strong: true, io: &io, page_items_max, children_max };
+        let own = TotalsLook { settings, node: &node, strong: true, io: &io, page_items_max, children_max };
         let (counted, lineage) = (schema.counted_key(&node), schema.lineage_key(&node));
         let keys = [counted.clone(), lineage.clone(), schema.epoch_key(), schema.epoch_copy_key()];
         let read = io.read(own.need(keys)).await?;
@@ -66,7 +66,7 @@ pub fn count_holds(settings: &Settings, node: NodeRef, page_items_max: usize, ch
             let above = node.sibling(id.clone());
             let apart = (position == 0).then_some(&node);
             let wanted = apart.map(|_| share.of(id)).unwrap_or_default();
-            match (Look { node: &above, ..own }).compared(apart).await? {
+            match (TotalsLook { node: &above, ..own }).compared(apart).await? {
                 Ok((now, Compared::By { surplus, unlike: None, written: None }))
                     if now == epoch && surplus == wanted => {}
                 _ => return Ok(false),
@@ -93,7 +93,7 @@ enum Compared {
 }
 
 #[derive(Clone, Copy)]
-struct Look<'l> {
+struct TotalsLook<'l> {
     settings: &'l Settings,
     node: &'l NodeRef,
     strong: bool,
@@ -102,7 +102,7 @@ struct Look<'l> {
     children_max: usize,
 }
 
-impl Look<'_> {
+impl TotalsLook<'_> {
     /// The present epoch, or its fault. `None` is none: a newer version has written the epoch.
     fn epoch(&self, read: &Read) -> Result<Result<Epoch, Option<Difference>>, Failure> {
         let schema = &self.settings.schema;

@@ -7,7 +7,7 @@ use super::HandDown;
 use super::context::Context;
 use super::deletion::{DeletionSlice, Slice, children_of, delete_marked, page_query};
 use crate::keys::{Id, ItemKey, NodeRef, SortKey};
-use crate::model::{Cursor, CursorError, FORMAT_ATTRIBUTE, Position, TOUCHED, text, touch_value};
+use crate::model::{Cursor, CursorError, CursorUse, FORMAT_ATTRIBUTE, TOUCHED, text, touch_value};
 use crate::plan::{Failure, Io, Need, Plan, Problem, Rule, Task, TaskOutcome, count_held};
 use crate::request::{Action, Condition, ReadOptions, Update};
 
@@ -68,14 +68,14 @@ impl Cascade<'_> {
         let query = page_query(&self.context, self.node, range, after, limit, ReadOptions::of([]));
         let page = self.io.page(query).await?;
         if !self.is_continued && page.next.is_some() {
-            return self.write_cursor(Some(self.cursor(Position::Touching, None, false))).await;
+            return self.write_cursor(Some(self.cursor(CursorUse::Touching, None, false))).await;
         }
-        self.touch(children_of(&page, &self.context), Position::Touching, page.next).await
+        self.touch(children_of(&page, &self.context), CursorUse::Touching, page.next).await
     }
 
     /// Touches children in the order of their rows, and moves the cursor past the first ones that are done: if a slice
     /// took longer than an invocation has, no invocation would ever be done with all of it.
-    async fn touch(&self, children: BTreeSet<Id>, position: Position, next: Option<String>) -> Result<(), Failure> {
+    async fn touch(&self, children: BTreeSet<Id>, position: CursorUse, next: Option<String>) -> Result<(), Failure> {
         let schema = self.context.schema();
         let task = |child: &Id| touch(&self.context, self.node, child.clone(), &self.sequence);
         let outcomes = self.io.all(children.iter().map(task).collect()).await?;
@@ -98,7 +98,7 @@ impl Cascade<'_> {
         match slice.carry_out().await? {
             Slice::Done => self.write_cursor(None).await,
             Slice::NotDeleting(after) => self.touch_children(after).await,
-            Slice::Touch { children, next } => self.touch(children, Position::Remaining, next).await,
+            Slice::Touch { children, next } => self.touch(children, CursorUse::Remaining, next).await,
             Slice::Continue { position, after, blocked } => {
                 self.write_cursor(Some(self.cursor(position, Some(after), blocked))).await
             }
@@ -121,7 +121,7 @@ impl Cascade<'_> {
         count_held(&self.io.all(vec![task]).await?)
     }
 
-    fn cursor(&self, position: Position, after: Option<String>, blocked: bool) -> Cursor {
+    fn cursor(&self, position: CursorUse, after: Option<String>, blocked: bool) -> Cursor {
         Cursor { sequence: self.sequence.clone(), after, position, blocked }
     }
 

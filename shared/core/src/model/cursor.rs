@@ -15,7 +15,7 @@ pub struct Cursor {
     /// The sort key of the last row or revision that was handled; none before the first slice.
     pub after: Option<String>,
     /// The use of the slices.
-    pub position: Position,
+    pub position: CursorUse,
     /// True if the table refused to change a child of a node that is being deleted. The node isn't deleted above that
     /// child. After the last slice the cursor stays, without a position, until it is redriven.
     pub blocked: bool,
@@ -26,7 +26,7 @@ pub const REDRIVEN: &str = "_redriven";
 
 /// The use of a cursor's slices.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Position {
+pub enum CursorUse {
     /// The slices touch the node's children.
     Touching,
     /// The node's deletion was taken back or is complete. The slices touch the children that are still there.
@@ -62,7 +62,7 @@ impl Cursor {
     /// sequence number of a stream, and is no other cursor's: a write that changes nothing makes no stream record.
     #[must_use]
     pub fn anew(name: &str) -> Self {
-        Self { sequence: padded(name), after: None, position: Position::Touching, blocked: false }
+        Self { sequence: padded(name), after: None, position: CursorUse::Touching, blocked: false }
     }
 
     /// The item of a node's cursor, for example while the revisions of a node that is being deleted are deleted:
@@ -80,10 +80,10 @@ impl Cursor {
             item.insert(Self::AFTER.into(), text(after));
         }
         let position = match &self.position {
-            Position::Touching => None,
-            Position::Remaining => Some((Self::REMAINING, AttributeValue::Bool(true))),
-            Position::Children(mark) => Some((Self::CHILDREN, text(mark))),
-            Position::Revisions(mark) => Some((Self::REVISIONS, text(mark))),
+            CursorUse::Touching => None,
+            CursorUse::Remaining => Some((Self::REMAINING, AttributeValue::Bool(true))),
+            CursorUse::Children(mark) => Some((Self::CHILDREN, text(mark))),
+            CursorUse::Revisions(mark) => Some((Self::REVISIONS, text(mark))),
         };
         item.extend(position.map(|(name, value)| (name.to_owned(), value)));
         if self.blocked {
@@ -116,10 +116,10 @@ impl Cursor {
         let after = optional(item, Self::AFTER, text_of)?.map(str::to_owned);
         let mark = |name| text_of(item, name).map(str::to_owned);
         let position = match (mark(Self::REVISIONS), mark(Self::CHILDREN)) {
-            (Some(mark), _) => Position::Revisions(mark),
-            (None, Some(mark)) => Position::Children(mark),
-            (None, None) if item.contains_key(Self::REMAINING) => Position::Remaining,
-            (None, None) => Position::Touching,
+            (Some(mark), _) => CursorUse::Revisions(mark),
+            (None, Some(mark)) => CursorUse::Children(mark),
+            (None, None) if item.contains_key(Self::REMAINING) => CursorUse::Remaining,
+            (None, None) => CursorUse::Touching,
         };
         let blocked = item.get(Self::BLOCKED) == Some(&AttributeValue::Bool(true));
         let sequence = sequence_of(item, Self::SEQUENCE)?.to_owned();

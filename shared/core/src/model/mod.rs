@@ -32,7 +32,7 @@ mod wire;
 pub use copying::{
     COPIED, COPY_OF, COPYING, CopyEnd, CopyMark, CopyOf, ENDED, LEFT_OUT, RENAMED, names_unplaced, times,
 };
-pub use cursor::{Cursor, CursorError, Position, REDRIVEN, padded};
+pub use cursor::{Cursor, CursorError, CursorUse, REDRIVEN, padded};
 pub use decimal::Decimal;
 pub use deletion::{Deletion, Heir, Tombstone};
 pub(crate) use encoding::{decode as decode_item, encode as encode_item};

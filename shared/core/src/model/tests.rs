@@ -4,8 +4,8 @@
 use std::collections::BTreeMap;
 
 use super::{
-    AttributeValue, BaseNode, Cursor, CursorError, Deletion, DeletionMark, DeletionMode, FORMAT, FORMAT_MAX, Heir,
-    InTrash, Item, Lineage, NewerFormat, Placement, Position, PutBy, Settings, Stored, Tombstone, Trashed, Under,
+    AttributeValue, BaseNode, Cursor, CursorError, CursorUse, Deletion, DeletionMark, DeletionMode, FORMAT, FORMAT_MAX,
+    Heir, InTrash, Item, Lineage, NewerFormat, Placement, PutBy, Settings, Stored, Tombstone, Trashed, Under,
     is_row_key, rows, text, times_written_next,
 };
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace, TrashTime};
@@ -91,7 +91,7 @@ fn tombstone_item() -> Item {
 }
 
 fn cursor() -> Cursor {
-    let position = Position::Revisions("mark 1".to_owned());
+    let position = CursorUse::Revisions("mark 1".to_owned());
     Cursor { sequence: format!("{:0>40}", 12_345), after: Some("v003_Audit".to_owned()), position, blocked: false }
 }
 

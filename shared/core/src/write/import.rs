@@ -71,12 +71,12 @@ async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Resul
     let mut found = if is_unanswered {
         record.look(io, is_unanswered, context).await?
     } else {
-        Standing::Gone(Condition::Absent, Vec::new())
+        BeforeImport::Gone(Condition::Absent, Vec::new())
     };
     loop {
         let step = match found {
-            Standing::Settled(imported) => return Ok(imported),
-            Standing::Gone(condition, checks) => {
+            BeforeImport::Settled(imported) => return Ok(imported),
+            BeforeImport::Gone(condition, checks) => {
                 let put = Action::Put { key: record.key.clone(), item: record.item.clone(), condition };
                 match io.attempt(Task::together(std::iter::once(put).chain(checks).collect())).await? {
                     Some(TaskOutcome::Held) => return Ok(Imported::Written),
@@ -85,8 +85,8 @@ async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Resul
                 failed += 1;
                 failed - 1
             }
-            Standing::BeingDeleted if looks == record.looks_max => return Ok(Imported::BeingDeleted),
-            Standing::BeingDeleted => {
+            BeforeImport::BeingDeleted if looks == record.looks_max => return Ok(Imported::BeingDeleted),
+            BeforeImport::BeingDeleted => {
                 looks += 1;
                 (looks - 1).min(LOOK_WAIT_MAX)
             }
@@ -99,7 +99,7 @@ async fn put(io: &Io, context: Context<'_>, record: ImportedRecord<'_>) -> Resul
 }
 
 /// The result of a look at the record's key.
-enum Standing {
+enum BeforeImport {
     Settled(Imported),
     /// There is none. It is put on this condition, where these checks hold.
     Gone(Condition, Vec<Action>),
@@ -111,7 +111,7 @@ impl ImportedRecord<'_> {
         settings.schema.parse_sort_key(&self.key.sk) == Some(SortKey::Node)
     }
 
-    async fn look(&self, io: &Io, is_unanswered: bool, context: Context<'_>) -> Result<Standing, Failure> {
+    async fn look(&self, io: &Io, is_unanswered: bool, context: Context<'_>) -> Result<BeforeImport, Failure> {
         let read = io.read(self.needed(is_unanswered, context.settings)).await?;
         self.found(is_unanswered, &read, context)
     }
@@ -125,29 +125,29 @@ impl ImportedRecord<'_> {
         Need::keys(keys)
     }
 
-    fn found(&self, is_unanswered: bool, read: &Read, context: Context<'_>) -> Result<Standing, Failure> {
+    fn found(&self, is_unanswered: bool, read: &Read, context: Context<'_>) -> Result<BeforeImport, Failure> {
         let settings = context.settings;
         let there = read.item(&self.key)?;
         if let Some(gone) = still_gone(there) {
             if !is_unanswered {
-                return Ok(Standing::Gone(gone, Vec::new()));
+                return Ok(BeforeImport::Gone(gone, Vec::new()));
             }
             // The record may have been written, and deleted since: then it must not come back.
             let looks = context.rules.keeps(Rule::ImportLooks);
             return Ok(match self.deleted_meanwhile(read, settings)?.filter(|_| looks) {
-                Some(unknown) => Standing::Settled(Imported::Unknown(unknown)),
-                None => Standing::Gone(gone, traces_stay(self.node, read, &settings.schema)?.into()),
+                Some(unknown) => BeforeImport::Settled(Imported::Unknown(unknown)),
+                None => BeforeImport::Gone(gone, traces_stay(self.node, read, &settings.schema)?.into()),
             });
         }
         if self.is_node(settings) && has_mark(there) {
-            let unknown = Standing::Settled(Imported::Unknown(Unknown::Deleted));
-            return Ok(if is_unanswered { unknown } else { Standing::BeingDeleted });
+            let unknown = BeforeImport::Settled(Imported::Unknown(Unknown::Deleted));
+            return Ok(if is_unanswered { unknown } else { BeforeImport::BeingDeleted });
         }
         let is_equal = there.is_some_and(|there| {
             users_own(there).eq(users_own(&self.item))
                 && said_of_trash(there, settings) == said_of_trash(&self.item, settings)
         });
-        Ok(Standing::Settled(match (is_equal, is_unanswered) {
+        Ok(BeforeImport::Settled(match (is_equal, is_unanswered) {
             (true, _) => Imported::Written,
             (false, false) => Imported::Another,
             (false, true) => Imported::Unknown(Unknown::Another),

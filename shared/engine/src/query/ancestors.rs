@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::page::{PageBuilder, entry_size};
-use super::status::Look;
+use super::status::StatusLook;
 use super::{ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{BaseNode, Item, Stored};
@@ -33,7 +33,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let mut read = self.client.get_all(&[base.clone(), lineage.clone()], &reading).await?;
         let base = self.base(node, read.remove(&base))?;
         let stored = Stored::read(read.get(&lineage), schema);
-        let is_placed = !Look { base: Some(base), stored: stored.clone() }.names_another_place(node);
+        let is_placed = !StatusLook { base: Some(base), stored: stored.clone() }.names_another_place(node);
         let ancestors = stored.lineage().map(|lineage| lineage.placement.ancestors.clone()).unwrap_or_default();
         let passed = options.passed()?;
         let depths = (passed + 1..).zip(ancestors.into_iter().skip(passed));

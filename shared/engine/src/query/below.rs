@@ -11,7 +11,7 @@ use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey};
 use sapwood_core::model::{Item, Placement, REVISION, Stored, TOUCHED, WRITE, key_of};
 use sapwood_store::{Query, ReadOptions, RetryPolicy, Table, TableError};
 
-use super::status::Look;
+use super::status::StatusLook;
 use super::{ReadError, Reader, Status};
 
 /// Nodes whose lineages are read together: as many as one BatchGetItem takes.
@@ -55,7 +55,7 @@ enum Passed {
 
 impl PlacementHash {
     /// The place of a node whose own rows are right. A node that is gone has nothing below it.
-    fn of(look: &Look) -> Self {
+    fn of(look: &StatusLook) -> Self {
         let placement = look.stored.lineage().map(|lineage| lineage.placement.clone()).unwrap_or_default();
         let mut hasher = DefaultHasher::new();
         (&placement.ancestors, &placement.path, placement.trash.is_in()).hash(&mut hasher);
@@ -131,7 +131,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     async fn walk(
         &self,
         node: &NodeRef,
-        settled: Option<Look>,
+        settled: Option<StatusLook>,
         mut walk: Walk,
         nodes_max: usize,
     ) -> Result<Below, ReadError> {

@@ -32,12 +32,12 @@ impl Status {
     }
 }
 
-pub(super) struct Look {
+pub(super) struct StatusLook {
     pub(super) base: Option<BaseNode>,
     pub(super) stored: Stored,
 }
 
-impl Look {
+impl StatusLook {
     /// True if the lineage isn't there, or names another parent than the base record.
     pub(super) fn names_another_place(&self, node: &NodeRef) -> bool {
         let parent = self.base.as_ref().and_then(|base| base.parent.as_ref()).filter(|parent| **parent != node.id);
@@ -65,7 +65,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         Ok(self.looked(node).await?.1)
     }
 
-    pub(super) async fn looked(&self, node: &NodeRef) -> Result<(Look, Status), ReadError> {
+    pub(super) async fn looked(&self, node: &NodeRef) -> Result<(StatusLook, Status), ReadError> {
         let look = self.look(node).await?;
         let status = self.status_of(node, &look).await?;
         Ok((look, status))
@@ -80,22 +80,22 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     /// Returns the node as it was looked at, if the fan-out has nothing to do for its own rows.
-    pub(super) async fn settled(&self, node: &NodeRef) -> Result<Option<Look>, ReadError> {
+    pub(super) async fn settled(&self, node: &NodeRef) -> Result<Option<StatusLook>, ReadError> {
         let look = self.look(node).await?;
         let is_settled = !look.is_behind(node) && self.status_of(node, &look).await?.is_up_to_date();
         Ok(is_settled.then_some(look))
     }
 
-    async fn look(&self, node: &NodeRef) -> Result<Look, TableError> {
+    async fn look(&self, node: &NodeRef) -> Result<StatusLook, TableError> {
         let schema = self.client.schema();
         let [base_key, lineage_key] = [schema.node_key(node), schema.lineage_key(node)];
         let mut read = self.client.get_all(&[base_key.clone(), lineage_key.clone()], &ReadOptions::default()).await?;
         let stored = Stored::read(read.get(&lineage_key), schema);
         let base = read.remove(&base_key).and_then(|item| BaseNode::read(item, node, schema).ok());
-        Ok(Look { base, stored })
+        Ok(StatusLook { base, stored })
     }
 
-    async fn status_of(&self, node: &NodeRef, look: &Look) -> Result<Status, ReadError> {
+    async fn status_of(&self, node: &NodeRef, look: &StatusLook) -> Result<Status, ReadError> {
         let lineage = look.stored.lineage();
         let Some(base) = &look.base else {
             // A lineage that names no row is about to be deleted, or to expire.

@@ -23,13 +23,13 @@ const SHARE: usize = 8;
 
 /// The position in the reading of a topic, and the way to continue.
 #[derive(Clone, Debug, PartialEq, Eq)]
-enum Standing {
+enum Reached {
     /// Continue in the node's history after this sort key.
     Rows(Option<String>),
     Number(u32),
 }
 
-impl Standing {
+impl Reached {
     fn read(position: &str) -> Option<Self> {
         match position.split_at_checked(1)? {
             ("r", after) => Some(Self::Rows(Some(after.to_owned()))),
@@ -72,10 +72,10 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         latest.key(self.settings).map_err(topic_at_fault)?;
         let history = self.history(&latest.node, order)?;
         let mut standing = match &options.after {
-            None => Some(Standing::Rows(None)),
-            Some(position) => Some(Standing::read(position).ok_or(ReadError::Position)?),
+            None => Some(Reached::Rows(None)),
+            Some(position) => Some(Reached::read(position).ok_or(ReadError::Position)?),
         };
-        if let Some(Standing::Rows(Some(after))) = &standing
+        if let Some(Reached::Rows(Some(after))) = &standing
             && !history.holds(after)
         {
             return Err(ReadError::Position);
@@ -84,8 +84,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let mut reading = Reading { latest, order, options, history, builder, answered: 0, is_full: false };
         while let Some(at) = standing {
             standing = match at {
-                Standing::Rows(after) => self.read_rows(&mut reading, after).await?,
-                Standing::Number(number) => self.read_numbers(&mut reading, number).await?,
+                Reached::Rows(after) => self.read_rows(&mut reading, after).await?,
+                Reached::Number(number) => self.read_numbers(&mut reading, number).await?,
             };
             if reading.is_full {
                 return Ok(reading.builder.followed());
@@ -101,7 +101,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     /// Reads a page of the node's history, and returns how to continue.
-    async fn read_rows(&self, reading: &mut Reading<'_>, after: Option<String>) -> Result<Option<Standing>, ReadError> {
+    async fn read_rows(&self, reading: &mut Reading<'_>, after: Option<String>) -> Result<Option<Reached>, ReadError> {
         let schema = self.client.schema();
         let limit = reading.builder.missing().max(ROWS_MIN);
         let page = self.client.query(&reading.history.query(after, limit, reading.options, schema)).await?;
@@ -113,7 +113,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             revisions += 1;
             if revision.topic == reading.latest.topic {
                 ours += 1;
-                reading.add(revision, &Standing::Rows(Some(key.sk.clone())), &key, item);
+                reading.add(revision, &Reached::Rows(Some(key.sk.clone())), &key, item);
             }
         }
         let Some(next) = page.next else { return Ok(None) };
@@ -122,9 +122,9 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             && ours * SHARE < revisions
             && let Some(number) = reading.number_after(&next, schema)
         {
-            return Ok(Some(Standing::Number(self.number_to_begin_at(reading, number).await?)));
+            return Ok(Some(Reached::Number(self.number_to_begin_at(reading, number).await?)));
         }
-        Ok(Some(Standing::Rows(Some(reading.history.past(next, schema)))))
+        Ok(Some(Reached::Rows(Some(reading.history.past(next, schema)))))
     }
 
     /// Returns the number to begin at from the newest end, at most `at`: the copy's, or above it past small gaps.
@@ -154,7 +154,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     /// Reads the next numbers, and returns how to continue.
-    async fn read_numbers(&self, reading: &mut Reading<'_>, number: u32) -> Result<Option<Standing>, ReadError> {
+    async fn read_numbers(&self, reading: &mut Reading<'_>, number: u32) -> Result<Option<Reached>, ReadError> {
         let count = reading.builder.missing().clamp(NUMBERS_MIN, NUMBERS_MAX) as u32;
         let (low, high) = match reading.order {
             Order::Descending => (number.saturating_sub(count - 1).max(1), number),
@@ -175,22 +175,22 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         for (key, version) in &keys[..read] {
             let Some(item) = found.remove(key) else { continue };
             let Some(revision) = self.own_revision(reading.options, key, &item) else { continue };
-            reading.add(revision, &Standing::Number(reading.following(version.number())), key, &item);
+            reading.add(revision, &Reached::Number(reading.following(version.number())), key, &item);
         }
         // Large revisions come a few at a time.
         if let Some((_, version)) = keys.get(read) {
-            return Ok(Some(Standing::Number(version.number())));
+            return Ok(Some(Reached::Number(version.number())));
         }
         let last = if reading.order == Order::Descending { low } else { high };
         if !is_empty {
-            return Ok(Some(Standing::Number(reading.following(last))));
+            return Ok(Some(Reached::Number(reading.following(last))));
         }
         if reading.order == Order::Ascending && number > self.copied_number(reading).await? {
             return Ok(None);
         }
         // In a gap, the history leads to the revisions after it.
         let edge = Version::new(last.into()).ok().and_then(|v| reading.latest.revision_key(v, self.settings).ok());
-        Ok(edge.map(|key| Standing::Rows(Some(key.sk))))
+        Ok(edge.map(|key| Reached::Rows(Some(key.sk))))
     }
 
     fn numbered_keys(&self, reading: &Reading<'_>, low: u32, high: u32) -> Vec<(ItemKey, Version)> {
@@ -201,7 +201,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
 }
 
 impl Reading<'_> {
-    fn add(&mut self, revision: Revision, after: &Standing, key: &ItemKey, item: &Item) {
+    fn add(&mut self, revision: Revision, after: &Reached, key: &ItemKey, item: &Item) {
         self.is_full = self.is_full || !self.builder.add(revision, after.text(), entry_size(key, item));
     }
 

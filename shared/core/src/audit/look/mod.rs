@@ -41,14 +41,14 @@ struct Look<'a> {
     strong: bool,
     known: &'a BTreeMap<ItemKey, Item>,
     read: Read,
-    found: Vec<Found>,
+    found: Vec<Finding>,
 }
 
 /// A difference, and the node whose lineage decides whether it is one.
-type Found = (Difference, Option<NodeRef>);
+type Finding = (Difference, Option<NodeRef>);
 
 /// Where a node stands, and what its rows are to show.
-struct Standing {
+struct PlacedNode {
     node: NodeRef,
     placement: Placement,
     shown: Shown,
@@ -157,7 +157,7 @@ impl<'a> Look<'a> {
     }
 
     /// Judges all but rows. Returns what is wrong, and the nodes that stand where they belong.
-    fn judge(&self) -> Result<(Vec<Found>, Vec<Standing>), Failure> {
+    fn judge(&self) -> Result<(Vec<Finding>, Vec<PlacedNode>), Failure> {
         let (mut found, mut placed) = (Vec::new(), Vec::new());
         for subject in &self.subjects {
             match subject {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use super::super::difference::Evidence;
-use super::{Difference, Facets, Kind, Look, Standing, parent_of};
+use super::{Difference, Facets, Kind, Look, PlacedNode, parent_of};
 use crate::fanout::{PlaceInput, PlacePlan, Settle, place};
 use crate::keys::{ItemKey, NodeRef};
 use crate::model::{
@@ -37,7 +37,11 @@ impl Judging<'_, '_> {
 
 impl Look<'_> {
     /// Judges all of a node but its rows. Returns where it stands, if they are to be compared.
-    pub(super) fn judge_node(&self, node: &NodeRef, found: &mut Vec<Difference>) -> Result<Option<Standing>, Failure> {
+    pub(super) fn judge_node(
+        &self,
+        node: &NodeRef,
+        found: &mut Vec<Difference>,
+    ) -> Result<Option<PlacedNode>, Failure> {
         let (schema, facets) = (self.schema(), self.facets(node)?);
         let (node_key, lineage_key) = (schema.node_key(node), schema.lineage_key(node));
         let mut judging = Judging { node, facets: &facets, node_key, lineage_key, found };
@@ -140,7 +144,7 @@ impl Look<'_> {
         base: &BaseNode,
         plan: PlacePlan,
         evidence: Evidence,
-    ) -> Result<Option<Standing>, Failure> {
+    ) -> Result<Option<PlacedNode>, Failure> {
         let (node, schema) = (judging.node, self.schema());
         let Some(lineage) = judging.facets.stored.lineage() else {
             judging.of_lineage(Kind::LineageMissing, &evidence);
@@ -157,7 +161,7 @@ impl Look<'_> {
             judging.of_record(Kind::NoRoomForCopies, &judging.record());
         }
         judging.found.extend(self.judge_count(node, Some((base, &placement)), evidence)?);
-        Ok(Some(Standing { node: node.clone(), placement, shown }))
+        Ok(Some(PlacedNode { node: node.clone(), placement, shown }))
     }
 
     /// A marked node keeps its rows. Its deletion is stuck if its record, its lineage and its cursor don't change.

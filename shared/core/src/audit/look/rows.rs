@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use super::super::difference::Evidence;
-use super::{Difference, Kind, Look, Standing};
+use super::{Difference, Kind, Look, PlacedNode};
 use crate::keys::{ItemKey, NodeRef, Schema};
 use crate::model::{Item, Row, Shown, Stored, is_row_key, rows, shown_by};
 use crate::plan::{Failure, Io, Need};
@@ -14,9 +14,9 @@ const ROWS_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 
 impl Look<'_> {
     /// Reads the rows of these nodes, and compares them: all at once, or a few at a time where they are large.
-    pub(super) async fn look_at_rows(&mut self, io: &Io, placed: Vec<Standing>) -> Result<(), Failure> {
+    pub(super) async fn look_at_rows(&mut self, io: &Io, placed: Vec<PlacedNode>) -> Result<(), Failure> {
         let (mut left, mut bytes) = (BTreeMap::new(), 0);
-        for (position, Standing { node, placement, shown }) in placed.iter().enumerate() {
+        for (position, PlacedNode { node, placement, shown }) in placed.iter().enumerate() {
             for row in rows(placement, node, self.schema()) {
                 bytes += row.sent_bytes(shown);
                 left.insert(row.key.clone(), (position, row));
@@ -34,7 +34,7 @@ impl Look<'_> {
             left = later;
             for (key, (position, row)) in now {
                 let there = if is_known(&key) { self.item(&key)? } else { read.item(&key)? };
-                let Standing { node, shown, .. } = &placed[position];
+                let PlacedNode { node, shown, .. } = &placed[position];
                 let found = self.judge_row_of(node, &row, shown, there)?;
                 self.found.extend(found.map(|one| (one, None)));
             }

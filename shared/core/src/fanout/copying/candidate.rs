@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use super::{Copying, Look};
+use super::{CopyLook, Copying};
 use crate::keys::{Id, ItemKey, NodeRef};
 use crate::model::{
     BORN, BaseNode, COPY_OF, CREATED_AT, CREATED_BY, CopyOf, DELETING, Item, PUT_BACK, REVISION, UNDER, UPDATED_AT,
@@ -40,7 +40,7 @@ impl Copying<'_> {
     /// copy, or by children of the source with one name. `None` where siblings may have the same name.
     pub(super) async fn name(
         &self,
-        look: &Look,
+        look: &CopyLook,
         one: &Candidate,
         there: &CopiesThere,
     ) -> Result<Option<(Option<String>, ItemKey)>, Failure> {
@@ -77,7 +77,7 @@ impl Copying<'_> {
     }
 
     /// A node to copy while its parent's copy is there and its own never was; `None` for one that is never copied.
-    pub(super) fn found(&self, look: &Look, id: &Id, read: &Read) -> Result<Option<Candidate>, Failure> {
+    pub(super) fn found(&self, look: &CopyLook, id: &Id, read: &Read) -> Result<Option<Candidate>, Failure> {
         let node = self.top.sibling(id.clone());
         let Some(item) = read.shared(&self.key(id))? else { return Ok(None) };
         let Ok(base) = BaseNode::read(Arc::clone(item), &node, self.schema()) else { return Ok(None) };
@@ -94,7 +94,11 @@ impl Copying<'_> {
     }
 
     /// Reads the copies of these nodes' parents, and what would tell that a copy of a node was there.
-    pub(super) async fn there(&self, look: &Look, found: &BTreeMap<&Id, Candidate>) -> Result<CopiesThere, Failure> {
+    pub(super) async fn there(
+        &self,
+        look: &CopyLook,
+        found: &BTreeMap<&Id, Candidate>,
+    ) -> Result<CopiesThere, Failure> {
         let schema = self.schema();
         let (mut keys, mut ids) = (BTreeSet::new(), BTreeSet::new());
         for Candidate { copy, parent, .. } in found.values() {
@@ -139,7 +143,7 @@ impl Copying<'_> {
     /// The copy of a node, and its life. `None` if its parent's copy isn't there, or its own is or was.
     pub(super) fn copy(
         &self,
-        look: &Look,
+        look: &CopyLook,
         one: &Candidate,
         made: &BTreeMap<Id, String>,
         there: &CopiesThere,

@@ -64,7 +64,7 @@ struct Copying<'c> {
 const COUNT: usize = 1;
 
 /// The state at the beginning of a step.
-struct Look {
+struct CopyLook {
     mark: CopyMark,
     top: Arc<Item>,
     /// The operation's record. `None` if it is forgotten, or isn't seen yet.
@@ -140,7 +140,7 @@ impl Copying<'_> {
 
     /// Reads how far the copy is, and the rows that come next. `None` if there is nothing to do: another invocation has
     /// done the last step, or the top is being deleted or gone, or another client has written it anew.
-    async fn look(&self, items_max: usize) -> Result<Option<Look>, Failure> {
+    async fn look(&self, items_max: usize) -> Result<Option<CopyLook>, Failure> {
         let schema = self.schema();
         let key = schema.node_key(self.top);
         let read = self.io.read(Need::keys([key.clone()])).await?;
@@ -162,7 +162,7 @@ impl Copying<'_> {
         let page = read.page.take().ok_or(Failure::Again)?;
         let page = if is_there { page } else { Page::default() };
         let operation = read.item(&operation)?.cloned();
-        Ok(Some(Look { mark, top, operation, is_there, page }))
+        Ok(Some(CopyLook { mark, top, operation, is_there, page }))
     }
 
     /// Removes the mark. It isn't removed by the transaction that ends the copy: of that the top can be read as after
@@ -178,7 +178,7 @@ impl Copying<'_> {
         }
     }
 
-    async fn step(&self, look: &Look) -> Result<Step, Failure> {
+    async fn step(&self, look: &CopyLook) -> Result<Step, Failure> {
         let schema = self.schema();
         let rows: Vec<(String, Option<Id>)> = look.page.items.iter().filter_map(|row| row_of(row, schema)).collect();
         let nodes: BTreeSet<&Id> = rows.iter().filter_map(|(_, id)| id.as_ref()).collect();
@@ -232,7 +232,7 @@ impl Copying<'_> {
     }
 
     /// Writes a step: the copies, how far the walk is, and how many the operation has copied, unless it is forgotten.
-    async fn write(&self, look: &Look, step: &Step, is_forgotten: bool) -> Result<TaskOutcome, Failure> {
+    async fn write(&self, look: &CopyLook, step: &Step, is_forgotten: bool) -> Result<TaskOutcome, Failure> {
         let (schema, rules) = (self.schema(), self.context.rules);
         let mark = CopyMark { after: step.after.clone(), is_over: step.end.is_some(), ..look.mark.clone() };
         let update = Update::set(COPYING, mark.value());

@@ -7,7 +7,7 @@ use super::{DeletionSlice, Present, Slice, children_of, delete_marked};
 use crate::fanout::child_action::{Child, ChildAction};
 use crate::keys::{Id, ItemKey};
 use crate::model::{
-    BORN, BaseNode, DELETING, Deletion, Heir, Item, Position, Stored, UNDER, item_bytes, life_of, sent_bytes,
+    BORN, BaseNode, CursorUse, DELETING, Deletion, Heir, Item, Stored, UNDER, item_bytes, life_of, sent_bytes,
 };
 use crate::plan::conditions::{TooManyAttributes, still_gone};
 use crate::plan::{Failure, Need, Read, Rule, Task, TaskOutcome, count_held};
@@ -43,7 +43,7 @@ impl DeletionSlice<'_> {
             ids = changed;
             ids.extend(left);
         }
-        let position = || Position::Children(present.deletion.mark.name().to_owned());
+        let position = || CursorUse::Children(present.deletion.mark.name().to_owned());
         if let Some(after) = page.next {
             if !self.context.rules.keeps(Rule::FinishLast) {
                 let early = delete_marked(&self.context, self.node, &present.item);

@@ -12,7 +12,7 @@ use std::collections::BTreeSet;
 use crate::fanout::Context;
 use crate::keys::{Id, ItemKey, NodeRef, SortRange};
 use crate::model::{
-    BaseNode, Cursor, DELETING, Deletion, DeletionMark, Item, NewerFormat, Position, Stored, ancestor_in, text,
+    BaseNode, Cursor, CursorUse, DELETING, Deletion, DeletionMark, Item, NewerFormat, Stored, ancestor_in, text,
 };
 use crate::plan::{Failure, Io, Need, Read, Rule, Task, count_held};
 use crate::request::{Action, Condition, Page, Query, ReadOptions};
@@ -29,12 +29,12 @@ pub(super) enum Slice {
         next: Option<String>,
     },
     Continue {
-        position: Position,
+        position: CursorUse,
         after: String,
         blocked: bool,
     },
     /// A child couldn't be changed, so the node can't be deleted above it. This is where a next try begins.
-    Blocked(Position),
+    Blocked(CursorUse),
     /// Only the node itself is left to delete. This is its base record.
     Finish(Item),
 }
@@ -42,7 +42,7 @@ pub(super) enum Slice {
 pub(super) struct DeletionSlice<'d> {
     context: Context<'d>,
     node: &'d NodeRef,
-    from: Option<Position>,
+    from: Option<CursorUse>,
     after: Option<String>,
     touches: bool,
     /// True if a mark of the node went. A cursor that rests as the sign of a blocked deletion is then deleted.
@@ -71,7 +71,7 @@ impl<'d> DeletionSlice<'d> {
     }
 
     pub(super) fn of_cursor(context: Context<'d>, node: &'d NodeRef, cursor: Cursor, io: &'d Io) -> Self {
-        let touches = !matches!(cursor.position, Position::Revisions(_));
+        let touches = !matches!(cursor.position, CursorUse::Revisions(_));
         let blocked = cursor.blocked && cursor.after.is_some();
         let (from, after) = (Some(cursor.position), cursor.after);
         Self { from, after, blocked, ..Self::of_lineage(context, node, touches, false, io) }
@@ -86,14 +86,14 @@ impl<'d> DeletionSlice<'d> {
             if let Some(task) = self.delete_sign(&read)? {
                 count_held(&self.io.all(vec![task]).await?)?;
             }
-            let touches_all = self.from == Some(Position::Touching);
+            let touches_all = self.from == Some(CursorUse::Touching);
             return if touches_all { Ok(Slice::NotDeleting(self.after)) } else { self.remaining().await };
         };
-        if self.from == Some(Position::Touching) && !self.context.rules.keeps(Rule::CursorAnyKind) {
+        if self.from == Some(CursorUse::Touching) && !self.context.rules.keeps(Rule::CursorAnyKind) {
             return Ok(Slice::NotDeleting(self.after));
         }
         self.restart_unless_of(present.deletion.mark.name());
-        if !matches!(self.from, Some(Position::Revisions(_))) {
+        if !matches!(self.from, Some(CursorUse::Revisions(_))) {
             if let Some(slice) = self.act_on_children(&mut present).await? {
                 return Ok(slice);
             }
@@ -106,10 +106,10 @@ impl<'d> DeletionSlice<'d> {
     /// it isn't for a deletion. An operator who has lost the cursor of a deletion can therefore write any.
     fn restart_unless_of(&mut self, mark: &str) {
         let continues = match &self.from {
-            Some(Position::Children(own) | Position::Revisions(own)) => {
+            Some(CursorUse::Children(own) | CursorUse::Revisions(own)) => {
                 own == mark || !self.context.rules.keeps(Rule::CursorMark)
             }
-            Some(Position::Remaining | Position::Touching) => false,
+            Some(CursorUse::Remaining | CursorUse::Touching) => false,
             None => true,
         };
         if !continues {

@@ -2,7 +2,7 @@
 
 use super::{DeletionSlice, Present, Slice};
 use crate::keys::{ItemKey, SortKey};
-use crate::model::{Item, Position, key_of};
+use crate::model::{CursorUse, Item, key_of};
 use crate::plan::conditions::unchanged;
 use crate::plan::{Failure, Need, Problem, Rule, Task, count_held};
 use crate::request::{Action, Condition, ReadOptions};
@@ -32,7 +32,7 @@ impl DeletionSlice<'_> {
         }
         Ok(match page.next {
             Some(after) => Slice::Continue {
-                position: Position::Revisions(deletion.mark.name().to_owned()),
+                position: CursorUse::Revisions(deletion.mark.name().to_owned()),
                 after,
                 blocked: false,
             },

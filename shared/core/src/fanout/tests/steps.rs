@@ -5,7 +5,7 @@ use super::world::{World, mark, node};
 use crate::fanout::{Child, Context, HandDown, LateChild, Run, continue_cursor, copy_newest, hand_down};
 use crate::keys::{Id, ItemKey, Schema};
 use crate::model::{
-    BORN, Cursor, Deletion, DeletionMark, DeletionMode, Heir, Latest, Position, REVISION, Tombstone, UNDER, Under,
+    BORN, Cursor, CursorUse, Deletion, DeletionMark, DeletionMode, Heir, Latest, REVISION, Tombstone, UNDER, Under,
     number, text, with_key,
 };
 use crate::plan::{Facts, Rules, Step};
@@ -152,7 +152,7 @@ fn a_wide_node_gets_a_cursor_which_continues_the_deletion_of_its_own_mark_only()
 
     // Another mark left this cursor, so its position counts for nothing, and the deletion begins again.
     let mut world = World::drawn("n a<n").delete("n", DeletionMode::Delete, false);
-    let other = Cursor { position: Position::Children("another".to_owned()), ..Cursor::read(&cursor).unwrap() };
+    let other = Cursor { position: CursorUse::Children("another".to_owned()), ..Cursor::read(&cursor).unwrap() };
     world.put(other.item(&node("n"), &Schema::default()));
     assert_eq!(of_cursor(&mut world, "n"), lines(FROM_THE_BEGINNING));
 }
@@ -217,7 +217,7 @@ fn a_slice_of_touches_that_takes_longer_than_an_invocation_has_goes_on_behind_th
     let wanted = "read n LINEAGE, n\nlist n NODE#0001#\nread a, b, c\ntouch a\nput n CASCADE";
     assert_eq!(of_lineage(&mut world, "n", remaining), wanted);
     let cursor = Cursor::read(&world.items[&world.schema().cascade_key(&node("n"))]).unwrap();
-    assert_eq!((cursor.position, cursor.after.as_deref()), (Position::Remaining, Some("NODE#0001#a")));
+    assert_eq!((cursor.position, cursor.after.as_deref()), (CursorUse::Remaining, Some("NODE#0001#a")));
 }
 
 #[test]
@@ -304,7 +304,7 @@ fn the_sign_of_a_blocked_deletion_goes_with_its_mark() {
     let sign = |blocked| Cursor {
         sequence: "7".to_owned(),
         after: None,
-        position: Position::Children("m".to_owned()),
+        position: CursorUse::Children("m".to_owned()),
         blocked,
     };
     let mut world = World::drawn("n a<n");
@@ -324,7 +324,7 @@ fn the_sign_of_a_blocked_deletion_goes_with_its_mark() {
 fn a_cursor_for_touching_carries_on_the_deletion_of_a_node_that_is_being_deleted() {
     // An operator has put it over the deletion's own.
     let mut world = World::drawn("n a<n").delete("n", DeletionMode::Delete, false);
-    let cursor = Cursor { sequence: "7".to_owned(), after: None, position: Position::Touching, blocked: false };
+    let cursor = Cursor { sequence: "7".to_owned(), after: None, position: CursorUse::Touching, blocked: false };
     world.put(cursor.item(&node("n"), &Schema::default()));
     assert_eq!(of_cursor(&mut world, "n"), lines(FROM_THE_BEGINNING));
 }

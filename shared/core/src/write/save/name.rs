@@ -9,7 +9,7 @@ use super::super::Refusal;
 use super::super::attempts::Stop;
 use super::super::names::{Naming, SiblingName};
 use super::super::wanted::Change;
-use super::{Look, SaveNode};
+use super::{FirstReads, SaveNode};
 use crate::keys::ItemKey;
 use crate::model::text_of;
 use crate::plan::{Io, Rule};
@@ -35,7 +35,7 @@ impl SaveNode<'_, '_> {
     }
 
     /// The name that the node is to have, below the parent that it is to have.
-    pub(super) fn sibling_name(&self, look: &Look) -> SiblingName {
+    pub(super) fn sibling_name(&self, look: &FirstReads) -> SiblingName {
         let before = look.node.as_deref();
         let had = before.and_then(|item| text_of(item, &self.schema().names().segment));
         let name = self.wanted.segment.unwrap_or(had).unwrap_or(self.node.id.as_str()).to_owned();
@@ -48,7 +48,12 @@ impl SaveNode<'_, '_> {
     }
 
     /// Claims the node's new name, and gives back the one that it had. `None`: the write looks again with another name.
-    pub(super) async fn names(&mut self, io: &Io, look: &Look, naming: &Naming) -> Result<Option<Vec<Action>>, Stop> {
+    pub(super) async fn names(
+        &mut self,
+        io: &Io,
+        look: &FirstReads,
+        naming: &Naming,
+    ) -> Result<Option<Vec<Action>>, Stop> {
         let attempts = &*self.attempts;
         let read = look.name_claim.as_ref().map(|(key, found)| (key, found.as_ref()));
         match naming.claim(io, self.node, attempts, read, self.wanted.may_rename()).await {
