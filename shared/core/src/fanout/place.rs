@@ -247,8 +247,8 @@ fn delete_first(
 ///
 /// - A new mark: it names the mark.
 /// - The same mark, which was gone meanwhile: the deletion may have ended, and a copy of the record was put back. The
-///   lineage names the record that says so (`restarted`), and its own stream record sets the deletion off again. It goes
-///   on naming the mark, because a child that is placed meanwhile may not be looked at again.
+///   lineage names the record that says so (`restarted`), and its own stream record sets the deletion off again. It
+///   goes on naming the mark, because a child that is placed meanwhile may not be looked at again.
 ///
 /// Rows of an earlier placement that the lineage has no room for are deleted first.
 fn keep_placement(
