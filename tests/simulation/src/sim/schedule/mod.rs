@@ -11,7 +11,7 @@ use rand::rngs::SmallRng;
 use rand::{RngExt, SeedableRng};
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{ItemKey, Names, Schema};
-use sapwood_core::model::{AttributeValue, Copied, Item, Settings, Totals, UniqueNames, has_mark};
+use sapwood_core::model::{AttributeValue, Copied, Epoch, Item, Settings, Totals, UniqueNames, has_mark};
 use sapwood_engine::fanout::{Fanout, Limits, Report};
 
 use super::calls::{Calls, Shared};
@@ -384,6 +384,14 @@ impl World<'_> {
         self.poll(number);
     }
 
+    /// True if totals are to be begun anew, or an epoch was begun that nobody has ended. Of two commands the first may
+    /// end before the other begins its own.
+    fn is_epoch_unfinished(&self) -> bool {
+        let key = self.fanout.settings.schema.epoch_key();
+        let calls = self.calls.lock().unwrap();
+        calls.is_epoch_unfinished || calls.memory.get(&key).is_some_and(|item| item.contains_key(Epoch::UNFINISHED))
+    }
+
     /// Begins all totals anew.
     fn begin_backfill(&mut self) {
         let (calls, settings, rules) = (Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
@@ -543,8 +551,8 @@ impl World<'_> {
             }
             let waiting = self.calls.lock().unwrap().waiting();
             let at_rest = self.queue.is_empty() && self.running.is_empty() && self.requests.is_empty();
-            if at_rest && self.calls.lock().unwrap().is_epoch_unfinished {
-                // Whoever had begun the epoch has died.
+            if at_rest && self.is_epoch_unfinished() {
+                // The command that had begun the epoch has died.
                 self.begin_backfill();
                 continue;
             }
