@@ -202,8 +202,8 @@ impl Connection {
         Ok(config)
     }
 
-    #[cfg(feature = "aws")]
     /// The SDK says nothing of a profile that isn't there. Files that can't be read are left to it.
+    #[cfg(feature = "aws")]
     async fn check_profile(name: &str) -> Result<()> {
         let (fs, env, files) = Default::default();
         match aws_config::profile::load(&fs, &env, &files, None).await {
