@@ -96,6 +96,12 @@ fn subtrees_are_copied_once_whatever_becomes_of_them_meanwhile() {
     schedules(&Profile::new(Writers::MixedSubtrees).with_repairs(), 80);
 }
 
+/// The first of two commands ends before the other begins its epoch, and dies.
+#[test]
+fn an_epoch_that_a_second_command_has_begun_is_ended() {
+    run(10_081_119, &Profile::new(Writers::Totals)).unwrap();
+}
+
 #[test]
 fn totals_are_what_was_counted_after_every_write() {
     let totals = || Profile::new(Writers::Totals);
