@@ -7,7 +7,6 @@
 //! `interleavings.rs`.
 
 use std::collections::BTreeSet;
-use std::path::Path;
 
 use sapwood_core::plan::Rule;
 use sapwood_simulation::seeds::number;
@@ -122,38 +121,6 @@ fn in_one_line(name: &str) -> String {
 fn the_table_of_rates_has_every_mutant_and_nothing_else() {
     let named = rows().iter().map(|row| row.split('`').nth(1).unwrap().to_owned()).collect::<BTreeSet<_>>();
     assert_eq!(named, names().into_iter().collect(), "`.ci/full rates` writes the table");
-}
-
-#[test]
-fn every_rule_is_broken_by_some_test() {
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..").canonicalize().unwrap();
-    let rules = std::fs::read_to_string(root.join("shared/core/src/rules.rs")).unwrap();
-    let (_, variants) = rules.split_once("pub enum Rule {").unwrap();
-    let (variants, _) = variants.split_once('}').unwrap();
-    let variants = variants.lines().map(str::trim).filter(|line| line.starts_with(|first: char| first.is_uppercase()));
-    // A test names a rule only to break it.
-    let (mut tests, mut next) = (String::new(), vec![root.join("tests"), root.join("shared"), root.join("infra")]);
-    while let Some(path) = next.pop() {
-        if path.is_dir() {
-            next.extend(std::fs::read_dir(path).unwrap().map(|entry| entry.unwrap().path()));
-        } else if path.extension().is_some_and(|of| of == "rs")
-            && path.strip_prefix(&root).is_ok_and(|path| path.to_string_lossy().contains("tests"))
-        {
-            let text = std::fs::read_to_string(&path).unwrap();
-            tests
-                .extend(text.lines().filter(|line| !line.trim_start().starts_with("//")).flat_map(|line| [line, "\n"]));
-        }
-    }
-    let unbroken: Vec<&str> =
-        variants.map(|line| line.trim_end_matches(',')).filter(|rule| !breaks(&tests, rule)).collect();
-    assert_eq!(unbroken, Vec::<&str>::new());
-}
-
-/// True if a text names a rule.
-fn breaks(text: &str, rule: &str) -> bool {
-    let name = format!("Rule::{rule}");
-    text.match_indices(&name)
-        .any(|(at, _)| text[at + name.len()..].chars().next().is_none_or(|next| !next.is_alphanumeric()))
 }
 
 /// The line before the table of docs/protocol.md.

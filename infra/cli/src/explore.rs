@@ -82,7 +82,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let cursors = CursorKey::new(token.as_bytes())?;
     let shared = reads::Shared { settings: settings.clone(), cursors, waits: Waits::system() };
     let reading = reads::ApiState::new(tables(), shared);
-    // What was in vain for a read says nothing to writes, as under Lambda, where they are two functions.
+    // Reads and writes have separate `Waits`, as under Lambda, where they are two functions.
     let (waits, source) = (Waits::system(), writes::Source::system());
     // `sapwood rm --trash` doesn't ask the stack either.
     let shared = writes::Shared { settings: settings.clone(), revisions_mutable: false, trash: write, waits, source };

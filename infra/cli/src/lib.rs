@@ -24,7 +24,7 @@ mod recognised;
 mod redrive;
 mod replace;
 mod say;
-mod sdk;
+mod sdk_errors;
 mod settled;
 mod shell;
 mod stop_signal;

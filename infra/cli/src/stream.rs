@@ -10,7 +10,7 @@ use sapwood_dynamodb::lacks_credentials;
 use sapwood_store::RetryPolicy;
 
 use crate::connect::Patient;
-use crate::sdk::{ProvideErrorMetadata, SdkError, said};
+use crate::sdk_errors::{ProvideErrorMetadata, SdkError, said};
 
 /// Makes a client of streams, without a request.
 pub(crate) fn client(config: &SdkConfig) -> Client {

@@ -11,7 +11,7 @@ use std::sync::Arc;
 use sapwood_core::fanout::placement;
 use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, SORT_KEY_BYTES_MAX, Schema};
 use sapwood_core::model::{
-    AttributeValue, BaseNode, ITEM_BYTES_MAX, Item, Lineage, Placement, Settings, Wanted, item_bytes, rows,
+    AttributeValue, BaseNode, ITEM_BYTES_MAX, Item, Lineage, Placement, PlacementInput, Settings, item_bytes, rows,
 };
 use sapwood_core::plan::Rules;
 
@@ -156,7 +156,7 @@ pub fn other_units(node: &NodeRef, base: &BaseNode, settings: &Settings) -> u64 
     if settings.order.is_none() && settings.links.is_empty() {
         return 0;
     }
-    let wanted = Wanted { node, base, parent: None, settings, rules: Rules::default() };
+    let wanted = PlacementInput { node, base, parent: None, settings, rules: Rules::default() };
     let all = Placement { orphan: false, ..placement(&wanted) };
     let Placement { ancestors, path, root, .. } = all.clone();
     let frame = rows(&Placement { ancestors, path, root, ..Placement::default() }, node, &settings.schema);

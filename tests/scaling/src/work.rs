@@ -4,7 +4,8 @@
 use sapwood_core::fanout::{PlaceInput, PlacePlan, Settle, place, placement};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{
-    BaseNode, DELETING, Deletion, DeletionMark, DeletionMode, Item, Lineage, Placement, Settings, Stored, Wanted, text,
+    BaseNode, DELETING, Deletion, DeletionMark, DeletionMode, Item, Lineage, Placement, PlacementInput, Settings,
+    Stored, text,
 };
 use sapwood_core::plan::Rules;
 
@@ -140,8 +141,13 @@ impl Work {
             let node = NodeRef::from(way.pop().unwrap());
             let base = self.base(&node, parent.as_ref().map(|(id, _)| id));
             let above = parent.as_ref().map(|(_, placement)| placement);
-            let wanted =
-                Wanted { node: &node, base: &base, parent: above, settings: &self.settings, rules: Rules::default() };
+            let wanted = PlacementInput {
+                node: &node,
+                base: &base,
+                parent: above,
+                settings: &self.settings,
+                rules: Rules::default(),
+            };
             let stands = placement(&wanted);
             if way.is_empty() {
                 return (node, base, stands);

@@ -5,8 +5,8 @@ mod pass;
 mod plan;
 mod repair;
 mod report;
+mod requeued;
 mod seen;
-mod touched;
 mod verify;
 mod work;
 

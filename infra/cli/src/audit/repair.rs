@@ -15,7 +15,7 @@ use serde_json::json;
 
 use super::pass::{Compared, PassResult};
 use super::plan::Plan;
-use super::touched::Touched;
+use super::requeued::Touched;
 use super::verify::exit;
 use super::{Comparison, difference_file, report};
 use crate::clock::nanoseconds;

@@ -6,10 +6,10 @@ use sapwood_core::audit::{Kept, Kind};
 use sapwood_core::model::{NewerFormat, Settings};
 use sapwood_local::template::EventSource;
 
+use super::facts::{Read, Seen, SeenAlarm, SeenEpoch, SeenTable};
 use super::finding::Verdict::{Fail, Ok as Right, Warn};
 use super::finding::{Finding, Verdict, fail, not_here, right, unknown, warn};
 use super::mapping::{Mappings, STREAM_NOT_READ, function, mapping};
-use super::seen::{Read, Seen, SeenAlarm, SeenEpoch, SeenTable};
 use crate::recognised::other_keys;
 
 /// The metrics of the template's alarms on the table, the stream handler and its event source mapping.

@@ -10,11 +10,11 @@ use sapwood_core::model::{Announcement, NewerFormat};
 use sapwood_dynamodb::place_of;
 use sapwood_store::{Client, ReadOptions};
 
-use super::seen::{Read, Seen, SeenEpoch, SeenTable};
+use super::facts::{Read, Seen, SeenEpoch, SeenTable};
 use super::services::Around;
 use crate::clock::seconds;
 use crate::connect::{Connection, Patient, left_by_handler};
-use crate::sdk::{ProvideErrorMetadata, SdkError, is, said};
+use crate::sdk_errors::{ProvideErrorMetadata, SdkError, is, said};
 
 /// The services.
 pub(super) struct Services {

@@ -6,8 +6,8 @@ use sapwood_core::model::Settings;
 use sapwood_local::template::EventSource;
 use serde_json::Value;
 
+use super::facts::{Read, Seen, SeenFunction, SeenMapping};
 use super::finding::{Finding, Verdict, fail, not_here, right, unknown, warn};
-use super::seen::{Read, Seen, SeenFunction, SeenMapping};
 
 pub(super) const STREAM_NOT_READ: &str = "runbooks/stream-not-read.md";
 const CONSTANTS: &str = "parameters.md#constants-and-the-commands-that-change-them";

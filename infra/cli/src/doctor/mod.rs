@@ -1,10 +1,10 @@
 //! `sapwood doctor`: one look at a deployment.
 
 mod checks;
+mod facts;
 mod finding;
 mod look;
 mod mapping;
-mod seen;
 mod services;
 
 use std::collections::BTreeMap;
@@ -15,9 +15,9 @@ use sapwood_core::model::Settings;
 use sapwood_local::template::Template;
 use serde_json::json;
 
+use self::facts::{Read, Seen};
 use self::finding::Verdict;
 use self::look::{look, services};
-use self::seen::{Read, Seen};
 use crate::TEMPLATE;
 use crate::connect::Connection;
 use crate::exit::Exit;

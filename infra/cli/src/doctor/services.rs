@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use aws_types::SdkConfig;
 
-use super::seen::{Read, SeenAlarm, SeenFunction, SeenMapping};
+use super::facts::{Read, SeenAlarm, SeenFunction, SeenMapping};
 
 #[cfg(feature = "aws")]
 pub(super) use with_aws::Around;
@@ -39,7 +39,7 @@ mod with_aws {
     use aws_sdk_lambda::types::EventSourceMappingConfiguration;
 
     use super::{BTreeSet, Read, SdkConfig, SeenAlarm, SeenFunction, SeenMapping};
-    use crate::sdk::said;
+    use crate::sdk_errors::said;
 
     /// The services around a table.
     pub(in super::super) struct Around {

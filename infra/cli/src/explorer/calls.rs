@@ -18,8 +18,8 @@ use serde::{Deserialize, Serialize};
 use serde_json::json;
 
 use super::node::{NODES_MAX, Whole, label, totals, whole};
+use super::node_state::{NodeState, states};
 use super::question::Question;
-use super::state::{NodeState, states};
 use super::trials::{Order, damage};
 use super::verify::{compared, mended};
 use super::{Answer, Explorer, assets, failed};

@@ -6,8 +6,8 @@ mod assets;
 mod calls;
 mod live;
 mod node;
+mod node_state;
 mod question;
-mod state;
 mod trials;
 mod verify;
 

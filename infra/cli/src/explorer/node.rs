@@ -14,7 +14,7 @@ use sapwood_json::Attributes;
 use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::Serialize;
 
-use super::state::{NodeState, state};
+use super::node_state::{NodeState, state};
 use sapwood_core::model::Settings;
 
 /// Most bytes of an attribute that is shown whole. Of a longer one its size is shown.

@@ -7,7 +7,7 @@ use sapwood_dynamodb::lacks_credentials;
 
 use super::sources::Reader;
 use crate::connect::Connection;
-use crate::sdk::{ProvideErrorMetadata, SdkError, causes, said};
+use crate::sdk_errors::{ProvideErrorMetadata, SdkError, causes, said};
 
 /// Objects that are read at a time. Each is held in memory as a whole, which is 12 MB at most.
 const OBJECTS_IN_FLIGHT_MAX: usize = 8;

@@ -23,7 +23,7 @@ use crate::connect::Connection;
 use crate::exit::Exit;
 use crate::printable::line;
 use crate::say::say;
-use crate::sdk::said;
+use crate::sdk_errors::said;
 use crate::stream::client;
 
 /// Readers that a shard of a stream has room for ([AWS: streams][aws]), and of a global table.

@@ -186,7 +186,7 @@ impl<W: Write> Call<Shared> for One<W> {
     }
 }
 
-/// A call of one command about what rows show, once they have what `written` names, if they count.
+/// A call of one command that may depend on derived rows. It waits for the writes that `written` names only if it does.
 pub(super) struct Seeing<W> {
     written: Vec<Derived>,
     one: One<W>,

@@ -342,7 +342,7 @@ impl<'m> Mend<'m> {
         let ours = [names.partition_key.as_str(), &names.sort_key, PUT_BACK, TOUCHED, REDRIVEN];
         let is_ours = Condition::is(PUT_BACK, item.get(PUT_BACK).cloned());
         if item.keys().all(|name| ours.contains(&name.as_str())) {
-            // What makes a node of the record may come in just now.
+            // Another client may be turning this record into a node, so it goes only while it has no attribute of one.
             let names = [names.parent.as_str(), &names.segment, BORN, REVISION, WRITE, DELETING];
             let bare = names.map(|name| Condition::is(name, None));
             let condition = self

@@ -144,7 +144,7 @@ impl Redrive<'_> {
         if self.is_dry {
             return Ok(Some(()));
         }
-        // What was lost is no suspect that has to be found again.
+        // The caller knows that the record was lost, so this difference needs no confirmation.
         let difference = &Difference::unseen(kind, key, node.clone());
         let mended = Mend { context: self.context, difference, name: self.name, io: self.io }.carry_out().await?;
         Ok((!matches!(mended, Mended::Gone | Mended::Left)).then_some(()))

@@ -1,7 +1,7 @@
 //! What every plan of the fan-out is given.
 
 use crate::keys::{NodeRef, Schema};
-use crate::model::{BaseNode, Deletion, Item, Placement, Settings, Tombstone, Under, Wanted};
+use crate::model::{BaseNode, Deletion, Item, Placement, PlacementInput, Settings, Tombstone, Under};
 use crate::plan::{Rule, Rules};
 use crate::request::TRANSACTION_ACTIONS_MAX;
 
@@ -105,8 +105,13 @@ impl<'a> Context<'a> {
 
     /// The input of a node's placement, below a parent that is placed there.
     #[must_use]
-    pub fn wanted<'w>(&'w self, node: &'w NodeRef, base: &'w BaseNode, parent: Option<&'w Placement>) -> Wanted<'w> {
-        Wanted { node, base, parent, settings: self.settings, rules: self.rules }
+    pub fn wanted<'w>(
+        &'w self,
+        node: &'w NodeRef,
+        base: &'w BaseNode,
+        parent: Option<&'w Placement>,
+    ) -> PlacementInput<'w> {
+        PlacementInput { node, base, parent, settings: self.settings, rules: self.rules }
     }
 
     /// The schema of the table's keys.

@@ -4,8 +4,8 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use crate::keys::{DEPTH_MAX, Id, ItemKey, NodeRef};
 use crate::model::{
-    BaseNode, Deletion, ITEM_BYTES_MAX, Item, Lineage, Placement, Row, Settings, Stored, Tombstone, Wanted, is_row_key,
-    item_bytes, placement_below, rows,
+    BaseNode, Deletion, ITEM_BYTES_MAX, Item, Lineage, Placement, PlacementInput, Row, Settings, Stored, Tombstone,
+    is_row_key, item_bytes, placement_below, rows,
 };
 use crate::plan::{Rule, Rules};
 
@@ -79,8 +79,8 @@ impl PlacePlan {
 
 /// Returns where a node belongs.
 #[must_use]
-pub fn placement(wanted: &Wanted<'_>) -> Placement {
-    let Wanted { node, base, parent, rules, .. } = *wanted;
+pub fn placement(wanted: &PlacementInput<'_>) -> Placement {
+    let PlacementInput { node, base, parent, rules, .. } = *wanted;
     let above = parent.map_or(&[][..], |parent| &parent.ancestors);
     let is_self = |id: &&Id| rules.keeps(Rule::CutCycle) && **id == node.id;
     let line = base.parent.iter().flat_map(|parent| std::iter::once(parent).chain(above));
@@ -104,7 +104,7 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         let marked = Lineage { deleting, born, earlier, restarted, stale_rows, is_altered: false, ..lineage.clone() };
         return keep_placement(node, lineage, marked, &there.keys().collect(), settings);
     }
-    let mut placement = placement(&Wanted { node, base, parent, settings, rules });
+    let mut placement = placement(&PlacementInput { node, base, parent, settings, rules });
     placement.orphan |= is_predicted && rules.keeps(Rule::OrphanRow);
     there.moved(input, Lineage { placement, born, earlier, deleting, ..Lineage::default() }, settings)
 }

@@ -1,7 +1,7 @@
 //! What a node can't have, because of its own record or of those above it.
 
 use super::item::{ITEM_BYTES_MAX, attribute_bytes, item_bytes};
-use super::{BaseNode, Placement, TOUCHED, Wanted, has_unreadable_mark, padded, row};
+use super::{BaseNode, Placement, PlacementInput, TOUCHED, has_unreadable_mark, padded, row};
 use crate::keys::{DEPTH_MAX, KeyError};
 
 /// Why a placement isn't all that a base record asks for.
@@ -74,8 +74,8 @@ impl Shortfall {
     }
 
     /// Returns what a placement falls short of.
-    pub fn of(wanted: &Wanted<'_>, placement: &Placement) -> impl Iterator<Item = Self> {
-        let Wanted { node, base, parent, .. } = *wanted;
+    pub fn of(wanted: &PlacementInput<'_>, placement: &Placement) -> impl Iterator<Item = Self> {
+        let PlacementInput { node, base, parent, .. } = *wanted;
         let above = if base.parent.as_ref() == Some(&node.id) {
             Some(Self::OwnParent)
         } else if parent.is_some_and(|parent| parent.ancestors.contains(&node.id)) {

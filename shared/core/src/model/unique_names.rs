@@ -32,7 +32,7 @@ impl UniqueNames {
     }
 
     /// The name as names are compared, with at most [`NAME_BYTES_MAX`] bytes. Folding can make a name longer.
-    /// What has no room in a key then is cut, and its hash put behind it.
+    /// A name that is too long for a key is cut, and a hash of the whole is appended.
     #[must_use]
     pub fn compared(self, name: &str) -> String {
         let compared = match self {

@@ -57,7 +57,7 @@ impl CopyNode<'_> {
             after: None,
             is_over: false,
         };
-        // The ids of all copies are as long.
+        // All generated ids have one length, so one check is enough.
         mark.id_of(&self.source.id)?;
         let key = schema.operation_key(self.node.tenant.as_ref(), self.operation);
         let item = copy_item(&key, self.operation, &self.node.id, &self.source.id, stamp, settings);
@@ -83,7 +83,7 @@ impl CopyNode<'_> {
         let own = base.item.iter().filter(|(name, _)| !is_of_nodes(name, &settings.schema));
         let mut attributes: Item = own.map(|(name, value)| (name.clone(), value.clone())).collect();
         if let (Some(order), Some(_)) = (&settings.order, self.spot) {
-            // The place says it.
+            // The requested spot determines the order attribute.
             attributes.remove(order.attribute());
         }
         Content {

@@ -1,7 +1,7 @@
 //! The reads of the HTTP API, and their cursors.
 //!
 //! A [`Reader`] answers one request. Lists come in pages. A page ends at its [`Bounds`] or where a page of DynamoDB's
-//! ends, and names the [position](Page::next) to continue after, which `sapwood-http` seals for a client. A position is
+//! ends, and names the [position](Page::next) to continue after, which `sapwood-api` seals for a client. A position is
 //! named only if something follows, so that a client gets an empty page only if the rest was deleted meanwhile.
 //!
 //! Lists are made of derived rows. Rows that can't be read, because another program wrote them, are skipped. What a

@@ -6,7 +6,7 @@ use super::{ListOptions, Order, ReadError, Reader};
 use crate::run::run;
 use sapwood_core::fanout::placement;
 use sapwood_core::keys::{ItemKey, NodeRef, Version};
-use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, Shown, Stored, Wanted, rows};
+use sapwood_core::model::{BaseNode, Item, Latest, Lineage, Placement, PlacementInput, Shown, Stored, rows};
 use sapwood_core::plan::Rules;
 use sapwood_core::plan::ancestry::read_ancestor_path;
 use sapwood_store::{ReadOptions, RetryPolicy, Table, TableError};
@@ -105,7 +105,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         };
         let parent = self.parent_placement(node, base, &look.stored).await?;
         let (parent, settings, rules) = (parent.as_ref(), self.settings, Rules::default());
-        let wanted = placement(&Wanted { node, base, parent, settings, rules });
+        let wanted = placement(&PlacementInput { node, base, parent, settings, rules });
         let is_right = |lineage: &Lineage| lineage.placement == wanted && lineage.is_settled();
         let mut status = Status { exists: true, ancestors: wanted.ancestors.len(), ..Status::default() };
         if lineage.is_some_and(is_right) {

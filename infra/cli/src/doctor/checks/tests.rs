@@ -11,8 +11,8 @@ use serde_json::Value;
 
 use super::*;
 use crate::TEMPLATE;
+use crate::doctor::facts::{SeenFunction, SeenMapping};
 use crate::doctor::finding::Verdict::{NotHere, Unknown};
-use crate::doctor::seen::{SeenFunction, SeenMapping};
 
 const NOW: u64 = 10_000_000;
 const FUNCTION: &str = "arn:aws:lambda:us-east-1:1:function:sapwood-StreamHandler-1";

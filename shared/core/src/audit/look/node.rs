@@ -7,7 +7,7 @@ use super::{Difference, Facets, Kind, Look, PlacedNode, parent_of};
 use crate::fanout::{PlaceInput, PlacePlan, Settle, place};
 use crate::keys::{ItemKey, NodeRef};
 use crate::model::{
-    BaseNode, CopyMark, Cursor, Deletion, Item, Lineage, PUT_BACK, Placement, Shortfall, Shown, Stored, Wanted,
+    BaseNode, CopyMark, Cursor, Deletion, Item, Lineage, PUT_BACK, Placement, PlacementInput, Shortfall, Shown, Stored,
     has_unreadable_mark, is_truncated, rows,
 };
 use crate::plan::{Failure, Rules};
@@ -129,8 +129,13 @@ impl Look<'_> {
         if self.settings.totals.as_ref().is_some_and(|totals| totals.left_out(&base.item).next().is_some()) {
             judging.of_record(Kind::TotalLeftOut, &record);
         }
-        let wanted =
-            Wanted { node: judging.node, base, parent: above, settings: self.settings, rules: Rules::default() };
+        let wanted = PlacementInput {
+            node: judging.node,
+            base,
+            parent: above,
+            settings: self.settings,
+            rules: Rules::default(),
+        };
         let findings: BTreeSet<Kind> = Shortfall::of(&wanted, placed).filter_map(|one| finding(&one)).collect();
         for kind in findings {
             judging.of_record(kind, evidence);

@@ -39,7 +39,7 @@ impl Look<'_> {
                 self.found.extend(found.map(|one| (one, None)));
             }
         }
-        // One write mends all of a node: that for rows counts the node as well, and not the other way round.
+        // `CountWrong` comes last: repairing a node's rows also recounts the node, but recounting repairs no rows.
         self.found.sort_by_key(|(one, _)| one.kind == Kind::CountWrong);
         Ok(())
     }

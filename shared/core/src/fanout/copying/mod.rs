@@ -92,7 +92,7 @@ struct Step {
 impl Copying<'_> {
     async fn carry_out(&self) -> Result<(), Failure> {
         let (mut steps, mut changed) = (0, 0);
-        // One row at a time, once the table has refused a step.
+        // After the table has rejected a step, each step copies one row.
         let mut is_single = false;
         let mut is_forgotten = false;
         while steps < self.context.limits.copy_steps_max {

@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use crate::fanout::{PlaceInput, PlacePlan, Settle, place, placement};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, Tenant};
 use crate::model::{
-    AttributeValue, BaseNode, DELETING, DeletionMark, DeletionMode, Item, Lineage, Placement, Row, Settings, Stored,
-    Wanted, key_of, text,
+    AttributeValue, BaseNode, DELETING, DeletionMark, DeletionMode, Item, Lineage, Placement, PlacementInput, Row,
+    Settings, Stored, key_of, text,
 };
 use crate::plan::Rules;
 
@@ -99,7 +99,7 @@ impl<'a> Tree<'a> {
         let parent = self.parent(node, &base);
         let node = self.reference(node);
         let (base, parent) = (&base, parent.as_ref());
-        placement(&Wanted { node: &node, base, parent, settings: self.settings, rules: Rules::default() })
+        placement(&PlacementInput { node: &node, base, parent, settings: self.settings, rules: Rules::default() })
     }
 
     fn reference(&self, id: &Id) -> NodeRef {

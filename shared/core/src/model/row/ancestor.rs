@@ -2,7 +2,7 @@
 //! placement, so they have no setting.
 
 use super::contents::Contents;
-use super::kind::{Kind, Named, Rows, Wanted};
+use super::kind::{Kind, Named, PlacementInput, Rows};
 use crate::keys::{DEPTH_MAX, Id, SortKey};
 use crate::model::Placement;
 use crate::model::item::{Item, texts, texts_of};
@@ -16,7 +16,7 @@ impl Kind for Ancestor {
         ANCESTORS
     }
 
-    fn place(&self, _: &Wanted<'_>, _: &mut Placement) {}
+    fn place(&self, _: &PlacementInput<'_>, _: &mut Placement) {}
 
     fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>) {
         for (position, ancestor) in placement.ancestors.iter().enumerate() {

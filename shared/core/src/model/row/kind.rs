@@ -10,7 +10,7 @@ use crate::rules::{Rule, Rules};
 
 /// The input of a placement, besides its ancestors.
 #[derive(Clone, Copy, Debug)]
-pub struct Wanted<'a> {
+pub struct PlacementInput<'a> {
     /// The node.
     pub node: &'a NodeRef,
     /// Its base record.
@@ -23,7 +23,7 @@ pub struct Wanted<'a> {
     pub rules: Rules,
 }
 
-impl Wanted<'_> {
+impl PlacementInput<'_> {
     /// Whether the node is in the trash, with these ancestors. It is there if its record says so, or if its parent is
     /// and has the same ancestors above it: where these are cut, in a cycle or below the deepest level, nobody would
     /// tell the nodes that the one at the top has come back.
@@ -63,7 +63,7 @@ pub(super) trait Kind: Sync {
 
     /// Adds what the node's rows of this kind follow from to a placement that has its ancestors. While the kind is
     /// switched off it adds nothing, so that rows which stand become stale.
-    fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement);
+    fn place(&self, wanted: &PlacementInput<'_>, placement: &mut Placement);
 
     /// Adds the rows that a placement names.
     fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>);
@@ -87,7 +87,7 @@ pub(super) trait Kind: Sync {
     /// True if a row of this kind of the node can have this key.
     fn can_have(&self, named: &Named<'_>) -> bool;
 
-    fn shortfalls(&self, _wanted: &Wanted<'_>, _placement: &Placement) -> Vec<Shortfall> {
+    fn shortfalls(&self, _wanted: &PlacementInput<'_>, _placement: &Placement) -> Vec<Shortfall> {
         Vec::new()
     }
 }

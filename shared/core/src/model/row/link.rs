@@ -4,7 +4,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use super::contents::Contents;
-use super::kind::{Kind, Named, Rows, Wanted};
+use super::kind::{Kind, Named, PlacementInput, Rows};
 use crate::keys::{Id, NodeRef, SortKey};
 use crate::model::item::{AttributeValue, Item, texts, texts_of};
 use crate::model::{FORMAT_WITH_MORE_ROWS, Placement, Settings, Shortfall};
@@ -31,7 +31,7 @@ impl Kind for Link {
         FORMAT_WITH_MORE_ROWS
     }
 
-    fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
+    fn place(&self, wanted: &PlacementInput<'_>, placement: &mut Placement) {
         if placement.trash.is_in() {
             return;
         }
@@ -94,7 +94,7 @@ impl Kind for Link {
         matches!(named.sort_key, SortKey::Link { id, .. } if *id == named.node.id)
     }
 
-    fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {
+    fn shortfalls(&self, wanted: &PlacementInput<'_>, placement: &Placement) -> Vec<Shortfall> {
         if placement.trash.is_in() {
             return Vec::new();
         }

@@ -21,7 +21,7 @@ use contents::{Contents, TRUNCATED};
 pub use contents::{
     ORPHAN_ROW, ROW_ATTRIBUTES, is_truncated, orphan_row_parent, own_ancestors, own_id, own_order, row_parent,
 };
-pub use kind::Wanted;
+pub use kind::PlacementInput;
 use kind::{Kind, Named, Rows};
 pub use link::{LinkFault, check_links};
 
@@ -50,7 +50,7 @@ pub fn rows(placement: &Placement, node: &NodeRef, schema: &Schema) -> Vec<Row> 
 
 /// Returns the placement with these ancestors.
 #[must_use]
-pub fn placement_below(ancestors: Vec<Id>, wanted: &Wanted<'_>) -> Placement {
+pub fn placement_below(ancestors: Vec<Id>, wanted: &PlacementInput<'_>) -> Placement {
     let trash = wanted.in_trash(&ancestors);
     let mut placement = Placement { ancestors, trash, ..Placement::default() };
     for kind in KINDS {
@@ -92,7 +92,7 @@ pub(super) fn attributes() -> impl Iterator<Item = &'static str> {
     KINDS.iter().map(|kind| kind.attribute())
 }
 
-pub(super) fn shortfalls(wanted: &Wanted<'_>, placement: &Placement) -> impl Iterator<Item = Shortfall> {
+pub(super) fn shortfalls(wanted: &PlacementInput<'_>, placement: &Placement) -> impl Iterator<Item = Shortfall> {
     KINDS.iter().flat_map(|kind| kind.shortfalls(wanted, placement))
 }
 

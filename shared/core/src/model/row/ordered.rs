@@ -2,7 +2,7 @@
 //! partition of its parent; a root has it beside the root rows. The setting is `order`.
 
 use super::contents::Contents;
-use super::kind::{Kind, Named, Rows, Wanted};
+use super::kind::{Kind, Named, PlacementInput, Rows};
 use crate::keys::{SiblingPlace, SortKey};
 use crate::model::item::{Item, text, text_of};
 use crate::model::{FORMAT_WITH_MORE_ROWS, FORMAT_WITH_PARTS, Placement, Shortfall};
@@ -21,7 +21,7 @@ impl Kind for Ordered {
         if has_parts { FORMAT_WITH_PARTS } else { FORMAT_WITH_MORE_ROWS }
     }
 
-    fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
+    fn place(&self, wanted: &PlacementInput<'_>, placement: &mut Placement) {
         let is_root = || wanted.base.parent.is_none() && wanted.settings.root_rows && !placement.trash.is_in();
         let is_listed = !placement.ancestors.is_empty() || is_root();
         placement.order = wanted
@@ -68,7 +68,7 @@ impl Kind for Ordered {
         }
     }
 
-    fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {
+    fn shortfalls(&self, wanted: &PlacementInput<'_>, placement: &Placement) -> Vec<Shortfall> {
         let has_none = placement.order.as_ref().is_some_and(SiblingPlace::is_without_values);
         let attribute = wanted.settings.order.as_ref().filter(|_| has_none).map(ToString::to_string);
         attribute.map(|attribute| Shortfall::Order { attribute }).into_iter().collect()

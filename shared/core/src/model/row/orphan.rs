@@ -1,7 +1,7 @@
 //! Orphan rows: the register of nodes whose parents have no lineage. The protocol needs them, so they have no setting.
 
 use super::contents::Contents;
-use super::kind::{Kind, Named, Rows, Wanted};
+use super::kind::{Kind, Named, PlacementInput, Rows};
 use crate::keys::SortKey;
 use crate::model::item::{AttributeValue, Item, flag_of};
 use crate::model::{Placement, Shortfall};
@@ -16,7 +16,7 @@ impl Kind for Orphan {
         ORPHAN
     }
 
-    fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
+    fn place(&self, wanted: &PlacementInput<'_>, placement: &mut Placement) {
         placement.orphan =
             wanted.rules.keeps(Rule::OrphanRow) && wanted.parent.is_none() && !placement.ancestors.is_empty();
     }
@@ -48,7 +48,7 @@ impl Kind for Orphan {
         is_own && named.schema.is_of_orphans(&named.key.pk, named.owner.tenant.as_ref())
     }
 
-    fn shortfalls(&self, _: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {
+    fn shortfalls(&self, _: &PlacementInput<'_>, placement: &Placement) -> Vec<Shortfall> {
         placement.orphan.then_some(Shortfall::Orphan).into_iter().collect()
     }
 }

@@ -2,7 +2,7 @@
 //! trash has none.
 
 use super::contents::Contents;
-use super::kind::{Kind, Named, Rows, Wanted};
+use super::kind::{Kind, Named, PlacementInput, Rows};
 use crate::keys::{DEPTH_MAX, SortKey, check_segment};
 use crate::model::item::{Item, texts, texts_of};
 use crate::model::{Placement, Shortfall};
@@ -17,7 +17,7 @@ impl Kind for Path {
         PATH
     }
 
-    fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
+    fn place(&self, wanted: &PlacementInput<'_>, placement: &mut Placement) {
         let is_below = wanted.base.parent.is_some();
         if !is_below || !wanted.settings.path_rows || placement.trash.is_in() {
             return;
@@ -50,7 +50,7 @@ impl Kind for Path {
         shown == Some(named.node.id.as_str())
     }
 
-    fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {
+    fn shortfalls(&self, wanted: &PlacementInput<'_>, placement: &Placement) -> Vec<Shortfall> {
         let path = placement.path_key(wanted.node);
         path.and_then(|path| wanted.settings.schema.sort_key(&path).err()).map(Shortfall::Path).into_iter().collect()
     }

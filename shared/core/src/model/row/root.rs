@@ -1,7 +1,7 @@
 //! Root rows: a node without a parent that isn't in the trash, in the list of all trees. The setting is `root_rows`.
 
 use super::contents::Contents;
-use super::kind::{Kind, Named, Rows, Wanted};
+use super::kind::{Kind, Named, PlacementInput, Rows};
 use crate::keys::SortKey;
 use crate::model::Placement;
 use crate::model::item::{AttributeValue, Item, flag_of};
@@ -15,7 +15,7 @@ impl Kind for Root {
         ROOT
     }
 
-    fn place(&self, wanted: &Wanted<'_>, placement: &mut Placement) {
+    fn place(&self, wanted: &PlacementInput<'_>, placement: &mut Placement) {
         placement.root = wanted.base.parent.is_none() && wanted.settings.root_rows && !placement.trash.is_in();
     }
 

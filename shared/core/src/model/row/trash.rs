@@ -2,7 +2,7 @@
 //! knows when a node was put there, so the list has no setting.
 
 use super::contents::Contents;
-use super::kind::{Kind, Named, Rows, Wanted};
+use super::kind::{Kind, Named, PlacementInput, Rows};
 use crate::keys::{SortKey, TrashTime};
 use crate::model::item::{AttributeValue, Item, text};
 use crate::model::{FORMAT_WITH_TRASH, InTrash, Placement, Shortfall, Trashed};
@@ -21,7 +21,7 @@ impl Kind for Trash {
     }
 
     /// Whether a node is in the trash is part of the frame of its placement, as its ancestors are.
-    fn place(&self, _: &Wanted<'_>, _: &mut Placement) {}
+    fn place(&self, _: &PlacementInput<'_>, _: &mut Placement) {}
 
     fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>) {
         if let InTrash::Top(at) = &placement.trash {
@@ -59,7 +59,7 @@ impl Kind for Trash {
         is_own && named.key.pk == named.schema.trash_partition(named.owner.tenant.as_ref())
     }
 
-    fn shortfalls(&self, wanted: &Wanted<'_>, placement: &Placement) -> Vec<Shortfall> {
+    fn shortfalls(&self, wanted: &PlacementInput<'_>, placement: &Placement) -> Vec<Shortfall> {
         let InTrash::Top(at) = &placement.trash else { return Vec::new() };
         let key = SortKey::Trash { at: at.clone(), id: wanted.node.id.clone() };
         let unlisted = wanted.settings.schema.sort_key(&key).err().map(Shortfall::Unlisted);

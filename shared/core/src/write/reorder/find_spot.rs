@@ -12,7 +12,7 @@ use crate::write::{Context, Refusal};
 
 /// Longest value, in bytes, before crowded siblings get others.
 pub(super) const CROWDED_BYTES: usize = 64;
-/// How short these should be, so that it isn't soon to be done again.
+/// Longest of the values that replace them, so that they aren't crowded again soon.
 const RESPACED_BYTES: usize = 56;
 /// How many siblings next to the spot get other values where they have become crowded: as few as it takes.
 const CROWDS: [usize; 7] = [0, 1, 3, 7, 15, 31, 63];

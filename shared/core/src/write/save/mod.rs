@@ -64,7 +64,7 @@ struct SaveNode<'w, 'a> {
     renamed: Option<Renamed>,
 }
 
-struct FirstReads {
+struct SaveReads {
     /// The node's record. One that a repair has put back counts as not there.
     node: Option<Arc<Item>>,
     /// The condition that the node is still gone, if it is.
@@ -106,7 +106,7 @@ impl<'a> SaveNode<'_, 'a> {
 
     /// Decides on the attempt, part by part. `None`: the save looks again, since it has learned something (another
     /// parent, a name, less room), or has written the first slice of its siblings. The first action is the node's own.
-    async fn decide(&mut self, io: &Io, look: &FirstReads) -> Result<Option<Attempt>, Stop> {
+    async fn decide(&mut self, io: &Io, look: &SaveReads) -> Result<Option<Attempt>, Stop> {
         if self.takes_another_parent(look)? {
             return Ok(None);
         }
@@ -186,7 +186,7 @@ impl<'a> SaveNode<'_, 'a> {
         Need { query: self.deepest_row(), ..Need::keys(keys) }
     }
 
-    fn looked(&self, read: &Read) -> Result<FirstReads, Failure> {
+    fn looked(&self, read: &Read) -> Result<SaveReads, Failure> {
         let (schema, node) = (self.schema(), self.node);
         let parent = self.parent().map(|parent| node.sibling(parent.clone()));
         let item = |node: &NodeRef| read.item(&schema.node_key(node)).map(Option::<&Item>::cloned);
@@ -200,7 +200,7 @@ impl<'a> SaveNode<'_, 'a> {
         let was_deleted = looks && read.item(&schema.deleted_key(node))?.is_some();
         let record = read.shared(&schema.node_key(node))?;
         let gone = still_gone(record.map(Arc::as_ref));
-        Ok(FirstReads {
+        Ok(SaveReads {
             traces: if gone.is_some() { self.traces(read)? } else { Vec::new() },
             node: record.filter(|_| gone.is_none()).cloned(),
             gone,
@@ -217,7 +217,7 @@ impl<'a> SaveNode<'_, 'a> {
         })
     }
 
-    fn outcome(&self, look: &FirstReads, item: Item) -> Outcome {
+    fn outcome(&self, look: &SaveReads, item: Item) -> Outcome {
         match self.wanted.top() {
             Some(top) => top.outcome.clone(),
             None => {

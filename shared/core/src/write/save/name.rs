@@ -9,7 +9,7 @@ use super::super::Refusal;
 use super::super::attempts::Stop;
 use super::super::names::{Naming, SiblingName};
 use super::super::wanted::Change;
-use super::{FirstReads, SaveNode};
+use super::{SaveNode, SaveReads};
 use crate::keys::ItemKey;
 use crate::model::text_of;
 use crate::plan::{Io, Rule};
@@ -35,7 +35,7 @@ impl SaveNode<'_, '_> {
     }
 
     /// The name that the node is to have, below the parent that it is to have.
-    pub(super) fn sibling_name(&self, look: &FirstReads) -> SiblingName {
+    pub(super) fn sibling_name(&self, look: &SaveReads) -> SiblingName {
         let before = look.node.as_deref();
         let had = before.and_then(|item| text_of(item, &self.schema().names().segment));
         let name = self.wanted.segment.unwrap_or(had).unwrap_or(self.node.id.as_str()).to_owned();
@@ -51,7 +51,7 @@ impl SaveNode<'_, '_> {
     pub(super) async fn names(
         &mut self,
         io: &Io,
-        look: &FirstReads,
+        look: &SaveReads,
         naming: &Naming,
     ) -> Result<Option<Vec<Action>>, Stop> {
         let attempts = &*self.attempts;

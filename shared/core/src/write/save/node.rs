@@ -14,7 +14,7 @@ use super::super::record::{Draft, NodeRecord};
 use super::super::reorder::Insertion;
 use super::super::wanted::{Change, CopyTop};
 use super::super::{Outcome, Refusal};
-use super::{FirstReads, SaveNode};
+use super::{SaveNode, SaveReads};
 use crate::keys::ItemKey;
 use crate::model::{BaseNode, Item, has_mark};
 use crate::plan::Rule;
@@ -35,7 +35,7 @@ impl SaveNode<'_, '_> {
     }
 
     /// Checks that the node may be written, given what is there.
-    pub(super) fn check_node(&self, look: &FirstReads) -> Result<(), Refusal> {
+    pub(super) fn check_node(&self, look: &SaveReads) -> Result<(), Refusal> {
         let before = look.node.as_deref();
         if before.is_none() && matches!(self.wanted.change, Change::Patch(_) | Change::Restore(_)) {
             return Err(Refusal::NotFound);
@@ -58,7 +58,7 @@ impl SaveNode<'_, '_> {
     }
 
     /// Drafts the record. `None`: nothing changes, and no unanswered attempt has to be stopped by a new stamp.
-    pub(super) fn draft(&self, look: &FirstReads, insertion: &Insertion) -> Result<Option<Draft>, Refusal> {
+    pub(super) fn draft(&self, look: &SaveReads, insertion: &Insertion) -> Result<Option<Draft>, Refusal> {
         let drafted = match self.wanted.change {
             Change::Create { content, .. } | Change::Replace(content) => self.draft_whole(look, content, insertion)?,
             Change::Patch(patch) | Change::Restore(patch) => match self.draft_patched(look, patch, insertion)? {
@@ -71,13 +71,13 @@ impl SaveNode<'_, '_> {
         Ok(Some(self.keep_position(look, insertion, drafted)))
     }
 
-    fn record<'l>(&'l self, look: &'l FirstReads) -> NodeRecord<'l> {
+    fn record<'l>(&'l self, look: &'l SaveReads) -> NodeRecord<'l> {
         let (request, before) = (self.attempts.request, look.node.as_deref());
         let (strict, under) = (request.preconditions.are_given(), self.under(look));
         NodeRecord { key: self.node_key(), before, under, strict, stamp: &request.stamp, schema: self.schema() }
     }
 
-    fn draft_whole(&self, look: &FirstReads, content: &Content, insertion: &Insertion) -> Result<Draft, Refusal> {
+    fn draft_whole(&self, look: &SaveReads, content: &Content, insertion: &Insertion) -> Result<Draft, Refusal> {
         let mut content = Cow::Borrowed(content);
         if let Some(taken) = &self.taken {
             content.to_mut().parent.clone_from(taken);
@@ -98,7 +98,7 @@ impl SaveNode<'_, '_> {
         }
     }
 
-    fn draft_patched(&self, look: &FirstReads, patch: &Patch, insertion: &Insertion) -> Result<Option<Draft>, Refusal> {
+    fn draft_patched(&self, look: &SaveReads, patch: &Patch, insertion: &Insertion) -> Result<Option<Draft>, Refusal> {
         let mut patch = Cow::Borrowed(patch);
         if let Some(taken) = &self.taken {
             patch.to_mut().parent = Some(taken.clone());
@@ -121,7 +121,7 @@ impl SaveNode<'_, '_> {
     }
 
     /// The attempt where the record doesn't change: it checks the node's position, and completes the claim.
-    pub(super) fn unchanged(&self, look: &FirstReads, anchor: Option<Action>) -> Result<Attempt, Refusal> {
+    pub(super) fn unchanged(&self, look: &SaveReads, anchor: Option<Action>) -> Result<Attempt, Refusal> {
         let before = look.node.as_ref().ok_or(Refusal::NotFound)?;
         let checks = self.own_position_stays(before).filter(|_| anchor.is_some()).into_iter().chain(anchor).collect();
         let item = Item::clone(before);

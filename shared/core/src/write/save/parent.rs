@@ -11,7 +11,7 @@ use super::super::moves::{Move, deepest_row, depth_of, is_in_trash};
 use super::super::names::Naming;
 use super::super::wanted::Change;
 use super::super::{NoWayBack, Refusal};
-use super::{FirstReads, SaveNode};
+use super::{SaveNode, SaveReads};
 use crate::keys::{DEPTH_MAX, Id, ItemKey};
 use crate::model::{BaseNode, Item, Trashed, Under, life_of, text};
 use crate::plan::ancestry::{AncestorPath, Ancestry, Edge};
@@ -36,7 +36,7 @@ impl SaveNode<'_, '_> {
     }
 
     /// The parent that the node gets, and the life of it that its record names, or its lineage.
-    pub(super) fn under(&self, look: &FirstReads) -> Option<Under> {
+    pub(super) fn under(&self, look: &SaveReads) -> Option<Under> {
         let born = look.parent.as_ref().and_then(life_of).or(look.parent_lineage.born_now());
         self.parent().map(|parent| Under { parent: parent.clone(), born: born.map(str::to_owned) })
     }
@@ -57,11 +57,11 @@ impl SaveNode<'_, '_> {
     }
 
     /// Takes the neighbour's parent, or that of before the trash, if none is named. True if it wasn't looked at yet.
-    pub(super) fn takes_another_parent(&mut self, look: &FirstReads) -> Result<bool, Refusal> {
+    pub(super) fn takes_another_parent(&mut self, look: &SaveReads) -> Result<bool, Refusal> {
         if self.wanted.goes_back() { self.goes_elsewhere_back(look) } else { self.goes_elsewhere_beside(look) }
     }
 
-    fn goes_elsewhere_beside(&mut self, look: &FirstReads) -> Result<bool, Refusal> {
+    fn goes_elsewhere_beside(&mut self, look: &SaveReads) -> Result<bool, Refusal> {
         let anchor = self.anchor().filter(|anchor| self.wanted.takes_parent() && anchor.id != self.node.id);
         let Some((anchor, item)) = anchor.zip(look.anchor.as_ref()) else { return Ok(false) };
         let parent = BaseNode::parent_in(item, &anchor, self.schema());
@@ -76,7 +76,7 @@ impl SaveNode<'_, '_> {
         Ok(true)
     }
 
-    fn goes_elsewhere_back(&mut self, look: &FirstReads) -> Result<bool, Refusal> {
+    fn goes_elsewhere_back(&mut self, look: &SaveReads) -> Result<bool, Refusal> {
         let Some(trashed) = look.node.as_deref().and_then(Trashed::read) else { return Ok(false) };
         if self.taken.as_ref() != Some(&trashed.parent) {
             self.siblings.begin_anew();
@@ -113,7 +113,7 @@ impl SaveNode<'_, '_> {
     }
 
     /// The edge up from the parent, if something can be put under it.
-    pub(super) fn usable_parent(&self, parent: &Id, look: &FirstReads) -> Result<Edge, Refusal> {
+    pub(super) fn usable_parent(&self, parent: &Id, look: &SaveReads) -> Result<Edge, Refusal> {
         let (schema, target) = (self.schema(), self.node.sibling(parent.clone()));
         let item = look.parent.as_ref().ok_or_else(|| Refusal::ParentMissing(parent.clone()))?;
         if let Err(source) = BaseNode::read(item.clone(), &target, schema) {
@@ -126,7 +126,7 @@ impl SaveNode<'_, '_> {
     pub(super) async fn path_checks(
         &self,
         io: &Io,
-        look: &FirstReads,
+        look: &SaveReads,
         attempt: &Attempt,
         naming: &Naming,
     ) -> Result<Vec<Action>, Stop> {
@@ -163,7 +163,7 @@ impl SaveNode<'_, '_> {
 
     fn edge_checks(
         &self,
-        look: &FirstReads,
+        look: &SaveReads,
         own: &AncestorPath,
         target: &AncestorPath,
         room: usize,

@@ -13,7 +13,7 @@ use super::super::record::Draft;
 use super::super::reorder::Insertion;
 use super::super::reorder::find_spot::SpotRequest;
 use super::super::wanted::Change;
-use super::{FirstReads, SaveNode};
+use super::{SaveNode, SaveReads};
 use crate::keys::NodeRef;
 use crate::model::{AttributeValue, Item, text};
 use crate::plan::Io;
@@ -30,7 +30,7 @@ impl<'a> SaveNode<'_, 'a> {
         Some(self.node.sibling(self.wanted.spot?.anchor()?.clone()))
     }
 
-    pub(super) async fn find_position(&self, io: &Io, look: &FirstReads) -> Result<Insertion, Stop> {
+    pub(super) async fn find_position(&self, io: &Io, look: &SaveReads) -> Result<Insertion, Stop> {
         let Some(spot) = self.wanted.spot else { return Ok(Insertion::default()) };
         if spot.anchor() == Some(&self.node.id) {
             // A node beside itself stays. One that isn't there, or is in the trash, has no siblings.
@@ -47,7 +47,7 @@ impl<'a> SaveNode<'_, 'a> {
     }
 
     /// The attribute that orders by hand, with the new value, or the kept one where the caller doesn't name it.
-    pub(super) fn placed_by_hand(&self, look: &FirstReads, insertion: &Insertion) -> Option<(String, AttributeValue)> {
+    pub(super) fn placed_by_hand(&self, look: &SaveReads, insertion: &Insertion) -> Option<(String, AttributeValue)> {
         let attribute = self.by_hand().filter(|attribute| !self.wanted.names(attribute))?;
         let is_whole = !matches!(self.wanted.change, Change::Patch(Patch { clears: false, .. }) | Change::Restore(_));
         let kept = || look.node.as_ref().filter(|_| is_whole)?.get(attribute).cloned();
@@ -56,7 +56,7 @@ impl<'a> SaveNode<'_, 'a> {
 
     /// Adds the condition that the node's value is as it was read to a draft that keeps its position: an update, which
     /// doesn't write the value again, or a put, which writes the value that was read.
-    pub(super) fn keep_position(&self, look: &FirstReads, insertion: &Insertion, mut draft: Draft) -> Draft {
+    pub(super) fn keep_position(&self, look: &SaveReads, insertion: &Insertion, mut draft: Draft) -> Draft {
         let (Some(attribute), Some(before), None) = (self.by_hand(), look.node.as_deref(), &insertion.value) else {
             return draft;
         };

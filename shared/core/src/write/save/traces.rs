@@ -7,7 +7,7 @@
 
 use super::super::attempts::Trace;
 use super::super::traces::{deleted_since, traces_stay};
-use super::{FirstReads, SaveNode};
+use super::{SaveNode, SaveReads};
 use crate::keys::ItemKey;
 use crate::model::{Item, life_of};
 use crate::plan::{Failure, Read, Rule};
@@ -26,7 +26,7 @@ impl SaveNode<'_, '_> {
 
     /// The evidence of an attempt without an answer besides the node's record: the revision that was appended with it.
     /// A node that was created leaves the record of its deletion, or its tombstone, if it was deleted since.
-    pub(super) fn trace(&self, look: &FirstReads, read: &Read) -> Result<Trace, Failure> {
+    pub(super) fn trace(&self, look: &SaveReads, read: &Read) -> Result<Trace, Failure> {
         let (attempts, stamp) = (&self.attempts, &self.attempts.request.stamp);
         if let Some(next) = self.next.as_ref().filter(|_| self.was_sent()) {
             let found = read.item(&next.key)?;
