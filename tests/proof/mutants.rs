@@ -162,6 +162,7 @@ mutants! {
     a_child_that_changed_meanwhile_is_forgotten: Profile { late_max: 12, ..heirs(Rule::ChildAgain).with_races() }, seed 3854;
     adopting_without_the_ancestor_path_makes_cycles: drill(Drill::HeirBelowLateChild, Rule::AdoptAncestorPath), seed 204;
     an_adopter_that_is_deleted_itself_leaves_a_child_behind: heirs(Rule::AdoptOnwards), seed 1734;
+    an_adopter_whose_deletion_began_within_a_read_leaves_a_child_behind: heirs(Rule::HeirReadAgain), seed 10145698;
     a_node_deleted_before_its_last_child_leaves_it_behind: mixed(Rule::FinishLast), seed 59;
     a_node_deleted_whatever_became_of_it_is_missed: returns(Rule::FinishCondition).with_races(), seed 88;
     a_mark_given_again_that_is_taken_for_the_first_leaves_its_node: drill(Drill::MarkAgain, Rule::FreshMark), seed 51363;

@@ -99,6 +99,9 @@ pub enum Rule {
     AdoptAncestorPath,
     /// Where the adopting node has been deleted as well, its own tombstone decides.
     AdoptOnwards,
+    /// The lineage of an heir that is gone is read once more: a batch may read it before its deletion begins, and the
+    /// record after it has ended.
+    HeirReadAgain,
     /// The heir's tombstone counts only for the life that adopts.
     HeirLife,
     /// The node is deleted after the action on its last child.

@@ -73,10 +73,8 @@ impl Acting<'_> {
                 continue;
             }
             let mut next = self.deletion_of(&heir, born.as_deref(), stored)?;
-            if let (None, Some(_)) = (&next, &born) {
-                let (key, under) = (schema.deleted_key(&heir), Under { parent: heir.id.clone(), born });
-                let read = self.io.read(Need::keys([key.clone()])).await?;
-                next = self.context.deletion_without_children(read.item(&key)?, &under);
+            if next.is_none() {
+                next = self.deletion_read_again(&heir, born).await?;
             }
             match next.filter(|_| self.context.rules.keeps(Rule::AdoptOnwards)) {
                 Some(next) if passed.insert(heir.id) => deletion = next,
@@ -108,6 +106,23 @@ impl Acting<'_> {
             }
             Stored::Lineage(_) | Stored::Absent | Stored::Foreign | Stored::Malformed => Ok(None),
         }
+    }
+
+    /// The same, read after the heir was seen to be gone, or else what `DELETED` says. The items of one batch are read at
+    /// different moments: the lineage that came with the record can be that of before the deletion.
+    async fn deletion_read_again(&self, heir: &NodeRef, born: Option<String>) -> Result<Option<Deletion>, Failure> {
+        let schema = self.context.schema();
+        let (lineage, deleted) = (schema.lineage_key(heir), schema.deleted_key(heir));
+        let read = self.io.read(Need::keys([lineage.clone(), deleted.clone()])).await?;
+        let stored = Stored::read(read.item(&lineage)?, schema);
+        let next = match self.context.rules.keeps(Rule::HeirReadAgain) {
+            true => self.deletion_of(heir, born.as_deref(), stored)?,
+            false => None,
+        };
+        // Without a life the API has named none, and `DELETED` decides for the API's children alone.
+        let under = born.map(|born| Under { parent: heir.id.clone(), born: Some(born) });
+        let item = read.item(&deleted)?;
+        Ok(next.or_else(|| self.context.deletion_without_children(item, &under?)))
     }
 
     async fn change(&self, action: &ChildAction) -> Result<(), Failure> {
