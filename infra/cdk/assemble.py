@@ -66,7 +66,7 @@ def kind(parameter):
 
 def properties(template):
     """The construct's properties: the template's parameters."""
-    lines = ["// Made of the template's parameters by assemble.py.", "", "/** What can be said of a deployment: the template's parameters (docs/parameters.md). */"]
+    lines = ["// Made of the template's parameters by assemble.py.", "", "/** What can be said of a deployment: the template's parameters (docs/reference/parameters.md). */"]
     lines.append("export interface SapwoodParameters {")
     for name, parameter in template["Parameters"].items():
         if name in LEFT_OUT:

@@ -125,7 +125,7 @@ class Bursts(unittest.TestCase):
 
 
 class OneCall(unittest.TestCase):
-    """The call that tells whether `FILL` makes zeros of a metric without data (docs/metrics.md)."""
+    """The call that tells whether `FILL` makes zeros of a metric without data (docs/reference/metrics.md)."""
 
     def test_it_asks_for_what_the_alarms_compute(self):
         page = (ROOT / "docs" / "metrics.md").read_text()

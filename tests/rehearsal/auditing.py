@@ -1,7 +1,7 @@
 """The deployed auditor on one machine's AWS: it heals what somebody has damaged by hand, and writes nothing else; with `Audit=report` it writes
 nothing but its own item; its schedule invokes it.
 
-A difference counts after ten minutes, and a pass begins once a day: here after seconds, and at once. The commands are those of docs/parameters.md
+A difference counts after ten minutes, and a pass begins once a day: here after seconds, and at once. The commands are those of docs/reference/parameters.md
 and docs/auditor.md.
 """
 

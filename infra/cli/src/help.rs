@@ -6,8 +6,8 @@ use clap::{Command, CommandFactory};
 
 use crate::Arguments;
 
-/// The commands in groups, in the order in which they are listed.
-const GROUPS: [(&str, &str); 3] = [
+/// The commands in groups, in the order in which they are listed: a heading, and names separated by spaces.
+pub const GROUPS: [(&str, &str); 3] = [
     ("Use", "tree get put move copy rm trash history latest links inherited granted totals watch"),
     ("Operate", "import export verify repair backfill redrive doctor cost"),
     ("Develop", "dev explore settled completions man"),
@@ -16,8 +16,9 @@ const GROUPS: [(&str, &str); 3] = [
 /// The widest help, in columns.
 const WIDTH_MAX: usize = 100;
 
-/// The description of all arguments.
-pub(crate) fn command() -> Command {
+/// Describes all commands and their arguments.
+#[must_use]
+pub fn command() -> Command {
     let command = in_two_lengths(Arguments::command());
     let mut groups = String::new();
     let style = *command.get_styles().get_header();

@@ -40,6 +40,7 @@ use std::process::ExitCode;
 use clap::{FromArgMatches, Parser, Subcommand};
 
 use crate::exit::Exit;
+pub use crate::help::{GROUPS, command};
 
 /// Hierarchies and version history in one DynamoDB table, kept correct by its stream.
 #[derive(Parser)]

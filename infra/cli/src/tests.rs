@@ -9,7 +9,7 @@ use clap::Command;
 use crate::help;
 
 /// The page that lists all commands.
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/commands.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
 
 /// The options that many commands have. The page explains them once.
 const COMMON: [&str; 10] =
@@ -68,7 +68,7 @@ fn the_page_of_commands_names_every_command_with_its_options() {
         let own = own.filter(|long| !common.contains(long) && *long != "help");
         missing.extend(own.filter(|long| !row.contains(&format!("`--{long}"))).map(|long| format!("{name} --{long}")));
     }
-    assert!(missing.is_empty(), "docs/commands.md lacks {missing:#?}");
+    assert!(missing.is_empty(), "docs/reference/commands.md lacks {missing:#?}");
 }
 
 #[test]

@@ -44,35 +44,35 @@ macro_rules! kinds {
 
 kinds! {
     /// The path of the URL can't be read.
-    BadPath => ("bad-path", "The path can't be read", BAD_REQUEST),
+    BadPath => ("bad-path", "Invalid path", BAD_REQUEST),
     /// A parameter of the query string is unknown or doesn't fit.
-    BadParameter => ("bad-parameter", "A parameter is unknown or doesn't fit", BAD_REQUEST),
+    BadParameter => ("bad-parameter", "Invalid query parameter", BAD_REQUEST),
     /// The cursor was altered, or belongs to another query or tenant.
-    BadCursor => ("bad-cursor", "The cursor isn't one of this query", BAD_REQUEST),
+    BadCursor => ("bad-cursor", "Invalid cursor", BAD_REQUEST),
     /// A header can't be read.
-    BadHeader => ("bad-header", "A header can't be read", BAD_REQUEST),
+    BadHeader => ("bad-header", "Invalid header", BAD_REQUEST),
     /// The body isn't JSON of the expected shape.
-    BadJson => ("bad-json", "The body isn't the JSON that is expected", BAD_REQUEST),
+    BadJson => ("bad-json", "Invalid request body", BAD_REQUEST),
     /// The authorizer names no tenant.
-    Forbidden => ("forbidden", "The caller may not do this", FORBIDDEN),
+    Forbidden => ("forbidden", "Forbidden", FORBIDDEN),
     /// The deployment doesn't allow changes of revisions.
-    RevisionsKept => ("revisions-kept", "Revisions can't be changed here", FORBIDDEN),
+    RevisionsKept => ("revisions-kept", "Revisions are immutable", FORBIDDEN),
     /// The deployment has no trash.
-    NoTrash => ("no-trash", "There is no trash here", FORBIDDEN),
+    NoTrash => ("no-trash", "The trash is switched off", FORBIDDEN),
     /// The thing doesn't exist.
-    NotFound => ("not-found", "There is no such thing", NOT_FOUND),
+    NotFound => ("not-found", "Not found", NOT_FOUND),
     /// The path exists, but not with this method.
-    MethodNotAllowed => ("method-not-allowed", "The path doesn't take this method", METHOD_NOT_ALLOWED),
+    MethodNotAllowed => ("method-not-allowed", "Method not allowed", METHOD_NOT_ALLOWED),
     /// Something with that id exists already.
-    Exists => ("exists", "It exists already", CONFLICT),
+    Exists => ("exists", "Already exists", CONFLICT),
     /// A sibling has that name already.
-    NameTaken => ("name-taken", "A sibling has that name", CONFLICT),
+    NameTaken => ("name-taken", "Name already taken", CONFLICT),
     /// The node has children.
     HasChildren => ("has-children", "The node has children", CONFLICT),
     /// The node's rows aren't up to date yet, so they can't show whether it has children.
-    NotYetPlaced => ("not-yet-placed", "The node's rows aren't up to date yet", CONFLICT),
+    NotYetPlaced => ("not-yet-placed", "Rows not up to date yet", CONFLICT),
     /// The move would make a node its own ancestor.
-    Cycle => ("cycle", "A node can't be below itself", CONFLICT),
+    Cycle => ("cycle", "A node can't be its own ancestor", CONFLICT),
     /// The node, or one above it, is being deleted.
     Deleting => ("deleting", "The node is being deleted", CONFLICT),
     /// The node, or its new parent, is in the trash.
@@ -80,43 +80,43 @@ kinds! {
     /// The node wasn't put into the trash.
     NotInTrash => ("not-in-trash", "The node isn't in the trash", CONFLICT),
     /// The node can't go back where it was before it was put into the trash.
-    NoWayBack => ("no-way-back", "The node can't go back to its former parent", CONFLICT),
+    NoWayBack => ("no-way-back", "Can't restore to the former parent", CONFLICT),
     /// The node that another is to be next to isn't its sibling.
-    NotASibling => ("not-a-sibling", "The node isn't a child of that parent", CONFLICT),
+    NotASibling => ("not-a-sibling", "Not a sibling", CONFLICT),
     /// No value fits between two siblings.
-    NoRoom => ("no-room", "There is no room at that place", CONFLICT),
+    NoRoom => ("no-room", "No value fits at that position", CONFLICT),
     /// Other clients kept changing the same nodes.
-    Contended => ("contended", "Others change the same nodes", CONFLICT),
+    Contended => ("contended", "Write contention", CONFLICT),
     /// As many copies of the tenant go on as there may be at once.
-    TooManyCopies => ("too-many-copies", "Too many copies go on", CONFLICT),
+    TooManyCopies => ("too-many-copies", "Too many copies are running", CONFLICT),
     /// A request with this idempotency key is still running.
-    InProgress => ("in-progress", "The first request with this key is still running", CONFLICT),
+    InProgress => ("in-progress", "Request in progress", CONFLICT),
     /// `If-Match` or `If-None-Match` doesn't hold.
-    PreconditionFailed => ("precondition-failed", "A precondition doesn't hold", PRECONDITION_FAILED),
+    PreconditionFailed => ("precondition-failed", "Precondition failed", PRECONDITION_FAILED),
     /// The body exceeds its limit.
-    BodyTooLarge => ("body-too-large", "The body is too large", PAYLOAD_TOO_LARGE),
+    BodyTooLarge => ("body-too-large", "Request body too large", PAYLOAD_TOO_LARGE),
     /// The body has another media type.
-    UnsupportedMediaType => ("unsupported-media-type", "The body is of another media type", UNSUPPORTED_MEDIA_TYPE),
+    UnsupportedMediaType => ("unsupported-media-type", "Unsupported media type", UNSUPPORTED_MEDIA_TYPE),
     /// The parent doesn't exist.
-    ParentMissing => ("parent-missing", "The parent doesn't exist", UNPROCESSABLE_ENTITY),
+    ParentMissing => ("parent-missing", "Parent not found", UNPROCESSABLE_ENTITY),
     /// The node, or a descendant of it, would be deeper than trees can be.
-    TooDeep => ("too-deep", "The tree would be too deep", UNPROCESSABLE_ENTITY),
+    TooDeep => ("too-deep", "Tree too deep", UNPROCESSABLE_ENTITY),
     /// An attribute's name is reserved.
-    ReservedName => ("reserved-name", "The name is reserved", UNPROCESSABLE_ENTITY),
+    ReservedName => ("reserved-name", "Reserved name", UNPROCESSABLE_ENTITY),
     /// No key can hold this id, topic, segment or version.
-    BadKey => ("bad-key", "No key can hold this", UNPROCESSABLE_ENTITY),
+    BadKey => ("bad-key", "Invalid key", UNPROCESSABLE_ENTITY),
     /// The table can't keep the value.
-    BadValue => ("bad-value", "The value can't be kept", UNPROCESSABLE_ENTITY),
+    BadValue => ("bad-value", "Invalid value", UNPROCESSABLE_ENTITY),
     /// The item would exceed 400 KB.
-    ItemTooLarge => ("item-too-large", "The item is too large", UNPROCESSABLE_ENTITY),
+    ItemTooLarge => ("item-too-large", "Item too large", UNPROCESSABLE_ENTITY),
     /// The idempotency key was used with another body.
-    IdempotencyMismatch => ("idempotency-mismatch", "The key was used with another body", UNPROCESSABLE_ENTITY),
+    IdempotencyMismatch => ("idempotency-mismatch", "Idempotency key reused", UNPROCESSABLE_ENTITY),
     /// The table gave no answer, and the request may have been carried out or not.
-    OutcomeUnknown => ("outcome-unknown", "The write may have been carried out, or not", SERVICE_UNAVAILABLE),
+    OutcomeUnknown => ("outcome-unknown", "Outcome unknown", SERVICE_UNAVAILABLE),
     /// The request may succeed in a moment.
-    Unavailable => ("unavailable", "The service can't answer now", SERVICE_UNAVAILABLE),
+    Unavailable => ("unavailable", "Service unavailable", SERVICE_UNAVAILABLE),
     /// An internal error.
-    Internal => ("internal", "The service has a fault", INTERNAL_SERVER_ERROR),
+    Internal => ("internal", "Internal error", INTERNAL_SERVER_ERROR),
 }
 
 impl Kind {

@@ -101,7 +101,7 @@ pub struct ProblemBody {
     #[schema(format = "uri-reference", examples("urn:sapwood:problem:cycle"))]
     pub kind: String,
     /// The title of all problems of this type.
-    #[schema(examples("A node can't be below itself"))]
+    #[schema(examples("A node can't be its own ancestor"))]
     pub title: String,
     /// The status code of the answer.
     #[schema(minimum = 400, maximum = 599)]

@@ -22,7 +22,7 @@ async fn a_problem_is_written_as_rfc_9457_says() {
     let problem = Problem::new(Kind::Cycle, "V is below d; move d elsewhere first").at("parent");
     let body = json!({
         "type": "urn:sapwood:problem:cycle",
-        "title": "A node can't be below itself",
+        "title": "A node can't be its own ancestor",
         "status": 409,
         "detail": "V is below d; move d elsewhere first",
         "field": "parent",

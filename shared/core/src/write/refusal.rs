@@ -19,7 +19,7 @@ pub enum Refusal {
     #[error("the parent `{0}` doesn't exist; create it first")]
     ParentMissing(Id),
     /// The parent's record can't be understood, so nothing can be put under it.
-    #[error("the record of the parent `{id}` can't be understood: {source}")]
+    #[error("the record of the parent `{id}` is invalid: {source}")]
     ParentUnreadable {
         /// The parent.
         id: Id,
@@ -27,7 +27,7 @@ pub enum Refusal {
         source: Unreadable,
     },
     /// The node would come to be below itself.
-    #[error("`{parent}` is `{node}` itself or below it; move it somewhere else")]
+    #[error("can't move `{node}` under itself or its descendant `{parent}`; choose another parent")]
     Cycle {
         /// The node.
         node: Id,
@@ -35,10 +35,10 @@ pub enum Refusal {
         parent: Id,
     },
     /// The ancestor path of the new parent is a circle, which another client has made.
-    #[error("the ancestors of `{0}` form a circle; make one of its nodes a root first")]
+    #[error("the ancestors of `{0}` form a cycle; make one of its nodes a root first")]
     Circle(Id),
     /// The node, or what is below it, would come to be too deep.
-    #[error("it would be {depth} levels deep, over the limit of {DEPTH_MAX}; put it under a node further up")]
+    #[error("the node would be {depth} levels deep, over the limit of {DEPTH_MAX}; choose a higher parent")]
     TooDeep {
         /// How deep at least.
         depth: usize,
@@ -49,13 +49,13 @@ pub enum Refusal {
     )]
     TooDeepToCheck,
     /// The node's record can't be understood.
-    #[error("its record can't be understood: {0}")]
+    #[error("the node's record is invalid: {0}")]
     Unreadable(Unreadable),
     /// The node is in the trash, and the write would be lost on one that is.
-    #[error("it is in the trash; restore it first (`POST /nodes/{{id}}/restore`)")]
+    #[error("the node is in the trash; restore it first (`POST /nodes/{{id}}/restore`)")]
     InTrash,
     /// The node isn't in the trash, or a node above it is, and that one would have to be restored.
-    #[error("it wasn't put into the trash; if a node above it was, restore that one, or move this one out of it")]
+    #[error("the node wasn't put into the trash; if an ancestor was, restore that one, or move this node out of it")]
     NotInTrash,
     /// The new parent is in the trash, by itself or with a node above it.
     #[error("`{parent}` is in the trash, since `{top}` was put there; restore that first, or choose another parent")]
@@ -66,7 +66,7 @@ pub enum Refusal {
         top: Id,
     },
     /// A node in the trash can't go back where it was.
-    #[error("it can't go back below `{parent}`: {why}; name another `parent`, or null for a root")]
+    #[error("the node can't be restored under `{parent}`: {why}; name another `parent`, or null for a root")]
     NoWayBack {
         /// The parent that it had.
         parent: Id,
@@ -82,13 +82,13 @@ pub enum Refusal {
         id: Id,
     },
     /// Another name is asked for where a sibling has the node's, and siblings may have one name.
-    #[error("siblings may have one name here, so none is taken: leave `on_conflict` out, or set `UniqueNames`")]
+    #[error("siblings may share a name in this deployment; omit `on_conflict`, or set `UniqueNames`")]
     NamesNotUnique,
     /// An item of another client stands where the claim of the name would.
     #[error("an item of another client has the key `{}`, `{}`, which Sapwood needs for this name; give that item another key", .0.pk, .0.sk)]
     NameObstructed(ItemKey),
     /// The children of a node in the trash would come to be live roots, or live children.
-    #[error("it is in the trash, where only `children=delete` and `restrict` are possible; restore it first")]
+    #[error("the node is in the trash, where only `children=delete` and `restrict` are possible; restore it first")]
     ChildrenInTrash,
     /// The node, or one above it or above its new parent, is being deleted.
     #[error("`{id}` is being deleted")]
@@ -100,39 +100,39 @@ pub enum Refusal {
     },
     /// The node has children, and the caller said that it must have none.
     #[error(
-        "the node has children; delete or move them first, or say what becomes of them: `children=delete`, `adopt` or `detach`"
+        "the node has children; set `children` to `delete`, `adopt` or `detach`, or move them first"
     )]
     HasChildren,
     /// The rows don't show yet where the node is, so they can't show either that it has no children.
-    #[error("the node's rows aren't up to date yet, so they don't show whether it has children; try again later")]
+    #[error("the node's rows aren't up to date yet, so they don't show whether it has children; retry later")]
     NotYetPlaced,
     /// The rows don't show yet which siblings there are.
     #[error(
-        "the siblings' rows aren't up to date yet, so they don't show which sibling is next to the node; try again later"
+        "the siblings' rows aren't up to date yet, so they don't show which sibling is next to the node; retry later"
     )]
     SiblingsNotYetPlaced,
     /// A precondition doesn't hold of what is there.
     #[error(
-        "it isn't in the state that the request asks for; read it again. A weak tag (W/) in If-Match never matches: if you get one, a proxy on the way has weakened it"
+        "the precondition failed; read the node, then retry. A weak tag (W/) in If-Match never matches; if you receive one, a proxy has weakened it"
     )]
     PreconditionFailed(Precondition),
     /// Siblings aren't ordered by hand in this deployment.
     #[error(
-        "siblings aren't ordered by hand here; set the parameters `OrderAttribute` and `OrderByHand=on`, or leave `place` out"
+        "siblings aren't ordered by hand in this deployment; set `OrderAttribute` and `OrderByHand=on`, or omit `place`"
     )]
     NotByHand,
     /// Roots have no order, since there are no root rows.
-    #[error("roots have no order here, since `RootRows` is off; leave `place` out, or give the node a parent")]
+    #[error("roots have no order, since `RootRows` is off; omit `place`, or name a parent")]
     RootsUnordered,
     /// The attribute that a place writes is given as well.
-    #[error("`place` writes the attribute `{0}`; give the one or the other")]
+    #[error("`place` writes the attribute `{0}`; send one or the other")]
     PlacedTwice(String),
     /// The node that another is to be next to isn't its sibling.
     #[error("`{0}` isn't a child of that parent; read the children again")]
     NotASibling(Id),
     /// A sibling has something else than text where its place is.
     #[error(
-        "the attribute `{attribute}` of `{id}` is no text, so nothing can be placed there; make it a text, or remove it"
+        "the attribute `{attribute}` of `{id}` isn't a string, so no node can be put next to it; make it a string, or remove it"
     )]
     PlaceNotText {
         /// The sibling.
@@ -142,7 +142,7 @@ pub enum Refusal {
     },
     /// No text fits between two siblings, or too many of them would have to get others.
     #[error(
-        "there is no room at that place; give its siblings other values of `{attribute}`, or place the node elsewhere"
+        "no sort value fits between these siblings; change their `{attribute}`, or choose another position"
     )]
     NoRoom {
         /// The attribute.
@@ -189,7 +189,7 @@ pub enum Refusal {
     #[error(transparent)]
     Key(#[from] KeyError),
     /// Others kept writing the same records, until the attempts or the time were used up.
-    #[error("others keep changing the same nodes; try again")]
+    #[error("too much write contention; retry")]
     Contended,
     /// An attempt got no answer, and what stands in the table now doesn't tell whether it was carried out.
     #[error(
@@ -197,7 +197,7 @@ pub enum Refusal {
     )]
     OutcomeUnknown,
     /// So many copies go on.
-    #[error("{0} copies go on, as many as there may be at once; try again when one has ended (`GET /operations`)")]
+    #[error("{0} copies are running, the most allowed; retry when one has finished (`GET /operations`)")]
     TooManyCopies(usize),
     /// Another request with this idempotency key is under way, or has crashed: its lease ends in so many seconds.
     #[error(
@@ -205,10 +205,10 @@ pub enum Refusal {
     )]
     InProgress(u64),
     /// The idempotency key came with another request before.
-    #[error("this key came with another request before; use a new one")]
+    #[error("this idempotency key was used for another request; use a new one")]
     IdempotencyMismatch,
     /// The request was carried out before, and its outcome can't be read any more.
-    #[error("the stored outcome of this key can't be read; use a new key")]
+    #[error("the stored outcome of this key is unreadable; use a new key")]
     OutcomeUnreadable,
 }
 
@@ -224,16 +224,16 @@ impl Refusal {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum NoWayBack {
     /// The parent isn't there.
-    #[error("it doesn't exist any more")]
+    #[error("that node no longer exists")]
     Gone,
     /// The parent was deleted, and another node has its id.
-    #[error("it was deleted, and another node has its id now")]
+    #[error("that node was deleted, and another one has its id")]
     OtherLife,
     /// The parent is in the trash as well.
-    #[error("it is in the trash as well")]
+    #[error("that node is in the trash, too")]
     InTrash,
     /// The parent is below the node.
-    #[error("it is below the node itself")]
+    #[error("that node is a descendant of this one")]
     Cycle,
 }
 

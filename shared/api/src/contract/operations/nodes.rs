@@ -271,7 +271,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
                             {
                                 "status": 422,
                                 "problem": {
-                                    "type": "urn:sapwood:problem:parent-missing", "title": "The parent doesn't exist",
+                                    "type": "urn:sapwood:problem:parent-missing", "title": "Parent not found",
                                     "status": 422, "detail": "create the parent first", "field": "parent",
                                 },
                             },
