@@ -35,7 +35,7 @@ CASES = {
     "defaults": {},
     "everything": EVERYTHING,
     "everything with its table": {name: value for name, value in EVERYTHING.items() if name != "ExistingTableStreamArn"},
-    "everything but gradual": EVERYTHING | {"GradualDeployment": "false", "Audit": "heal"},
+    "everything but gradual": EVERYTHING | {"GradualDeployment": "false", "Audit": "repair"},
     "dev": {"Stage": "dev", "Audit": "off", "OrderAttribute": "rank,name:caseless", "OrderByHand": "on", "Totals": "count,size"},
     "names": {"PartitionKey": "pk", "SortKey": "sk", "NodeSortKey": "METADATA", "FanOut": "off", "PathRows": "off", "Trash": "on"},
     "topic": {"AlarmTopicArn": f"arn:aws:sns:{REGION}:123456789012:alarms", "GradualDeployment": "true", "UniqueNames": "caseless"},

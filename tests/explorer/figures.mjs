@@ -78,7 +78,7 @@ async function wide() {
   console.log(`a move of ${WIDE}: ${seconds(begun)} until the node is seen at its place`);
   let cursor = '';
   await until('the last row', async () => {
-    const { below } = await api(server, 'GET', `/nodes/wide/fanout?below=true${cursor}`);
+    const { below } = await api(server, 'GET', `/nodes/wide/propagation?below=true${cursor}`);
     cursor = below.cursor ? `&cursor=${encodeURIComponent(below.cursor)}` : '';
     return below.up_to_date;
   }, 120_000);
@@ -103,7 +103,7 @@ async function large() {
     for (let leaf = 0; leaf < Math.floor(NODES / groups) - 1; leaf += 1) records.push([`g${group}-${leaf}`, `g${group}`]);
   }
   await put(server, records);
-  await until('all are placed', async () => (await api(server, 'GET', `/nodes/${records.at(-1)[0]}/fanout`)).up_to_date, 3_600_000);
+  await until('all are placed', async () => (await api(server, 'GET', `/nodes/${records.at(-1)[0]}/propagation`)).up_to_date, 3_600_000);
   await until('the others', async () => {
     const { count, cursor } = await api(server, 'GET', '/nodes/top/count');
     return cursor || count >= records.length - 1;

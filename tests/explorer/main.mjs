@@ -167,7 +167,7 @@ test('what a watcher of a node sees is what `sapwood watch` prints', async () =>
 
 test('with the keyboard alone: walk, find by typing, rename, move, order, add, delete', async () => {
   const server = await dev(...ALL);
-  await create(server, [['top', null, { name: 'Top' }, { place: 'last' }], ['alpha', 'top', { name: 'Alpha' }, { place: 'last' }], ['beta', 'top', { name: 'Beta' }, { place: 'last' }], ['gamma', 'top', { name: 'Gamma' }, { place: 'last' }]]);
+  await create(server, [['top', null, { name: 'Top' }, { position: 'last' }], ['alpha', 'top', { name: 'Alpha' }, { position: 'last' }], ['beta', 'top', { name: 'Beta' }, { position: 'last' }], ['gamma', 'top', { name: 'Gamma' }, { position: 'last' }]]);
   const page = await visit(chromium, server.page);
   const focused = () => page.evaluate(() => document.activeElement.nodeId ?? document.activeElement.textContent);
   await page.waitForSelector('#node .derived');

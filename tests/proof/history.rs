@@ -277,9 +277,9 @@ fn a_refusal_for_what_never_was_so_is_wrong() {
         refused(place("n", Spot::After(id("n"))), Refusal::NotASibling(id("n")), nothing),
         refused(move_to("n", "q"), Refusal::NotASibling(id("q")), nothing),
         refused(place("n", Spot::Last), Refusal::NoRoom { attribute: "name".to_owned() }, nothing),
-        refused(place("n", Spot::Last), Refusal::SiblingsNotYetPlaced, nothing),
+        refused(place("n", Spot::Last), Refusal::SiblingsNotUpToDate, nothing),
         refused(place("n", Spot::Last), Refusal::NotByHand, nothing),
-        refused(rename("n", "one"), Refusal::NotYetPlaced, nothing),
+        refused(rename("n", "one"), Refusal::NotUpToDate, nothing),
         refused(rename("n", "one"), Refusal::InProgress(1), nothing),
         refused(rename("n", "one"), Refusal::IdempotencyMismatch, nothing),
         refused(rename("n", "one"), Refusal::Contended, nothing),
@@ -290,7 +290,7 @@ fn a_refusal_for_what_never_was_so_is_wrong() {
     }
     let right = [
         refused(restrict(), Refusal::HasChildren, below_n),
-        refused(restrict(), Refusal::NotYetPlaced, nothing),
+        refused(restrict(), Refusal::NotUpToDate, nothing),
         refused(move_to("n", "c"), cycle("n", "c"), below_n),
         refused(move_to("q", "q"), cycle("q", "q"), nothing),
         refused(place("n", Spot::After(id("x"))), Refusal::NotASibling(id("x")), nothing),

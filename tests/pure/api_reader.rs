@@ -326,7 +326,7 @@ async fn a_read_is_refused_while_the_rows_do_not_have_what_it_must_show() {
     let target = format!("/nodes/D/children?written={token}");
     let early = get(&fixture, &target).await;
     assert_eq!((early.status.as_u16(), &early.body["field"]), (409, &json!("written")), "{}", early.body);
-    assert_eq!(early.body["type"], "urn:sapwood:problem:not-yet-placed");
+    assert_eq!(early.body["type"], "urn:sapwood:problem:not-up-to-date");
     assert_eq!(early.response.headers()["retry-after"], "1");
     assert_eq!(body(&fixture, "/nodes/D/children?consistent=true").await["items"], json!([]), "it promises nothing");
     fixture.settle();
@@ -568,7 +568,7 @@ async fn every_call_answers_as_the_contract_says() {
             json!({ "items": [revision("Audit#a", 1, 1), revision("Audit#a", 2, 2)] }),
         ),
         ("/nodes/D/revisions/Audit~23a/1", 1, revision("Audit#a", 1, 1)),
-        ("/nodes/ITEM~231/fanout", 3, json!({ "up_to_date": true, "ancestors": 2, "missing": 0, "stale": 0 })),
+        ("/nodes/ITEM~231/propagation", 3, json!({ "up_to_date": true, "ancestors": 2, "missing": 0, "stale": 0 })),
     ] {
         let answer = get(&fixture, target).await;
         assert_eq!((answer.status, &answer.body), (StatusCode::OK, &wanted), "{target}");
@@ -854,7 +854,7 @@ async fn a_problem_names_its_parameter() {
         ("/nodes/no/children", 404, "not-found", Value::Null),
         ("/nodes/no/descendants", 404, "not-found", Value::Null),
         ("/operations/no", 404, "not-found", Value::Null),
-        ("/nodes/no/fanout", 404, "not-found", Value::Null),
+        ("/nodes/no/propagation", 404, "not-found", Value::Null),
         ("/nodes/no/latest", 404, "not-found", Value::Null),
         ("/nodes/no/revisions", 404, "not-found", Value::Null),
         ("/nodes/no/revisions/Audit", 404, "not-found", Value::Null),
@@ -897,7 +897,7 @@ async fn a_problem_names_its_parameter() {
         ("/nodes/D/revisions?order=newest", 400, "bad-parameter", json!("order")),
         ("/paths/D/a?from=b&to=a", 400, "bad-parameter", json!("to")),
         ("/paths/D/a?from=", 400, "bad-parameter", json!("from")),
-        ("/nodes/D/fanout?consistent=true", 400, "bad-parameter", json!("consistent")),
+        ("/nodes/D/propagation?consistent=true", 400, "bad-parameter", json!("consistent")),
     ] {
         let answer = get(&fixture, target).await;
         assert_eq!(answer.status.as_u16(), status, "{target}: {}", answer.body);
@@ -1173,7 +1173,7 @@ async fn the_audit_says_how_far_it_has_come() {
     assert!(body["age_seconds"].take().as_u64().unwrap() > 0);
     let at = "2026-02-03T04:05:06Z";
     let pass = json!({
-        "number": 1, "began_at": at, "ended_at": at, "items": 8, "recent": 0, "differences": 0, "healed": 0, "left": 0,
+        "number": 1, "began_at": at, "ended_at": at, "items": 8, "recent": 0, "differences": 0, "repaired": 0, "left": 0,
         "still_changing": 0, "skipped": 0, "findings": {"orphan": 1},
     });
     let wanted = json!({

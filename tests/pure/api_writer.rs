@@ -227,7 +227,7 @@ async fn what_goes_into_the_trash_comes_back_where_it_was_or_says_why_not() {
     api.fixture.settle();
     let trashed = api.ok(200, "POST /nodes/V/trash", Value::Null).await;
     assert_eq!((&trashed.body["trashed"]["by"], &trashed.body["trashed"]["parent"]), (&json!("anna"), &json!("D")));
-    assert_eq!((trashed.body.get("parent"), trashed.header("location")), (None, "/nodes/V/fanout?below=true"));
+    assert_eq!((trashed.body.get("parent"), trashed.header("location")), (None, "/nodes/V/propagation?below=true"));
     // Once more, nothing changes.
     let again = api.ok(200, "POST /nodes/V/trash", Value::Null).await;
     assert_eq!(again.header("etag"), trashed.header("etag"));
@@ -465,7 +465,7 @@ async fn a_node_is_created_replaced_patched_moved_and_deleted() {
     let rooted = api.ok(200, "PATCH /nodes/x", json!({ "parent": null })).await;
     assert_eq!(rooted.body.get("parent"), None);
     let unknown = api.send("DELETE /nodes/x", &[], &Value::Null).await;
-    assert_eq!(unknown.problem(), (409, "not-yet-placed"), "no row can show yet whether it has children");
+    assert_eq!(unknown.problem(), (409, "not-up-to-date"), "no row can show yet whether it has children");
     api.fixture.settle();
     let deleted = api.ok(204, "DELETE /nodes/x", Value::Null).await;
     assert_eq!(deleted.body, Value::Null);
@@ -580,13 +580,13 @@ fn children(api: &mut Api, of: &str) -> Vec<String> {
 async fn a_copy_beside_a_node_gets_its_parent_whatever_the_source_has() {
     let mut api = by_hand();
     api.ok(201, "POST /nodes", json!({ "id": "p", "parent": null })).await;
-    api.ok(201, "POST /nodes", json!({ "id": "x", "parent": "p", "place": "last" })).await;
+    api.ok(201, "POST /nodes", json!({ "id": "x", "parent": "p", "position": "last" })).await;
     // Another client's: its parent has yet to come, and the copy is to have that id.
     api.fixture.put_node("s", Some("c"), &[]);
     api.fixture.settle();
     let below_itself = refused(&api, "POST /nodes/s/copy", json!({ "ids": "c" })).await;
     assert_eq!(below_itself, (409, "cycle".to_owned()));
-    api.ok(202, "POST /nodes/s/copy", json!({ "ids": "c", "place": { "after": "x" } })).await;
+    api.ok(202, "POST /nodes/s/copy", json!({ "ids": "c", "position": { "after": "x" } })).await;
     api.fixture.settle();
     assert_eq!(api.fixture.get("c", "NODE").unwrap().get("parent"), Some(&text("p")));
 }
@@ -595,12 +595,12 @@ async fn a_copy_beside_a_node_gets_its_parent_whatever_the_source_has() {
 async fn siblings_are_ordered_by_hand() {
     let mut api = by_hand();
     api.ok(201, "POST /nodes", json!({ "id": "p" })).await;
-    api.ok(201, "POST /nodes", json!({ "id": "a", "parent": "p", "place": "last" })).await;
+    api.ok(201, "POST /nodes", json!({ "id": "a", "parent": "p", "position": "last" })).await;
     // Its row isn't there yet.
-    api.ok(201, "PUT /nodes/b", json!({ "parent": "p", "place": "last" })).await;
-    api.ok(201, "POST /nodes", json!({ "id": "c", "parent": "p", "place": "first" })).await;
+    api.ok(201, "PUT /nodes/b", json!({ "parent": "p", "position": "last" })).await;
+    api.ok(201, "POST /nodes", json!({ "id": "c", "parent": "p", "position": "first" })).await;
     assert_eq!(children(&mut api, "p"), ["c", "a", "b"]);
-    let put = |id: &str, place: Value| json!({ "put": { "id": id, "parent": "p", "place": place } });
+    let put = |id: &str, place: Value| json!({ "put": { "id": id, "parent": "p", "position": place } });
     let operations = [put("d", json!({ "after": "a" })), put("e", json!({ "after": "a" })), put("f", json!("last"))];
     let batch = json!({ "operations": operations });
     let key = [("idempotency-key", "\"k\"")];
@@ -612,28 +612,28 @@ async fn siblings_are_ordered_by_hand() {
     let again = api.send("POST /batch", &key, &batch).await;
     assert_eq!((again.header("idempotency-replayed"), &again.body), ("true", &first.body));
     assert_eq!(children(&mut api, "p"), ["c", "a", "e", "d", "b", "f"]);
-    let moved = api.ok(200, "PATCH /nodes/c", json!({ "place": { "before": "b" } })).await;
+    let moved = api.ok(200, "PATCH /nodes/c", json!({ "position": { "before": "b" } })).await;
     assert_eq!(children(&mut api, "p"), ["a", "e", "d", "c", "b", "f"]);
-    let again = api.ok(200, "PATCH /nodes/c", json!({ "place": { "before": "b" } })).await;
+    let again = api.ok(200, "PATCH /nodes/c", json!({ "position": { "before": "b" } })).await;
     assert_eq!(again.header("etag"), moved.header("etag"), "it is in its place already");
     // A move keeps the value, and a place with it is drag and drop.
     api.ok(200, "PATCH /nodes/c", json!({ "parent": "a" })).await;
-    api.ok(200, "PATCH /nodes/c", json!({ "parent": "p", "place": { "after": "a" } })).await;
+    api.ok(200, "PATCH /nodes/c", json!({ "parent": "p", "position": { "after": "a" } })).await;
     assert_eq!(children(&mut api, "p"), ["a", "c", "e", "d", "b", "f"]);
     for (place, wanted) in
         [(json!({ "after": "nobody" }), (409, "not-a-sibling")), (json!("middle"), (400, "bad-json"))]
     {
-        let answer = api.send("PATCH /nodes/a", &[], &json!({ "place": place })).await;
-        assert_eq!((answer.problem(), answer.body["field"].as_str()), (wanted, Some("place")), "{place}");
+        let answer = api.send("PATCH /nodes/a", &[], &json!({ "position": place })).await;
+        assert_eq!((answer.problem(), answer.body["field"].as_str()), (wanted, Some("position")), "{place}");
     }
     api.fixture.put_node("n", Some("p"), &[("order", AttributeValue::N("1".to_owned()))]);
     assert_eq!(
-        api.send("PATCH /nodes/a", &[], &json!({ "place": { "after": "n" } })).await.problem(),
+        api.send("PATCH /nodes/a", &[], &json!({ "position": { "after": "n" } })).await.problem(),
         (422, "bad-value")
     );
     let off = Api::new();
-    let refused = off.send("POST /nodes", &[], &json!({ "place": "first" })).await;
-    assert_eq!((refused.problem(), refused.body["field"].as_str()), ((422, "bad-value"), Some("place")));
+    let refused = off.send("POST /nodes", &[], &json!({ "position": "first" })).await;
+    assert_eq!((refused.problem(), refused.body["field"].as_str()), ((422, "bad-value"), Some("position")));
     assert!(refused.body["detail"].as_str().unwrap().contains("OrderByHand=on"), "{}", refused.body);
 }
 
@@ -643,38 +643,38 @@ async fn a_node_that_is_put_next_to_another_comes_under_its_parent_and_next_to_i
     for (id, parent) in
         [("p", Value::Null), ("q", Value::Null), ("a", json!("p")), ("b", json!("p")), ("c", json!("q"))]
     {
-        api.ok(201, "POST /nodes", json!({ "id": id, "parent": parent, "place": "last" })).await;
+        api.ok(201, "POST /nodes", json!({ "id": id, "parent": parent, "position": "last" })).await;
     }
     assert_eq!(children(&mut api, "p"), ["a", "b"]);
     // Neither a `PATCH` nor a `POST` names the parent.
-    let moved = api.ok(200, "PATCH /nodes/c", json!({ "place": { "before": "b" } })).await;
+    let moved = api.ok(200, "PATCH /nodes/c", json!({ "position": { "before": "b" } })).await;
     assert_eq!(moved.body["parent"], "p");
-    let made = api.ok(201, "POST /nodes", json!({ "id": "d", "place": { "after": "b" } })).await;
+    let made = api.ok(201, "POST /nodes", json!({ "id": "d", "position": { "after": "b" } })).await;
     assert_eq!(made.body["parent"], "p");
     assert_eq!(
         (children(&mut api, "p"), children(&mut api, "q")),
         (["a", "c", "b", "d"].map(str::to_owned).to_vec(), vec![])
     );
     // Next to a root it becomes one.
-    assert_eq!(api.ok(200, "PATCH /nodes/d", json!({ "place": { "after": "q" } })).await.body.get("parent"), None);
+    assert_eq!(api.ok(200, "PATCH /nodes/d", json!({ "position": { "after": "q" } })).await.body.get("parent"), None);
     assert_eq!(children(&mut api, "p"), ["a", "c", "b"]);
     // A `PUT` names its parent always, and a parent that is named must be that of the sibling.
-    let missing = api.send("PUT /nodes/d", &[], &json!({ "place": { "before": "b" } })).await;
+    let missing = api.send("PUT /nodes/d", &[], &json!({ "position": { "before": "b" } })).await;
     assert_eq!(missing.status, 400, "{}", missing.body);
-    let elsewhere = api.send("PATCH /nodes/d", &[], &json!({ "parent": "q", "place": { "before": "b" } })).await;
+    let elsewhere = api.send("PATCH /nodes/d", &[], &json!({ "parent": "q", "position": { "before": "b" } })).await;
     assert_eq!(elsewhere.problem(), (409, "not-a-sibling"));
     // Next to itself: nothing is written, and nothing refused.
     for place in [json!({ "before": "c" }), json!({ "after": "c" })] {
-        let stays = api.ok(200, "PATCH /nodes/c", json!({ "place": place })).await;
+        let stays = api.ok(200, "PATCH /nodes/c", json!({ "position": place })).await;
         assert_eq!(stays.header("etag"), moved.header("etag"), "{place}");
     }
     let renamed =
-        api.ok(200, "PATCH /nodes/c", json!({ "place": { "before": "c" }, "attributes": { "name": "new" } })).await;
+        api.ok(200, "PATCH /nodes/c", json!({ "position": { "before": "c" }, "attributes": { "name": "new" } })).await;
     assert_eq!(renamed.body["attributes"]["name"], "new");
     assert_eq!(children(&mut api, "p"), ["a", "c", "b"]);
     // One that isn't there is next to nobody.
-    let absent = api.send("POST /nodes", &[], &json!({ "id": "e", "place": { "before": "e" } })).await;
-    assert_eq!((absent.problem(), absent.body["field"].as_str()), ((409, "not-a-sibling"), Some("place")));
+    let absent = api.send("POST /nodes", &[], &json!({ "id": "e", "position": { "before": "e" } })).await;
+    assert_eq!((absent.problem(), absent.body["field"].as_str()), ((409, "not-a-sibling"), Some("position")));
 }
 
 #[tokio::test]
@@ -1307,7 +1307,7 @@ async fn a_batch_keeps_no_refusal_that_may_pass() {
     let batch = json!({ "operations": [{ "delete": { "id": "a" } }] });
     let key = [("idempotency-key", "one")];
     let early = api.send("POST /batch", &key, &batch).await;
-    assert_eq!(early.body["results"][0]["problem"]["type"], "urn:sapwood:problem:not-yet-placed");
+    assert_eq!(early.body["results"][0]["problem"]["type"], "urn:sapwood:problem:not-up-to-date");
     api.fixture.settle();
     let later = api.send("POST /batch", &key, &batch).await;
     assert_eq!((later.header("idempotency-replayed"), &later.body["results"][0]["status"]), ("", &json!(204)));

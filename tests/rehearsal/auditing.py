@@ -121,7 +121,7 @@ class Auditing(unittest.TestCase):
     def test_a_pass_over_a_right_table_finds_nothing_and_writes_its_own_item_only(self):
         before = len(self.written())
         sums = self.a_pass()
-        self.assertEqual((sums["AuditConfirmed"], sums["AuditHealed"], sums["AuditLeft"]), (0, 0, 0))
+        self.assertEqual((sums["AuditConfirmed"], sums["AuditRepaired"], sums["AuditLeft"]), (0, 0, 0))
         self.assertGreaterEqual(sums["AuditItems"], len(self.table.items()) - 2)
         self.assertGreater(sums["AuditFindings"], 0, "an orphan and a cycle")
         self.assertGreater(sums["ReadUnits"], 0)
@@ -130,15 +130,15 @@ class Auditing(unittest.TestCase):
 
     def test_three_damaged_rows_are_healed(self):
         self.damage()
-        sums = self.passes(lambda sums: sums.get("AuditHealed", 0) >= 3)
-        self.assertEqual((sums["AuditConfirmed"], sums["AuditHealed"], sums["AuditLeft"]), (3, 3, 0))
+        sums = self.passes(lambda sums: sums.get("AuditRepaired", 0) >= 3)
+        self.assertEqual((sums["AuditConfirmed"], sums["AuditRepaired"], sums["AuditLeft"]), (3, 3, 0))
         # The base records are as they were written, the rows are those that an independent computation expects.
         self.table.settle(self)
         self.assertNotIn(INVENTED, self.table.items())
 
     def test_the_pass_after_that_finds_nothing(self):
         sums = self.a_pass()
-        self.assertEqual((sums["AuditSuspects"], sums["AuditConfirmed"], sums["AuditLeft"]), (0, 0, 0))
+        self.assertEqual((sums["AuditPending"], sums["AuditConfirmed"], sums["AuditLeft"]), (0, 0, 0))
 
     def test_an_auditor_that_reports_leaves_what_it_finds_and_writes_its_own_item_only(self):
         written = self.table.written
@@ -147,7 +147,7 @@ class Auditing(unittest.TestCase):
         found = self.damage()
         before = len(self.written())
         sums = self.passes(lambda sums: sums.get("AuditConfirmed", 0) >= 3)
-        self.assertEqual(sums["AuditHealed"], 0)
+        self.assertEqual(sums["AuditRepaired"], 0)
         self.assertGreaterEqual(sums["AuditLeft"], 3)
         self.assertEqual({POSITION}, set(self.written()[before:]))
         self.assertEqual(self.table.wrong_rows(), found)

@@ -148,7 +148,7 @@ class Invoking(unittest.TestCase):
         before = self.table.items()
         report = self.invoke("auditor", "--data-file", EVENTS / f"{SCHEDULE}.json")
         # A whole pass over a table that is right but for the orphan and the other findings, which aren't mended.
-        wanted = {"saved": True, "suspects": 0, "confirmed": 0, "healed": 0, "left": 0, "restless": 0, "age_seconds": 0}
+        wanted = {"saved": True, "suspects": 0, "confirmed": 0, "repaired": 0, "left": 0, "still_changing": 0, "age_seconds": 0}
         self.assertEqual({name: report.get(name) for name in wanted}, wanted, report)
         self.assertEqual(report["items"], len(before))
         self.assertGreater(report["read_units"], 0)
@@ -167,7 +167,7 @@ class Invoking(unittest.TestCase):
         line = watch.wait_until(lambda: re.search(r'^\{.*AUDIT is `sometimes`.*\}$', watch.said(), flags=re.M))
         said = json.loads(line[0])
         self.assertEqual(said["level"], "ERROR", said)
-        self.assertIn("AUDIT is `sometimes`; set it to `heal` or `report`", said["message"] + said.get("error", ""))
+        self.assertIn("AUDIT is `sometimes`; set it to `repair` or `report`", said["message"] + said.get("error", ""))
 
     def test_the_api_answers_events_of_api_gateway(self):
         self.table.node("shop")

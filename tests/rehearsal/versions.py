@@ -55,7 +55,7 @@ class Versions(unittest.TestCase):
         self.assertEqual(set(standing.of_type(FUNCTION)) - versioned, {"Auditor"})
         (target,) = standing.resources["AuditSchedule"]["Properties"]["Targets"]
         self.assertEqual(spelt(target["Arn"]), "Auditor.Arn")
-        audit = [self.standing(**EVERYTHING | {"Audit": mode}) for mode in ("heal", "report", "off")]
+        audit = [self.standing(**EVERYTHING | {"Audit": mode}) for mode in ("repair", "report", "off")]
         self.assertEqual(len({configuration(one) for one in audit}), 1)
         self.assertEqual(len({str(functions(one)) for one in audit}), 1)
 

@@ -69,7 +69,7 @@ async fn what_a_done_copy_has_is_listed_however_slow_the_handler_is() {
                 assert_eq!(listed("").await, 60, "run {run}");
             }
             1 => {
-                let token = ok(serving, 202, &copy(&top)).await.header("sapwood-written").unwrap().to_owned();
+                let token = ok(serving, 202, &copy(&top)).await.header("sapwood-consistency-token").unwrap().to_owned();
                 assert_eq!(listed(&format!("&written={token}")).await, 60, "run {run}");
             }
             _ => {

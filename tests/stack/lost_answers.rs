@@ -325,12 +325,12 @@ fn life() -> Vec<(Asked, u16)> {
             200,
         ),
         (delete("g").header("idempotency-key", "k-deletion"), 204),
-        (Asked::new("POST", "/nodes").json(&json!({"id": "i", "parent": "r", "place": "last"})), 201),
-        (Asked::new("PATCH", "/nodes/h").json(&json!({"place": {"before": "e"}})), 200),
-        (Asked::new("PATCH", "/nodes/e").json(&json!({"place": "first"})), 200),
+        (Asked::new("POST", "/nodes").json(&json!({"id": "i", "parent": "r", "position": "last"})), 201),
+        (Asked::new("PATCH", "/nodes/h").json(&json!({"position": {"before": "e"}})), 200),
+        (Asked::new("PATCH", "/nodes/e").json(&json!({"position": "first"})), 200),
         (
             batch(&json!([
-                {"patch": {"id": "h", "place": {"after": "e"}}},
+                {"patch": {"id": "h", "position": {"after": "e"}}},
                 {"revision": {"id": "h", "topic": "Text", "attributes": {}}},
                 {"delete": {"id": "i"}},
             ]))

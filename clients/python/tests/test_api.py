@@ -108,8 +108,8 @@ class Api(unittest.TestCase):
         }
         api.put_node("values", {"parent": "company", "attributes": written}, wait=5)
         self.assertEqual(api.get_node("values").body["attributes"], written)
-        api.batch({"operations": [{"put": {"id": id, "parent": "values", "place": "last"}} for id in ("one", "two", "three")]}, wait=5)
-        api.patch_node("three", {"place": {"before": "two"}}, wait=5)
+        api.batch({"operations": [{"put": {"id": id, "parent": "values", "position": "last"}} for id in ("one", "two", "three")]}, wait=5)
+        api.patch_node("three", {"position": {"before": "two"}}, wait=5)
         self.assertEqual([child["id"] for child in api.list_children("values", order="asc")], ["one", "three", "two"])
 
         # Revisions: appended, with their node, amended, removed.
@@ -146,7 +146,7 @@ class Api(unittest.TestCase):
         api.done(api.delete_node("mouse order"))
         with self.assertRaises(problems.NotFound):
             api.get_node("mouse order")
-        self.assertEqual(api.get_fanout(odd, below=True).body["below"]["up_to_date"], True)
+        self.assertEqual(api.get_propagation(odd, below=True).body["below"]["up_to_date"], True)
         self.assertTrue(api.get_index().body and api.get_health().body["status"] == "ok")
         with self.assertRaises(problems.NotFound):
             api.get_audit()
@@ -250,7 +250,7 @@ class Api(unittest.TestCase):
             self.api.create_node({"id": f"{id}-{position}", "parent": f"{id}-{position - 1}" if position else id}, wait=5)
         self.api.create_node({"id": f"{id}-to", "parent": id}, wait=5)
         moved = self.api.patch_node(f"{id}-0", {"parent": f"{id}-to"})
-        self.assertIn("fanout", str(moved.location))
+        self.assertIn("propagation", str(moved.location))
         self.api.done(moved)
         self.assertEqual([node["depth"] for node in self.api.list_descendants(id, min_depth=2)], [2, 3, 4, 5, 6, 7])
         # What was done at once, and what is named by its operation.
@@ -269,7 +269,7 @@ class Api(unittest.TestCase):
         api.create_node({"id": child, "parent": id}, wait=5)
         api.create_node({"id": to, "parent": id}, wait=5)
         api.done(api.patch_node(child, {"parent": to}, minimal=True))
-        self.assertIn(f"/nodes/{in_path(child)}/fanout?below=true", asked[-1])
+        self.assertIn(f"/nodes/{in_path(child)}/propagation?below=true", asked[-1])
         # No node has this id, so only the token tells of the revision. An answer is 202 if its wait was too short.
         appended = api.append_revision(f"{id} nobody", "Audit", {"attributes": {}})
         api.done(replace(appended, status=202))
@@ -575,7 +575,7 @@ class LostAnswers(unittest.TestCase):
         asks(problems.Unauthorized, 1, 401)
         asks(problems.Forbidden, 1, 403)
         asks(problems.Unavailable, 2, *[problem(503, "unavailable", **{"retry-after": "0"})] * 9)
-        asks(problems.NotYetPlaced, 1, problem(409, "not-yet-placed"))
+        asks(problems.NotYetPlaced, 1, problem(409, "not-up-to-date"))
         # Nobody is there, so nothing was done.
         with Proxy() as proxy:
             gone = self.through(proxy, attempts=2)
@@ -678,7 +678,7 @@ class Tokens(unittest.TestCase):
 
     def wrote(self, *tokens: str) -> None:
         for one in tokens:
-            self.answers.append(Response(201, "", {"sapwood-written": one}, b"{}"))
+            self.answers.append(Response(201, "", {"sapwood-consistency-token": one}, b"{}"))
             self.session.create_node({})
         self.asked.clear()
 
@@ -699,7 +699,7 @@ class Tokens(unittest.TestCase):
             raise ConnectionResetError
 
         self.wrote(a := token(node="a"))
-        for failed in (problem(409, "not-yet-placed", **{"retry-after": "1"}), problem(404, "not-found"), lost, (200, {}, b"<html>")):
+        for failed in (problem(409, "not-up-to-date", **{"retry-after": "1"}), problem(404, "not-found"), lost, (200, {}, b"<html>")):
             answer = failed if callable(failed) else Response(failed[0], "", failed[1], failed[2])
             self.answers += [answer, answer]
             with self.assertRaises(problems.SapwoodError):
@@ -733,7 +733,7 @@ class Tokens(unittest.TestCase):
     def test_no_token_is_lost_where_there_are_more_than_a_read_takes(self) -> None:
         tokens = [token(node=f"{number}") for number in range(25)]
         self.wrote(*tokens)
-        refused = problem(409, "not-yet-placed")
+        refused = problem(409, "not-up-to-date")
         self.answers += [Response(200, "", {}, b'{"items": []}'), Response(refused[0], "", refused[1], refused[2])]
         with self.assertRaises(problems.NotYetPlaced):
             self.reads()
@@ -771,7 +771,7 @@ class Tokens(unittest.TestCase):
             self.session.delete_node("d")
         self.assertEqual(self.session.written, [a, token(node="b")])
         # One that was answered has shown them, and has a token of its own.
-        self.answers.append(Response(204, "", {"sapwood-written": token(node="d")}, b""))
+        self.answers.append(Response(204, "", {"sapwood-consistency-token": token(node="d")}, b""))
         self.session.delete_node("d")
         self.assertEqual(self.asked[-1][2], {"written": [a, token(node="b")]})
         self.assertEqual(self.session.written, [token(node="d")])

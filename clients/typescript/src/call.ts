@@ -228,7 +228,7 @@ function answerOf<Body>(response: Response, body: unknown, location: string | un
     body: body as Body,
     status: response.status,
     etag: header("etag"),
-    written: header("sapwood-written"),
+    written: header("sapwood-consistency-token"),
     location,
     replayed: header("idempotency-replayed") === "true",
     headers: response.headers,

@@ -76,7 +76,7 @@ export class Sapwood extends Operations {
     if (typeof begun === "string") return this.ended(begun, options);
     const { location = "", status, written, body } = begun;
     const operation = status === 202 ? /\/operations\/([^/?]+)$/.exec(location)?.[1] : undefined;
-    const moved = /\/nodes\/([^/?]+)\/fanout\?below=true/.exec(location)?.[1];
+    const moved = /\/nodes\/([^/?]+)\/propagation\?below=true/.exec(location)?.[1];
     if (operation !== undefined) await this.ended(operation, options);
     else if (moved !== undefined) await this.placed(decodeURIComponent(moved.replaceAll("~", "%")), { ...options, below: true });
     else if (status === 202 && written !== undefined) await this.shown(written, options);
@@ -87,7 +87,7 @@ export class Sapwood extends Operations {
   async placed(id: string, options: WaitOptions & { below?: boolean } = {}): Promise<void> {
     let cursor: string | undefined;
     await this.until(`${id} isn't placed`, options, async call => {
-      const { body } = await this.getFanout(id, options.below ? { below: true, cursor } : {}, call);
+      const { body } = await this.getPropagation(id, options.below ? { below: true, cursor } : {}, call);
       // The next look goes on where this one has stopped.
       cursor = body.below?.cursor;
       return options.below ? body.below?.up_to_date === true : body.up_to_date;

@@ -108,7 +108,7 @@ export const PROBLEMS: Readonly<Record<string, new (body: ProblemBody, location?
   exists: Exists,
   "name-taken": NameTaken,
   "has-children": HasChildren,
-  "not-yet-placed": NotYetPlaced,
+  "not-up-to-date": NotYetPlaced,
   cycle: Cycle,
   deleting: Deleting,
   "in-trash": InTrash,

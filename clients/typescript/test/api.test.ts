@@ -77,8 +77,8 @@ test("the story of a tree, which leaves no call out", async () => {
   const exact = await api.getNode("values", {}, { exactNumbers: true });
   assert.deepEqual(exact.body.attributes, written);
   assert.deepEqual([...values.bytes(written.bytes)], [0, 255]);
-  await api.batch({ operations: ["one", "two", "three"].map(id => ({ put: { id, parent: "values", place: "last" as const } })) }, { wait: 5 });
-  await api.patchNode("three", { place: { before: "two" } }, { wait: 5 });
+  await api.batch({ operations: ["one", "two", "three"].map(id => ({ put: { id, parent: "values", position: "last" as const } })) }, { wait: 5 });
+  await api.patchNode("three", { position: { before: "two" } }, { wait: 5 });
   assert.deepEqual(ids(await api.listChildren("values", { order: "asc" }).all()), ["one", "three", "two"]);
 
   // Revisions: appended, with their node, amended, removed.
@@ -112,7 +112,7 @@ test("the story of a tree, which leaves no call out", async () => {
   assert.ok(ids(await api.listOperations({ status: "done", limit: 1 }).all()).includes(begun.body.id));
   await api.done(await api.deleteNode("mouse order"));
   await assert.rejects(api.getNode("mouse order"), problems.NotFound);
-  assert.equal((await api.getFanout(odd, { below: true })).body.below!.up_to_date, true);
+  assert.equal((await api.getPropagation(odd, { below: true })).body.below!.up_to_date, true);
   assert.ok((await api.getIndex()).body && (await api.getHealth()).body.status === "ok");
   await assert.rejects(api.getAudit(), problems.NotFound);
   assert.deepEqual([...called].sort(), Object.keys(OPERATIONS).sort(), "a call that no test makes");
@@ -204,7 +204,7 @@ class Scripted {
 
   async wrote(...tokens: string[]): Promise<void> {
     for (const one of tokens) {
-      this.answers.push(() => new Response("{}", { status: 201, headers: { "sapwood-written": one } }));
+      this.answers.push(() => new Response("{}", { status: 201, headers: { "sapwood-consistency-token": one } }));
       await this.session.createNode({});
     }
     this.asked = [];
@@ -228,7 +228,7 @@ test("tokens go once a read has shown them, and stay after one that was refused 
   const [a, b] = [of("a"), of("b")];
   await scripted.wrote(a, b, a);
   const lost = () => { throw new TypeError("fetch failed"); };
-  for (const failed of [refused(409, "not-yet-placed"), refused(404, "not-found"), lost, () => new Response("<html>")]) {
+  for (const failed of [refused(409, "not-up-to-date"), refused(404, "not-found"), lost, () => new Response("<html>")]) {
     scripted.answers = [failed, failed];
     await assert.rejects(scripted.reads());
     scripted.answers = [];
@@ -266,7 +266,7 @@ test("no token is lost where there are more than a read takes", async () => {
   const scripted = new Scripted();
   const tokens = Array.from({ length: 25 }, (_, number) => of(`${number}`));
   await scripted.wrote(...tokens);
-  scripted.answers = [() => new Response('{"items": []}'), refused(409, "not-yet-placed")];
+  scripted.answers = [() => new Response('{"items": []}'), refused(409, "not-up-to-date")];
   await assert.rejects(scripted.reads(), problems.NotYetPlaced);
   assert.deepEqual(scripted.session.written, tokens.slice(10));
   assert.deepEqual((await scripted.reads()).map(([written]) => written), [tokens.slice(10, 20), tokens.slice(20)]);
@@ -299,7 +299,7 @@ test("a deletion has tokens, the same in each attempt", async () => {
   await assert.rejects(session.deleteNode("d"), problems.HasChildren);
   assert.deepEqual(session.written, [of("a"), of("b")]);
   // One that was answered has shown them, and has a token of its own.
-  scripted.answers = [() => new Response(null, { status: 204, headers: { "sapwood-written": of("d") } })];
+  scripted.answers = [() => new Response(null, { status: 204, headers: { "sapwood-consistency-token": of("d") } })];
   await session.deleteNode("d");
   assert.deepEqual([scripted.asked.at(-1)!.written, session.written], [[of("a"), of("b")], [of("d")]]);
 });
@@ -310,7 +310,7 @@ test("what a write has begun is waited for", async () => {
   for (let at = 0; at < 6; at++) await api.createNode({ id: `${id}-${at}`, parent: at === 0 ? id : `${id}-${at - 1}` }, { wait: 5 });
   await api.createNode({ id: `${id}-to`, parent: id }, { wait: 5 });
   const moved = await api.patchNode(`${id}-0`, { parent: `${id}-to` });
-  assert.match(moved.location!, /fanout/);
+  assert.match(moved.location!, /propagation/);
   await api.done(moved);
   assert.deepEqual((await api.listDescendants(id, { min_depth: 2 }).all()).map(({ depth }) => depth), [2, 3, 4, 5, 6, 7]);
   // What was done at once, and what is named by its operation.
@@ -334,7 +334,7 @@ test("what a write has begun is waited for by an answer without a body, by a bat
   await noting.createNode({ id: `${id}-0`, parent: id }, { wait: 5 });
   await noting.createNode({ id: `${id}-to`, parent: id }, { wait: 5 });
   await noting.done(await noting.patchNode(`${id}-0`, { parent: `${id}-to` }, { minimal: true }));
-  assert.ok(asked.pop()!.startsWith(`/nodes/${inPath(`${id}-0`)}/fanout?below=true`));
+  assert.ok(asked.pop()!.startsWith(`/nodes/${inPath(`${id}-0`)}/propagation?below=true`));
   // No node has this id, so only the token tells of the revision. An answer is 202 if its wait was too short.
   const appended = await noting.appendRevision(`${id} nobody`, "Audit", { attributes: {} });
   await noting.done({ ...appended, status: 202 });
@@ -515,7 +515,7 @@ test("it gives up", async () => {
   await asks(problems.Unauthorized, 1, 401);
   await asks(problems.Forbidden, 1, 403);
   await asks(problems.Unavailable, 2, { status: 503, slug: "unavailable", ...soon });
-  await asks(problems.NotYetPlaced, 1, { status: 409, slug: "not-yet-placed" });
+  await asks(problems.NotYetPlaced, 1, { status: 409, slug: "not-up-to-date" });
   // Nobody is there, so nothing was done.
   const gone = new Proxy();
   await gone.begin();

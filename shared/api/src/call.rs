@@ -183,7 +183,7 @@ impl<S: Shared> Asked<'_, S> {
         }
         let written: Option<Vec<Derived>> = tokens.iter().map(|token| Derived::of_token(token)).collect();
         let mut written =
-            written.ok_or_else(|| refusal("it takes the `Sapwood-Written` of a write's answer, as it is"))?;
+            written.ok_or_else(|| refusal("it takes the `Sapwood-Consistency-Token` of a write's answer, as it is"))?;
         written.dedup();
         Ok(written)
     }
@@ -247,7 +247,7 @@ impl<'a, T: Table, S: Shared> At<'a, T, S> {
     /// Checks that the table has all of this, at once or within the time that the client waits.
     ///
     /// # Errors
-    /// [`Kind::NotYetPlaced`] if it doesn't.
+    /// [`Kind::NotUpToDate`] if it doesn't.
     pub async fn demand(&self, derived: &[Derived]) -> Result<(), Problem> {
         if self.has(derived).await { Ok(()) } else { Err(Problem::not_yet_written()) }
     }

@@ -8,8 +8,8 @@ from typing import Protocol, TypeVar
 from unittest import TestCase
 
 from sapwood import (ApiClient, ApiException, ApiResponse, Batch, BatchOperation, Children, Configuration, CopyNode, CreateNode,
-                     CreateRevision, DeleteOperation, NewRevision, OperationStatus, PatchNode, PatchOperation, Place, PlaceBeside,
-                     PlaceEnd, ProblemBody, PutOperation, ReadApi, ReplaceNode, RestoreNode, RestoreOperation, RevisionOperation,
+                     CreateRevision, DeleteOperation, NewRevision, OperationStatus, PatchNode, PatchOperation, Position, PositionBeside,
+                     PositionEnd, ProblemBody, PutOperation, ReadApi, ReplaceNode, RestoreNode, RestoreOperation, RevisionOperation,
                      TrashOperation, WriteApi)
 
 Body = TypeVar("Body")
@@ -168,14 +168,14 @@ equal(spare.attributes, {**written, "sizes": {"$set": ["L", "S"]}})
 # Siblings in an order by hand.
 placed = writes.batch(Batch(operations=[
     BatchOperation(put=PutOperation(id="column", parent=None)),
-    *(BatchOperation(put=PutOperation(id=id, parent="column", place=Place(PlaceEnd.LAST))) for id in ("b", "a", "c")),
+    *(BatchOperation(put=PutOperation(id=id, parent="column", position=Position(PositionEnd.LAST))) for id in ("b", "a", "c")),
 ]), prefer=wait).results
 equal([result.status for result in placed], [201, 201, 201, 201])
-writes.patch_node("c", PatchNode(place=Place(PlaceEnd.FIRST)), prefer=wait)
-writes.patch_node("b", PatchNode(place=Place(PlaceBeside(after="a"))), prefer=wait)
+writes.patch_node("c", PatchNode(position=Position(PositionEnd.FIRST)), prefer=wait)
+writes.patch_node("b", PatchNode(position=Position(PositionBeside(after="a"))), prefer=wait)
 equal([item.id for item in reads.list_children("column", order="asc").items], ["c", "a", "b"])
 equal([item.id for item in reads.list_children("column", order="desc", limit=1).items], ["b"])
-fails(lambda: writes.patch_node("b", PatchNode(place=Place(PlaceBeside(before="nobody")))), 409, "not-a-sibling")
+fails(lambda: writes.patch_node("b", PatchNode(position=Position(PositionBeside(before="nobody")))), 409, "not-a-sibling")
 
 # Who ordered it? All customers, by one request.
 mouse, items = "PRODUCT#mouse", ("ITEM#1", "ITEM#2")
@@ -189,7 +189,7 @@ equal([item.ancestors for item in customers.items], [[ceo]])
 # Into the trash, and back with all that is below.
 trashed = writes.trash_node_with_http_info("column", prefer="wait=5, below=true")
 assert body(trashed, 200, 202).trashed
-equal(header(trashed, "location"), "/nodes/column/fanout?below=true")
+equal(header(trashed, "location"), "/nodes/column/propagation?below=true")
 equal([(item.id, item.trashed.parent) for item in reads.list_trash().items], [("column", None)])
 equal([item.id for item in reads.list_children("column", order="asc").items], ["c", "a", "b"])
 fails(lambda: writes.create_node(CreateNode(parent="column")), 409, "in-trash")

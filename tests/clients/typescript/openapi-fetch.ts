@@ -155,11 +155,11 @@ assert.deepEqual(spare.attributes, { ...written, sizes: { $set: ["L", "S"] } });
 // Siblings in an order by hand.
 const placed = await body(api.POST("/batch", {
   params: { header: wait },
-  body: { operations: [{ put: { id: "column", parent: null } }, ...["b", "a", "c"].map(id => ({ put: { id, parent: "column", place: "last" as const } }))] },
+  body: { operations: [{ put: { id: "column", parent: null } }, ...["b", "a", "c"].map(id => ({ put: { id, parent: "column", position: "last" as const } }))] },
 }), 200);
 assert.deepEqual(placed.results.map(result => result.status), [201, 201, 201, 201]);
-const place = (id: string, place: components["schemas"]["Place"]) =>
-  api.PATCH("/nodes/{id}", { params: { ...at(id), header: wait }, headers: mergePatch, body: { place } });
+const place = (id: string, place: components["schemas"]["Position"]) =>
+  api.PATCH("/nodes/{id}", { params: { ...at(id), header: wait }, headers: mergePatch, body: { position: place } });
 await body(place("c", "first"), 200, 202);
 await body(place("b", { after: "a" }), 200, 202);
 const children = (query: { order: "asc" | "desc"; limit?: number }) =>
@@ -183,7 +183,7 @@ assert.deepEqual((await links({ ancestor_prefix: ceo, distinct: "ancestor" })).i
 const below = { Prefer: "wait=5, below=true" };
 const trashed = await api.POST("/nodes/{id}/trash", { params: { ...at("column"), header: below } });
 assert.ok((await body(Promise.resolve(trashed), 200, 202)).trashed);
-assert.equal(trashed.response.headers.get("location"), "/nodes/column/fanout?below=true");
+assert.equal(trashed.response.headers.get("location"), "/nodes/column/propagation?below=true");
 const trash = async () => (await body(api.GET("/trash", { params: { query: { order: "asc" } } }), 200)).items;
 assert.deepEqual((await trash()).map(item => [item.id, item.trashed.parent]), [["column", undefined]]);
 assert.deepEqual(ids((await children({ order: "asc" })).items), ["c", "a", "b"]);

@@ -1,7 +1,7 @@
 // Uses the API through the client that openapi-generator makes (`typescript-fetch`). The argument is the API's URL, and its table is empty.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
-import { type ApiResponse, Configuration, type Place, ProblemBodyFromJSON, ReadApi, type ReplaceNode, ResponseError, WriteApi } from "./generated/index.js";
+import { type ApiResponse, Configuration, type Position, ProblemBodyFromJSON, ReadApi, type ReplaceNode, ResponseError, WriteApi } from "./generated/index.js";
 import { inPath } from "./in-path.js";
 
 type Page<Item> = { items: Item[]; cursor?: string };
@@ -147,10 +147,10 @@ assert.deepEqual(spare.attributes, { ...written, sizes: { $set: ["L", "S"] } });
 // Siblings in an order by hand.
 const placed = await body(writes.batchRaw({
   prefer,
-  batch: { operations: [{ put: { id: "column", parent: null } }, ...["b", "a", "c"].map(id => ({ put: { id, parent: "column", place: "last" as const } }))] },
+  batch: { operations: [{ put: { id: "column", parent: null } }, ...["b", "a", "c"].map(id => ({ put: { id, parent: "column", position: "last" as const } }))] },
 }), 200);
 assert.deepEqual(placed.results.map(result => result.status), [201, 201, 201, 201]);
-const place = (id: string, place: Place) => writes.patchNodeRaw({ ...at(id), prefer, patchNode: { place } });
+const place = (id: string, place: Position) => writes.patchNodeRaw({ ...at(id), prefer, patchNode: { position: place } });
 await body(place("c", "first"), 200, 202);
 await body(place("b", { after: "a" }), 200, 202);
 assert.deepEqual(ids((await reads.listChildren({ ...at("column"), order: "asc" })).items), ["c", "a", "b"]);
@@ -171,7 +171,7 @@ assert.deepEqual((await reads.listLinks({ ...links, ancestorPrefix: ceo, distinc
 const below = { prefer: "wait=5, below=true" };
 const trashed = await writes.trashNodeRaw({ ...at("column"), ...below });
 assert.ok((await body(Promise.resolve(trashed), 200, 202)).trashed);
-assert.equal(trashed.raw.headers.get("location"), "/nodes/column/fanout?below=true");
+assert.equal(trashed.raw.headers.get("location"), "/nodes/column/propagation?below=true");
 assert.deepEqual((await reads.listTrash()).items.map(item => [item.id, item.trashed.parent]), [["column", undefined]]);
 assert.deepEqual(ids((await reads.listChildren({ ...at("column"), order: "asc" })).items), ["c", "a", "b"]);
 await fails(writes.createNode({ createNode: { parent: "column" } }), 409, "in-trash");

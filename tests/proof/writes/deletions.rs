@@ -29,17 +29,17 @@ fn a_node_whose_rows_have_not_come_is_looked_at_again_for_a_while_and_then_stays
     fixture.tree(&[("p", ""), ("a", "p")]);
     let restrict = || delete(&fixture, "a", Children::Restrict, false);
     let (took, done) = restrict();
-    assert!(matches!(done, Err(Refusal::NotYetPlaced)));
+    assert!(matches!(done, Err(Refusal::NotUpToDate)));
     assert_eq!((took.round_trips, took.writes), (9, 0), "1 look and 8 more");
     // It moves, and its rows are where it was.
     fixture.place_all();
     fixture.patch("a", &super::fixture::moved(None)).unwrap();
-    assert!(matches!(restrict().1, Err(Refusal::NotYetPlaced)));
+    assert!(matches!(restrict().1, Err(Refusal::NotUpToDate)));
     // It is created again, and its rows are those of its first life.
     fixture.place_all();
     restrict().1.unwrap();
     fixture.create("a", &under(None, &[])).unwrap();
-    assert!(matches!(restrict().1, Err(Refusal::NotYetPlaced)));
+    assert!(matches!(restrict().1, Err(Refusal::NotUpToDate)));
     fixture.place_all();
     restrict().1.unwrap();
 }

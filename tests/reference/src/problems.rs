@@ -80,7 +80,7 @@ fn guidance(kind: Kind) -> (&'static str, &'static str) {
             "The node has children.",
             "Set `children` to `delete`, `adopt` or `detach`, or move them first.",
         ),
-        Kind::NotYetPlaced => (
+        Kind::NotUpToDate => (
             "The node's rows aren't up to date, so they can't show whether it has children.",
             "Retry after `Retry-After`, or send the token of the last write.",
         ),

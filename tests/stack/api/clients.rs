@@ -211,7 +211,7 @@ pub(crate) async fn a_repeated_batch_is_answered_as_this_client_prefers(way: Way
     let second = expect(&serving, 200, &batch.clone().header("prefer", "numbers=strings, wait=5")).await;
     assert_eq!(second.header("preference-applied"), Some("wait=5, numbers=strings"));
     assert_eq!(second.json()["results"][0]["body"]["attributes"], json!({"n": {"$number": digits}}));
-    assert_eq!(read(&serving, "/nodes/n/fanout").await["up_to_date"], true, "it has waited");
+    assert_eq!(read(&serving, "/nodes/n/propagation").await["up_to_date"], true, "it has waited");
     let third = expect(&serving, 200, &batch).await;
     assert!(String::from_utf8_lossy(&third.body).contains(&format!("\"n\":{digits}")));
     assert_eq!(third.header("idempotency-replayed"), Some("true"));

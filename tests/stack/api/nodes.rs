@@ -82,11 +82,11 @@ pub(crate) async fn a_write_that_waits_is_answered_when_its_rows_are_right(way: 
         let answered = expect(&serving, 200, &asked).await;
         assert!(answered.header("preference-applied").unwrap().starts_with("wait"), "{answered:?}");
         assert_eq!(ids(&read(&serving, &format!("/nodes/{parent}/children?consistent=true")).await), ["b"]);
-        let status = read(&serving, "/nodes/b/fanout").await;
+        let status = read(&serving, "/nodes/b/propagation").await;
         assert_eq!(status, json!({"up_to_date": true, "ancestors": 1, "missing": 0, "stale": 0}));
     }
     serving.running.settle().await;
-    assert_eq!(read(&serving, "/nodes/c/fanout").await["up_to_date"], true);
+    assert_eq!(read(&serving, "/nodes/c/propagation").await["up_to_date"], true);
 }
 
 pub(crate) async fn a_move_that_waits_for_all_below_is_answered_when_they_are_placed(way: Way) {
@@ -106,21 +106,21 @@ pub(crate) async fn a_move_that_waits_for_all_below_is_answered_when_they_are_pl
         let asked = patch("/nodes/V", &json!({"parent": parent})).header("prefer", "wait=10, below=true");
         let answered = expect(&serving, 200, &asked).await;
         assert_eq!(answered.header("preference-applied"), Some("wait=10, below=true"), "{answered:?}");
-        assert_eq!(answered.header("location"), Some("/nodes/V/fanout?below=true"));
+        assert_eq!(answered.header("location"), Some("/nodes/V/propagation?below=true"));
         for id in deepest.iter().skip(round).step_by(7) {
             let above = read(&serving, &format!("/nodes/{id}/ancestors")).await;
             assert_eq!(ids(&above).last(), Some(&parent), "{id} isn't below {parent}");
         }
         let rows = read(&serving, &format!("/nodes/{parent}/count?consistent=true")).await;
         assert_eq!(rows["count"].as_u64(), Some(count + 1), "rows below {parent}");
-        let progress = read(&serving, "/nodes/V/fanout?below=true").await;
+        let progress = read(&serving, "/nodes/V/propagation?below=true").await;
         assert_eq!(progress["below"], json!({"up_to_date": true, "placed": count, "deepest": 4}));
     }
     // Looks without a wait go on from one another.
     expect(&serving, 200, &patch("/nodes/V", &json!({"parent": null}))).await;
     let (mut cursor, mut placed) = (String::new(), 0);
     loop {
-        let target = format!("/nodes/V/fanout?below=true{cursor}");
+        let target = format!("/nodes/V/propagation?below=true{cursor}");
         let below = read(&serving, &target).await["below"].clone();
         assert!(below["placed"].as_u64() >= Some(placed), "{below} after {placed}");
         placed = below["placed"].as_u64().unwrap();
@@ -131,8 +131,8 @@ pub(crate) async fn a_move_that_waits_for_all_below_is_answered_when_they_are_pl
     }
     assert_eq!(placed, count);
     assert_eq!(ids(&read(&serving, &format!("/nodes/{}/ancestors", deepest[0])).await).last(), Some(&"V"));
-    refused(&serving, 400, &get("/nodes/x/fanout?cursor=abc")).await;
-    assert_eq!(refused(&serving, 400, &get("/nodes/x/fanout?below=true&cursor=abc")).await.0, "bad-cursor");
+    refused(&serving, 400, &get("/nodes/x/propagation?cursor=abc")).await;
+    assert_eq!(refused(&serving, 400, &get("/nodes/x/propagation?below=true&cursor=abc")).await.0, "bad-cursor");
 }
 
 pub(crate) async fn a_read_with_a_token_shows_what_was_written(way: Way) {
@@ -141,14 +141,14 @@ pub(crate) async fn a_read_with_a_token_shows_what_was_written(way: Way) {
     for round in 0..5 {
         let parent = if round % 2 == 0 { "x" } else { "a" };
         let moved = expect(&serving, 200, &patch("/nodes/b", &json!({"parent": parent}))).await;
-        let token = moved.header("sapwood-written").unwrap().to_owned();
+        let token = moved.header("sapwood-consistency-token").unwrap().to_owned();
         // Another reader has the token, and waits.
         let asked = waiting(get(&format!("/nodes/{parent}/children?written={token}")));
         let answered = expect(&serving, 200, &asked).await;
         assert_eq!(ids(&answered.json()), ["b"]);
         assert_eq!(answered.header("preference-applied"), Some("wait=10"));
         let appended = expect(&serving, 201, &post("/nodes/b/revisions/T", &json!({"attributes": {"n": round}}))).await;
-        let token = appended.header("sapwood-written").unwrap().to_owned();
+        let token = appended.header("sapwood-consistency-token").unwrap().to_owned();
         let latest = expect(&serving, 200, &waiting(get(&format!("/nodes/b/latest/T?written={token}")))).await;
         assert_eq!(latest.json()["attributes"]["n"], round);
     }

@@ -38,7 +38,7 @@ pub(crate) async fn every_read_is_answered(way: Way) {
         ("/nodes/v/tree", at(at(v.clone(), "depth", json!(0)), "children", json!([]))),
         ("/nodes/D/count", json!({"count": 2})),
         ("/paths/D/NE~20~23~201?fields=name", json!({"items": [at(v.clone(), "path", json!(["NE # 1"]))]})),
-        ("/nodes/v/fanout", json!({"up_to_date": true, "ancestors": 1, "missing": 0, "stale": 0})),
+        ("/nodes/v/propagation", json!({"up_to_date": true, "ancestors": 1, "missing": 0, "stale": 0})),
     ] {
         assert_eq!(read(&serving, target).await, wanted, "{target}");
     }

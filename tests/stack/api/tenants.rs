@@ -33,7 +33,7 @@ pub(crate) async fn nothing_in_a_request_reaches_another_tenant(way: Way) {
             "/revisions",
             "/revisions/Audit/1",
             "/latest/Audit",
-            "/fanout",
+            "/propagation",
             "/count",
         ] {
             let answered = other.send(&get(&format!("/nodes/{id}{below}"))).await;

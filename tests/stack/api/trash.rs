@@ -34,7 +34,7 @@ pub(crate) async fn what_is_put_into_the_trash_is_in_no_list_of_live_nodes_and_c
     assert_eq!(ids(&read(&serving, "/nodes/red/links/tags").await), ["e"]);
 
     let trashed = expect(&serving, 200, &trash("V")).await;
-    assert_eq!(trashed.header("location"), Some("/nodes/V/fanout?below=true"));
+    assert_eq!(trashed.header("location"), Some("/nodes/V/propagation?below=true"));
     let said = trashed.json()["trashed"].clone();
     assert_eq!((&said["parent"], said["at"].as_str().map(str::len)), (&json!("D"), Some(24)));
     // It was waited for: nobody finds it, or what is below it, among live nodes.

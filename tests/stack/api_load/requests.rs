@@ -106,7 +106,7 @@ pub(crate) fn draw(tree: &Tree, chance: &mut SmallRng, number: u64) -> Wanted {
                 "/count",
                 "/revisions",
                 "/latest",
-                "/fanout",
+                "/propagation",
             ];
             let target = match chance.random_range(0..12) {
                 0 => "/roots?limit=20".to_owned(),

@@ -83,7 +83,7 @@ async fn one(serving: &Arc<Serving>, chance: &mut SmallRng, run: u64, comes: Com
         }
         Comes::WithToken => {
             let came = serving.send(&come).await;
-            let token = came.header("sapwood-written").unwrap().to_owned();
+            let token = came.header("sapwood-consistency-token").unwrap().to_owned();
             let target = format!("/nodes/{}?written={token}", name("gone"));
             let deleted = serving.send(&Asked::new("DELETE", target).header("prefer", "wait=10")).await;
             assert_eq!((deleted.status, &*kind(&deleted)), (409, "has-children"));

@@ -48,8 +48,8 @@ async fn client(
         };
         let parent = format!("r{run}");
         let asked = match turn {
-            0 | 1 => Asked::new("POST", "/nodes").json(&json!({"id": node, "parent": parent, "place": place})),
-            _ => Asked::new("PATCH", format!("/nodes/{node}")).json(&json!({"place": place})),
+            0 | 1 => Asked::new("POST", "/nodes").json(&json!({"id": node, "parent": parent, "position": place})),
+            _ => Asked::new("PATCH", format!("/nodes/{node}")).json(&json!({"position": place})),
         };
         let begun = clock.fetch_add(1, Ordering::SeqCst);
         let answered = serving.send(&asked).await;
@@ -113,7 +113,7 @@ async fn whatever_is_placed_at_the_same_time_each_node_is_where_it_was_put() {
         let (history, clock) = (Arc::new(Mutex::new(History::new())), Arc::new(AtomicU64::new(0)));
         for n in 0..3 {
             let node = format!("r{run}-first-{n}");
-            let asked = json!({"id": node, "parent": format!("r{run}"), "place": "last"});
+            let asked = json!({"id": node, "parent": format!("r{run}"), "position": "last"});
             let asked_at = clock.fetch_add(1, Ordering::SeqCst);
             let answered = serving.send(&Asked::new("POST", "/nodes").json(&asked)).await;
             let value = answered.json()["attributes"]["order"].as_str().unwrap().to_owned();

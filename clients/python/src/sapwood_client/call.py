@@ -252,7 +252,7 @@ def _answer(response: Response, body: Any) -> Answer[Any]:
         body,
         response.status,
         headers.get("etag"),
-        headers.get("sapwood-written"),
+        headers.get("sapwood-consistency-token"),
         headers.get("location"),
         headers.get("idempotency-replayed") == "true",
         headers,

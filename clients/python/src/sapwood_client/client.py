@@ -83,7 +83,7 @@ class Sapwood(Operations):
 
     def _done(self, location: str, status: int, written: str | None, timeout: float) -> None:
         operation = re.search("/operations/([^/?]+)$", location) if status == 202 else None
-        moved = re.search(r"/nodes/([^/?]+)/fanout\?below=true", location)
+        moved = re.search(r"/nodes/([^/?]+)/propagation\?below=true", location)
         if operation:
             self._ended(operation[1], timeout)
         elif moved:
@@ -107,7 +107,7 @@ class Sapwood(Operations):
 
         def look() -> bool:
             nonlocal cursor
-            body = self._call("get_fanout", {"id": id}, {"below": True, "cursor": cursor} if below else {}, None).body
+            body = self._call("get_propagation", {"id": id}, {"below": True, "cursor": cursor} if below else {}, None).body
             if not below:
                 return bool(body["up_to_date"])
             # The next look goes on where this one has stopped.

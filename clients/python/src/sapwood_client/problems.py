@@ -114,7 +114,7 @@ PROBLEMS: dict[str, type[Problem]] = {
     "exists": Exists,
     "name-taken": NameTaken,
     "has-children": HasChildren,
-    "not-yet-placed": NotYetPlaced,
+    "not-up-to-date": NotYetPlaced,
     "cycle": Cycle,
     "deleting": Deleting,
     "in-trash": InTrash,

@@ -31,14 +31,14 @@ fn every_setting_is_read_and_what_is_wrong_is_named() {
     assert!(!heals && !settings.path_rows);
     assert_eq!((limits.read_units_max, limits.pass_every), (50.0, Duration::from_secs(7_200)));
     assert_eq!(limits.settle, Limits::default().settle);
-    let settle = read(&[("AUDIT", "heal"), ("AUDIT_SETTLE_SECONDS", "3")]).unwrap();
+    let settle = read(&[("AUDIT", "repair"), ("AUDIT_SETTLE_SECONDS", "3")]).unwrap();
     assert!(settle.heals && settle.limits.settle == Duration::from_secs(3));
     for (variables, said) in [
-        (vec![], "AUDIT isn't set; set it to `heal` or `report`"),
-        (vec![("AUDIT", "off")], "AUDIT is `off`; set it to `heal` or `report`"),
-        (vec![("AUDIT", "heal"), ("AUDIT_READ_UNITS", "0")], "AUDIT_READ_UNITS is `0`; set it to a number from 1"),
+        (vec![], "AUDIT isn't set; set it to `repair` or `report`"),
+        (vec![("AUDIT", "off")], "AUDIT is `off`; set it to `repair` or `report`"),
+        (vec![("AUDIT", "repair"), ("AUDIT_READ_UNITS", "0")], "AUDIT_READ_UNITS is `0`; set it to a number from 1"),
         (
-            vec![("AUDIT", "heal"), ("AUDIT_PASS_HOURS", "daily")],
+            vec![("AUDIT", "repair"), ("AUDIT_PASS_HOURS", "daily")],
             "AUDIT_PASS_HOURS is `daily`; set it to a number from 0",
         ),
     ] {
@@ -116,7 +116,7 @@ async fn a_damaged_row_is_named_in_the_log_and_mended_in_a_few_invocations() {
     for _ in 0..10 {
         let answer = function.invoke(SCHEDULED).await.unwrap();
         assert_eq!(answer["saved"], true, "{answer}");
-        healed += answer["healed"].as_u64().unwrap();
+        healed += answer["repaired"].as_u64().unwrap();
         stack.settle().await;
         if healed > 0 {
             break;

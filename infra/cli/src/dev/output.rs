@@ -163,7 +163,7 @@ impl Output {
                 let (confirmed, left) = (keys(&report.confirmed), keys(&report.left));
                 let unconfirmed = keys(&report.unconfirmed);
                 print_json(&json!({
-                    "event": "audit", "confirmed": confirmed, "healed": healed, "left": left, "unfit": report.unfit,
+                    "event": "audit", "confirmed": confirmed, "repaired": healed, "left": left, "unfit": report.unfit,
                     "unconfirmed": unconfirmed, "settle_seconds": settle,
                 }));
             }

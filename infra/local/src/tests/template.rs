@@ -124,7 +124,7 @@ fn the_projects_auditor_has_its_mode_and_its_bounds() {
         let environment = template.environment_of("Auditor", "things", &BTreeMap::new()).unwrap();
         ["AUDIT", "AUDIT_READ_UNITS", "AUDIT_PASS_HOURS", "TABLE_NAME"].map(|name| environment[name].clone())
     };
-    assert_eq!(audit(None), ["heal", "10000", "24", "things"]);
+    assert_eq!(audit(None), ["repair", "10000", "24", "things"]);
     assert_eq!(audit(Some("report"))[0], "report");
 }
 

@@ -70,7 +70,7 @@ pub struct PassBody {
     /// The number of differences that counted.
     pub differences: u64,
     /// How many of them were mended and are right now.
-    pub healed: u64,
+    pub repaired: u64,
     /// How many of them were left as they are.
     pub left: u64,
     /// How many items changed all the time while the auditor waited, so it couldn't judge them. The log has their keys.

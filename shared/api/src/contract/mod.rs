@@ -12,7 +12,7 @@ mod inherit;
 mod nodes;
 mod openapi;
 mod operations;
-mod place;
+mod position;
 mod reads;
 mod revisions;
 mod status;
@@ -33,7 +33,7 @@ pub use openapi::{docs_html, docs_policy, openapi};
 pub use operations::{Function, Operation, ReaderCall, WriterCall, operations};
 pub(crate) use reads::NodeView;
 pub use reads::{
-    AncestorBody, BelowBody, CountBody, DescendantBody, FanoutBody, LatestBody, LinkBody, PageBody, PathBody, RootBody,
+    AncestorBody, BelowBody, CountBody, DescendantBody, PropagationBody, LatestBody, LinkBody, PageBody, PathBody, RootBody,
     TotalsBody, TrashBody, WRITTEN_BYTES_MAX, WRITTEN_MAX,
 };
 pub use revisions::{AppendedBody, CreateRevision, NewRevision, RevisionBody, TOPIC_BYTES_MAX, check_topic};

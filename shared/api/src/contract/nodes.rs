@@ -9,7 +9,7 @@ use utoipa::ToSchema;
 
 use super::attributes::{AttributesPatch, ReadAttributes, WrittenAttributes, text};
 use super::fields::{body, defaulted, nullable, optional, required, segment, words};
-use super::place::PlaceBody;
+use super::position::PositionBody;
 use super::reads::{AncestorBody, LatestBody, PageBody};
 use super::revisions::{AppendedBody, NewRevision};
 
@@ -148,7 +148,7 @@ CreateNode: "an object: a node" {
     /// The node's id. Without one the node gets a UUID.
     #[schema(value_type = String, required = false, min_length = 1, max_length = 1014, examples("CUSTOMER#7"))]
     id: Option<Id> = optional(json::id),
-    /// The parent's id. The parent must exist. Null or absent for a root; absent with a `place` next to a node, the
+    /// The parent's id. The parent must exist. Null or absent for a root; absent with a `position` next to a node, the
     /// parent of that node.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     parent: Option<Option<Id>> = optional(json::or_null(json::id)),
@@ -160,7 +160,7 @@ CreateNode: "an object: a node" {
     attributes: Attributes = defaulted,
     /// Where the node is put among its siblings, if they are ordered by hand.
     #[schema(nullable = false)]
-    place: Option<PlaceBody> = optional(json::value),
+    position: Option<PositionBody> = optional(json::value),
     /// A revision that is appended with the node: both are written, or neither.
     #[schema(nullable = false)]
     revision: Option<NewRevision> = optional(json::value),
@@ -183,9 +183,9 @@ ReplaceNode: "an object: a node, with its parent" {
     /// All of the node's attributes. Attributes that aren't named here are deleted.
     #[schema(value_type = WrittenAttributes, required = false)]
     attributes: Attributes = defaulted,
-    /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps its place.
+    /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps its position.
     #[schema(nullable = false)]
-    place: Option<PlaceBody> = optional(json::value),
+    position: Option<PositionBody> = optional(json::value),
     /// A revision that is appended with the node: both are written, or neither.
     #[schema(nullable = false)]
     revision: Option<NewRevision> = optional(json::value),
@@ -199,7 +199,7 @@ body! {
 /// A merge patch (RFC 7396) of a node. Fields that aren't named keep their values.
 #[derive(Default)]
 PatchNode: "an object: a merge patch of a node" {
-    /// Moves the node to this parent. Null makes it a root. Absent with a `place` next to a node, it is the parent of
+    /// Moves the node to this parent. Null makes it a root. Absent with a `position` next to a node, it is the parent of
     /// that node.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     parent: Option<Option<Id>> = optional(json::or_null(json::id)),
@@ -210,9 +210,9 @@ PatchNode: "an object: a merge patch of a node" {
     /// replaces the existing one. Null in the place of the object deletes all attributes.
     #[schema(value_type = AttributesPatch, required = false)]
     attributes: Option<Option<MergePatch>> = optional(json::or_null(json::value)),
-    /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps its place.
+    /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps its position.
     #[schema(nullable = false)]
-    place: Option<PlaceBody> = optional(json::value),
+    position: Option<PositionBody> = optional(json::value),
     /// A revision that is appended with the change: both are written, or neither. The node is written even if nothing
     /// else changes.
     #[schema(nullable = false)]
@@ -227,16 +227,16 @@ body! {
 /// How a node is taken out of the trash. All may be left out: it then goes back where it was.
 #[derive(Default)]
 RestoreNode: "an object: where the node goes" {
-    /// The parent that the node gets. Null for a root. Absent for the parent that it had, or with a `place` next to a
+    /// The parent that the node gets. Null for a root. Absent for the parent that it had, or with a `position` next to a
     /// node, the parent of that node.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     parent: Option<Option<Id>> = optional(json::or_null(json::id)),
     /// The name that the node gets in a path. Absent: the one that it had.
     #[schema(min_length = 1, max_length = 1014, nullable = false)]
     segment: Option<String> = optional(segment),
-    /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps the place that it had.
+    /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps the position that it had.
     #[schema(nullable = false)]
-    place: Option<PlaceBody> = optional(json::value),
+    position: Option<PositionBody> = optional(json::value),
     /// What happens if a sibling has the node's name, where siblings have unique names. Absent: `fail`.
     #[schema(required = false)]
     on_conflict: ConflictBody = defaulted,
@@ -247,7 +247,7 @@ body! {
 /// How a node is copied, with all that is below it. All may be left out: the copy is then beside the node.
 #[derive(Default)]
 CopyNode: "an object: where the copy goes" {
-    /// The parent that the copy gets. Null for a root. Absent for that of the node, or with a `place` next to a node,
+    /// The parent that the copy gets. Null for a root. Absent for that of the node, or with a `position` next to a node,
     /// the parent of that node.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     parent: Option<Option<Id>> = optional(json::or_null(json::id)),
@@ -257,7 +257,7 @@ CopyNode: "an object: where the copy goes" {
     segment: Option<String> = optional(segment),
     /// Where the copy is put among its siblings, if they are ordered by hand. Absent: it keeps the value of the node.
     #[schema(nullable = false)]
-    place: Option<PlaceBody> = optional(json::value),
+    position: Option<PositionBody> = optional(json::value),
     /// The id of the copy, with which the ids of all below it begin: `acme` and `acme-9wPzX…`. Absent: UUIDs.
     #[schema(value_type = String, required = false, min_length = 1, max_length = 991, examples("acme"))]
     ids: Option<Id> = optional(json::id),

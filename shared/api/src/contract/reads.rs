@@ -347,7 +347,7 @@ impl From<Record> for RecordBody {
 
 /// Whether the derived rows of a node match its base record.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct FanoutBody {
+pub struct PropagationBody {
     /// True if all rows match.
     pub up_to_date: bool,
     /// How many ancestors the node has.

@@ -18,7 +18,7 @@ pub use prefer::{Prefer, WAIT_SECONDS_MAX, Wait};
 use crate::problem::{Kind, Problem};
 
 /// The header of a write's answer that has the token of what the stream derives from the write.
-pub const WRITTEN: HeaderName = HeaderName::from_static("sapwood-written");
+pub const WRITTEN: HeaderName = HeaderName::from_static("sapwood-consistency-token");
 
 fn bad_header(name: &HeaderName, detail: &str) -> Problem {
     Problem::new(Kind::BadHeader, detail).at(name.as_str())

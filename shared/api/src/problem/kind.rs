@@ -70,7 +70,7 @@ kinds! {
     /// The node has children.
     HasChildren => ("has-children", "The node has children", CONFLICT),
     /// The node's rows aren't up to date yet, so they can't show whether it has children.
-    NotYetPlaced => ("not-yet-placed", "Rows not up to date yet", CONFLICT),
+    NotUpToDate => ("not-up-to-date", "Rows not up to date yet", CONFLICT),
     /// The move would make a node its own ancestor.
     Cycle => ("cycle", "A node can't be its own ancestor", CONFLICT),
     /// The node, or one above it, is being deleted.
@@ -124,7 +124,7 @@ impl Kind {
     #[must_use]
     pub fn retry_after(self) -> Option<u8> {
         match self {
-            Self::Unavailable | Self::Internal | Self::Contended | Self::NotYetPlaced => Some(1),
+            Self::Unavailable | Self::Internal | Self::Contended | Self::NotUpToDate => Some(1),
             // The answer to a single request says how long the first one's lease holds.
             Self::InProgress | Self::TooManyCopies => Some(5),
             _ => None,

@@ -39,7 +39,7 @@ impl Problem {
     #[must_use]
     pub fn not_yet_written() -> Self {
         let detail = "the rows don't have what `written` names yet; ask again, or wait longer with `Prefer: wait=10`";
-        Self::new(Kind::NotYetPlaced, detail).at("written")
+        Self::new(Kind::NotUpToDate, detail).at("written")
     }
 
     /// Names the field, parameter or header at fault.

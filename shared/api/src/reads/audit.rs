@@ -48,7 +48,7 @@ fn pass(pass: &Pass) -> PassBody {
         items: pass.items,
         recent: pass.recent,
         differences: pass.differences,
-        healed: pass.healed,
+        repaired: pass.healed,
         left: pass.left,
         still_changing: pass.restless,
         skipped: pass.skipped,

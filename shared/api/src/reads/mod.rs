@@ -27,7 +27,7 @@ use descendants::{Children, Count, Descendants, Roots, Totals, Trash};
 use history::{LatestOfAll, LatestOfOne, RevisionOfOne, Revisions, Topic};
 use inherit::{Granted, Inherited};
 use links::Links;
-use node::{Ancestors, FanoutOf, Node, Nodes};
+use node::{Ancestors, PropagationOf, Node, Nodes};
 use operations::{OperationOf, Operations};
 use paths::{Paths, PathsOfRoot};
 use static_files::{docs, document, health, index};
@@ -59,7 +59,7 @@ fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> Method
         ReaderCall::CountDescendants => handle::<Showing<Count>, T, _>(method),
         ReaderCall::ListPaths => handle::<Showing<PathsOfRoot>, T, _>(method),
         ReaderCall::ListPathsByUrl => handle::<Showing<Paths>, T, _>(method),
-        ReaderCall::GetFanout => handle::<FanoutOf, T, _>(method),
+        ReaderCall::GetPropagation => handle::<PropagationOf, T, _>(method),
         ReaderCall::ListOperations => handle::<Operations, T, _>(method),
         ReaderCall::GetOperation => handle::<OperationOf, T, _>(method),
         ReaderCall::ListLatest => handle::<Showing<LatestOfAll>, T, _>(method),

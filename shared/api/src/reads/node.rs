@@ -13,7 +13,7 @@ use super::call::{Asked, At, Shared, demand, tagged};
 use super::history::LatestOfAll;
 use super::list::{List, Takes, options};
 use crate::call::Call;
-use crate::contract::{AncestorBody, BelowBody, FanoutBody, IDS_MAX, NodeBody, NodesBody, PageBody};
+use crate::contract::{AncestorBody, BelowBody, PropagationBody, IDS_MAX, NodeBody, NodesBody, PageBody};
 use crate::cursor::Scope;
 use crate::headers::etag_text;
 use crate::problem::{Kind, Problem};
@@ -154,8 +154,8 @@ impl Ancestors {
     }
 }
 
-/// `GET /nodes/{id}/fanout`
-pub(super) struct FanoutOf {
+/// `GET /nodes/{id}/propagation`
+pub(super) struct PropagationOf {
     node: NodeRef,
     below: Option<List>,
 }
@@ -163,7 +163,7 @@ pub(super) struct FanoutOf {
 /// Nodes that one look below a moved node takes.
 const BELOW_NODES_MAX: usize = 1_000;
 
-impl Call<Shared> for FanoutOf {
+impl Call<Shared> for PropagationOf {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let node = asked.node("id")?;
         let scope = Scope::new("below", node.tenant.as_ref()).text(node.id.as_str());
@@ -190,7 +190,7 @@ impl Call<Shared> for FanoutOf {
         if !status.exists && status.is_up_to_date() {
             return Err(Problem::new(Kind::NotFound, "neither the node nor a row of it exists"));
         }
-        at.json(&FanoutBody {
+        at.json(&PropagationBody {
             up_to_date: status.is_up_to_date(),
             ancestors: status.ancestors,
             missing: status.missing,

@@ -149,7 +149,7 @@ fn url_of_id(id: &str) -> String {
 
 /// Where a client sees how far a move is handed down.
 fn progress_url(id: &Id) -> String {
-    format!("{}/fanout?below=true", node_url(id))
+    format!("{}/propagation?below=true", node_url(id))
 }
 
 fn topic_url(topic: &Latest) -> String {

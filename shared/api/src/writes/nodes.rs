@@ -14,13 +14,13 @@ pub(super) struct CreateNode;
 
 impl Write for CreateNode {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
-        let contract::CreateNode { id, parent, segment, attributes, place, revision, on_conflict } = asked.body()?;
+        let contract::CreateNode { id, parent, segment, attributes, position, revision, on_conflict } = asked.body()?;
         let (takes_parent, parent, on_conflict) = (parent.is_none(), parent.flatten(), on_conflict.into());
         attributes.check_node(&asked.shared.settings.schema)?;
         let is_made_id = id.is_none();
         let id = id.map_or_else(|| Ok(Id::new(asked.shared.source.name())?), Ok::<_, Problem>)?;
         let node = NodeRef { tenant: asked.caller.tenant.clone(), id };
-        let (spot, revision) = (place.map(Into::into), with_revision(revision, asked)?);
+        let (spot, revision) = (position.map(Into::into), with_revision(revision, asked)?);
         let content = Content { parent, takes_parent, segment, attributes: attributes.0, spot, revision, on_conflict };
         Ok(Command::Create { node, is_made_id, content })
     }
@@ -91,8 +91,8 @@ impl Write for RestoreNode {
 }
 
 pub(super) fn restore(node: NodeRef, restore: contract::RestoreNode) -> Command {
-    let contract::RestoreNode { parent, segment, place, on_conflict } = restore;
-    let (spot, on_conflict) = (place.map(Into::into), on_conflict.into());
+    let contract::RestoreNode { parent, segment, position, on_conflict } = restore;
+    let (spot, on_conflict) = (position.map(Into::into), on_conflict.into());
     Command::Restore { node, parent, segment, spot, on_conflict }
 }
 
@@ -102,30 +102,30 @@ pub(super) struct CopyNode;
 impl Write for CopyNode {
     fn command(asked: &mut Asked<'_>) -> Result<Command, Problem> {
         let source = asked.node("id")?;
-        let contract::CopyNode { parent, segment, place, ids, on_conflict } = asked.body_if_any()?;
+        let contract::CopyNode { parent, segment, position, ids, on_conflict } = asked.body_if_any()?;
         let is_made_id = ids.is_none();
         let id = ids.map_or_else(|| Ok(Id::new(asked.shared.source.name())?), Ok::<_, Problem>)?;
         let node = NodeRef { tenant: asked.caller.tenant.clone(), id };
         let operation = asked.shared.source.operation();
-        let (spot, on_conflict) = (place.map(Into::into), on_conflict.into());
+        let (spot, on_conflict) = (position.map(Into::into), on_conflict.into());
         Ok(Command::Copy { source, node, is_made_id, parent, segment, spot, on_conflict, operation })
     }
 }
 
 pub(super) fn content(node: contract::ReplaceNode, asked: &Asked<'_>) -> Result<Content, Problem> {
-    let contract::ReplaceNode { parent, segment, attributes, place, revision, on_conflict } = node;
+    let contract::ReplaceNode { parent, segment, attributes, position, revision, on_conflict } = node;
     attributes.check_node(&asked.shared.settings.schema)?;
-    let (spot, revision) = (place.map(Into::into), with_revision(revision, asked)?);
+    let (spot, revision) = (position.map(Into::into), with_revision(revision, asked)?);
     let (attributes, on_conflict) = (attributes.0, on_conflict.into());
     Ok(Content { parent, takes_parent: false, segment, attributes, spot, revision, on_conflict })
 }
 
 pub(super) fn patch(node: contract::PatchNode, asked: &Asked<'_>) -> Result<Patch, Problem> {
-    let contract::PatchNode { parent, segment, attributes, place, revision, on_conflict } = node;
+    let contract::PatchNode { parent, segment, attributes, position, revision, on_conflict } = node;
     let clears = attributes == Some(None);
     let attributes = attributes.flatten().unwrap_or_default();
     attributes.check(&asked.shared.settings.schema)?;
-    let (spot, revision) = (place.map(Into::into), with_revision(revision, asked)?);
+    let (spot, revision) = (position.map(Into::into), with_revision(revision, asked)?);
     let (attributes, on_conflict) = (attributes.0, on_conflict.into());
     Ok(Patch { parent, segment, attributes, clears, spot, revision, on_conflict })
 }

@@ -62,20 +62,20 @@ fn kind_of(refusal: &Refusal) -> (Kind, Option<&'static str>) {
         Refusal::NotInTrash => (Kind::NotInTrash, None),
         Refusal::NoWayBack { .. } => (Kind::NoWayBack, Some("parent")),
         Refusal::HasChildren => (Kind::HasChildren, Some("children")),
-        Refusal::NotYetPlaced => (Kind::NotYetPlaced, None),
-        Refusal::SiblingsNotYetPlaced => (Kind::NotYetPlaced, Some("place")),
+        Refusal::NotUpToDate => (Kind::NotUpToDate, None),
+        Refusal::SiblingsNotUpToDate => (Kind::NotUpToDate, Some("position")),
         Refusal::PreconditionFailed(Precondition::IfMatch) => (Kind::PreconditionFailed, Some("if-match")),
         Refusal::PreconditionFailed(Precondition::IfNoneMatch) => (Kind::PreconditionFailed, Some("if-none-match")),
         Refusal::PreconditionFailed(Precondition::IfMatchOfRevision) => {
             (Kind::PreconditionFailed, Some("revision.if_match"))
         }
         Refusal::NotByHand | Refusal::RootsUnordered | Refusal::PlacedTwice(_) | Refusal::PlaceNotText { .. } => {
-            (Kind::BadValue, Some("place"))
+            (Kind::BadValue, Some("position"))
         }
         Refusal::Link(_) => (Kind::BadValue, Some("attributes")),
-        Refusal::NotASibling(_) => (Kind::NotASibling, Some("place")),
-        Refusal::NoRoom { .. } => (Kind::NoRoom, Some("place")),
-        Refusal::SiblingsTooLarge { .. } => (Kind::ItemTooLarge, Some("place")),
+        Refusal::NotASibling(_) => (Kind::NotASibling, Some("position")),
+        Refusal::NoRoom { .. } => (Kind::NoRoom, Some("position")),
+        Refusal::SiblingsTooLarge { .. } => (Kind::ItemTooLarge, Some("position")),
         Refusal::ReservedName(_) => (Kind::ReservedName, Some("attributes")),
         Refusal::TooLarge { .. } | Refusal::TooLongAsJson { .. } | Refusal::TooManyAttributes(_) => {
             (Kind::ItemTooLarge, Some("attributes"))

@@ -72,7 +72,7 @@ impl DeleteNode<'_> {
                     looks += 1;
                     let step = looks.min(attempts.context.limits.wait_step_max);
                     if looks > LOOKS_MAX || !io.wait(step).await? {
-                        return Err(Refusal::NotYetPlaced.into());
+                        return Err(Refusal::NotUpToDate.into());
                     }
                 }
             }

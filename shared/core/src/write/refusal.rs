@@ -45,7 +45,7 @@ pub enum Refusal {
     },
     /// The transaction has no room for the checks of the paths and for all else that the move writes.
     #[error(
-        "the path of the new parent has too many nodes to be checked in one transaction; choose a parent further up, or move the node in a request without `place`, `revision` and Idempotency-Key"
+        "the path of the new parent has too many nodes to be checked in one transaction; choose a parent further up, or move the node in a request without `position`, `revision` and Idempotency-Key"
     )]
     TooDeepToCheck,
     /// The node's record can't be understood.
@@ -105,12 +105,12 @@ pub enum Refusal {
     HasChildren,
     /// The rows don't show yet where the node is, so they can't show either that it has no children.
     #[error("the node's rows aren't up to date yet, so they don't show whether it has children; retry later")]
-    NotYetPlaced,
+    NotUpToDate,
     /// The rows don't show yet which siblings there are.
     #[error(
         "the siblings' rows aren't up to date yet, so they don't show which sibling is next to the node; retry later"
     )]
-    SiblingsNotYetPlaced,
+    SiblingsNotUpToDate,
     /// A precondition doesn't hold of what is there.
     #[error(
         "the precondition failed; read the node, then retry. A weak tag (W/) in If-Match never matches; if you receive one, a proxy has weakened it"
@@ -118,14 +118,14 @@ pub enum Refusal {
     PreconditionFailed(Precondition),
     /// Siblings aren't ordered by hand in this deployment.
     #[error(
-        "siblings aren't ordered by hand in this deployment; set `OrderAttribute` and `OrderByHand=on`, or omit `place`"
+        "siblings aren't ordered by hand in this deployment; set `OrderAttribute` and `OrderByHand=on`, or omit `position`"
     )]
     NotByHand,
     /// Roots have no order, since there are no root rows.
-    #[error("roots have no order, since `RootRows` is off; omit `place`, or name a parent")]
+    #[error("roots have no order, since `RootRows` is off; omit `position`, or name a parent")]
     RootsUnordered,
     /// The attribute that a place writes is given as well.
-    #[error("`place` writes the attribute `{0}`; send one or the other")]
+    #[error("`position` writes the attribute `{0}`; send one or the other")]
     PlacedTwice(String),
     /// The node that another is to be next to isn't its sibling.
     #[error("`{0}` isn't a child of that parent; read the children again")]

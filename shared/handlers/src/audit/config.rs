@@ -29,7 +29,7 @@ impl Config {
     ///
     /// | variable | values | default |
     /// |---|---|---|
-    /// | `AUDIT` | `heal`, `report` | |
+    /// | `AUDIT` | `repair`, `report` | |
     /// | `AUDIT_READ_UNITS` | the read units of a run, from 1 | 10,000 |
     /// | `AUDIT_PASS_HOURS` | how many hours there are at least from the beginning of one pass to that of the next, from 0 | 24 |
     /// | `AUDIT_SETTLE_SECONDS` | how many seconds a difference must stay the same until it counts, from 0 | 600 |
@@ -46,9 +46,9 @@ impl Config {
                 None => Err(ConfigError::Wrong { name, value, expected }),
             },
         };
-        let (name, expected) = ("AUDIT", "`heal` or `report`");
+        let (name, expected) = ("AUDIT", "`repair` or `report`");
         let heals = match needed(name, expected)? {
-            value if value == "heal" => true,
+            value if value == "repair" => true,
             value if value == "report" => false,
             value => return Err(ConfigError::Wrong { name, value, expected }),
         };

@@ -111,7 +111,7 @@ fn since_1970() -> Duration {
 pub fn answer(report: &Report) -> Value {
     json!({
         "saved": report.is_saved, "items": report.items, "recent": report.recent, "suspects": report.suspects, "confirmed": report.confirmed.len(),
-        "healed": report.healed, "left": report.left.len(), "restless": report.restless.len(),
+        "repaired": report.healed, "left": report.left.len(), "still_changing": report.restless.len(),
         "unconfirmed": report.unconfirmed.len(), "settle_seconds": report.settle, "findings": report.findings, "age_seconds": report.age,
         "pass_seconds": report.pass_time, "read_units": report.usage.read_units, "write_units": report.usage.write_units,
     })
@@ -153,7 +153,7 @@ fn log(report: &Report) {
         unconfirmed = report.unconfirmed.len(),
         settle = report.settle,
         confirmed = report.confirmed.len(),
-        healed = report.healed,
+        repaired = report.healed,
         left = report.left.len(),
         findings = report.findings,
         age = report.age,
@@ -176,12 +176,12 @@ fn measured(report: &Report) -> Vec<Metric> {
     if report.is_saved {
         metrics.extend([
             Metric::count("AuditItems", report.items),
-            Metric::count("AuditSuspects", report.suspects as u64),
+            Metric::count("AuditPending", report.suspects as u64),
             Metric::count("AuditUnconfirmed", report.unconfirmed.len() as u64),
             Metric::count("AuditConfirmed", report.confirmed.len() as u64),
-            Metric::count("AuditHealed", report.healed),
+            Metric::count("AuditRepaired", report.healed),
             Metric::count("AuditLeft", report.left.len() as u64),
-            Metric::count("AuditRestless", report.restless.len() as u64),
+            Metric::count("AuditStillChanging", report.restless.len() as u64),
             Metric::count("AuditFindings", report.findings),
             Metric::seconds("AuditAge", report.age),
         ]);

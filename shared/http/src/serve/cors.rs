@@ -14,7 +14,7 @@ const ALLOWED: HeaderValue = HeaderValue::from_static(
      x-amz-content-sha256, x-amz-date, x-amz-security-token",
 );
 const EXPOSED: HeaderValue = HeaderValue::from_static(
-    "etag, idempotency-replayed, link, location, preference-applied, retry-after, sapwood-written, www-authenticate, \
+    "etag, idempotency-replayed, link, location, preference-applied, retry-after, sapwood-consistency-token, www-authenticate, \
      x-request-id",
 );
 const MAX_AGE: HeaderValue = HeaderValue::from_static("3600");

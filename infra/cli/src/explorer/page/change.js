@@ -131,7 +131,7 @@ export function add(parent) {
     const body = { parent: parent ?? null, attributes: form.name.value ? { name: form.name.value } : {} };
     if (form.id.value) body.id = form.id.value;
     if (form.segment.value) body.segment = form.segment.value;
-    if (about.by_hand) body.place = 'last';
+    if (about.by_hand) body.position = 'last';
     const { body: made } = await send('POST', '/nodes', body, patience());
     tree.changed(parent);
     say(`${made.id} is added`);
@@ -205,7 +205,7 @@ async function attempt(id, act, done, at = id) {
 /** Moves a node, and shows how far the move is. */
 export async function moveTo(id, parent, place, at = id) {
   const before = tree.row(id)?.parent ?? null;
-  const body = { parent, ...(place ? { place } : {}) };
+  const body = { parent, ...(place ? { position: place } : {}) };
   const answer = await attempt(id, () => send('PATCH', path(id), body, { ...MERGE, ...patience() }), `${id} is moved`, at);
   if (!answer) return false;
   tree.changed(before, parent);
@@ -234,7 +234,7 @@ async function step(id, by) {
   const other = siblings[siblings.indexOf(id) + by];
   if (other === undefined) return;
   const place = by < 0 ? { before: other } : { after: other };
-  if (await attempt(id, () => send('PATCH', path(id), { place }, { ...MERGE, ...patience() }), `${id} is ${by < 0 ? 'before' : 'after'} ${other}`)) {
+  if (await attempt(id, () => send('PATCH', path(id), { position: place }, { ...MERGE, ...patience() }), `${id} is ${by < 0 ? 'before' : 'after'} ${other}`)) {
     tree.changed(tree.row(id)?.parent ?? null);
   }
 }
@@ -249,7 +249,7 @@ function beside(id) {
   dialog(`Place ${visible(tree.row(id)?.label ?? id)}`, el('div', { class: 'row' }, how, select), 'Place', async (form) => {
     const where = form.how.value;
     const place = where === 'first' || where === 'last' ? where : { [where]: form.other.value };
-    await send('PATCH', path(id), { place }, { ...MERGE, ...patience() });
+    await send('PATCH', path(id), { position: place }, { ...MERGE, ...patience() });
     tree.changed(tree.row(id)?.parent ?? null);
     say(`${id} is placed`);
   });
@@ -372,7 +372,7 @@ async function progress(id) {
     let cursor;
     for (let look = 0; look < 2000; look += 1) {
       const query = new URLSearchParams({ below: 'true', ...(cursor ? { cursor } : {}) });
-      const state = await get(path(id, `/fanout?${query}`));
+      const state = await get(path(id, `/propagation?${query}`));
       const below = state.below ?? {};
       if (below.up_to_date && state.up_to_date) {
         shown?.end(`${label}: all ${count(below.placed, 'node')} below it have their rows.`);

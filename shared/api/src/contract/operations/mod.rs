@@ -95,7 +95,7 @@ pub enum ReaderCall {
     CountDescendants,
     ListPaths,
     ListPathsByUrl,
-    GetFanout,
+    GetPropagation,
     ListOperations,
     GetOperation,
     ListLatest,
@@ -170,11 +170,11 @@ const LINK: Header = sometimes("Link", "The next page (`rel=\"next\"`), if there
 const IDEMPOTENCY_REPLAYED: Header =
     sometimes("Idempotency-Replayed", "`true`, if an earlier request with the same `Idempotency-Key` had this answer.");
 const WRITTEN: Header = sometimes(
-    "Sapwood-Written",
+    "Sapwood-Consistency-Token",
     "The token of what the stream derives from the write: `written` of a read that must show it.",
 );
 const LOCATION_OF_MOVE: Header =
-    sometimes("Location", "Where to see how far a move is, if the request names a parent, a segment or a place.");
+    sometimes("Location", "Where to see how far a move is, if the request names a parent, a segment or a position.");
 const LOCATION_OF_CREATED: Header = sometimes("Location", "The path of what was created.");
 const PREFERENCE_APPLIED: Header = sometimes("Preference-Applied", "The preferences that applied.");
 

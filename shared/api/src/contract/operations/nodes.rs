@@ -16,7 +16,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         description: "Without an id the node gets a UUID. Costs 2 read units below a parent, and 1 write unit per KB. \
             With an id it costs 4 read units more (a root: 1), because a node that orphans wait for is created like a \
             move. The stream then writes a row for each of its ancestors, and its root row or path row, at 1 write \
-            unit per KB. With a `place` (where siblings are ordered by hand) it costs 1 read unit for a Query and 1 for each of up to 3 siblings more, and \
+            unit per KB. With a `position` (where siblings are ordered by hand) it costs 1 read unit for a Query and 1 for each of up to 3 siblings more, and \
             next to one of them a transaction: 2 write units per KB, and 2. A `revision` is written in a transaction with the node: 2 write units per KB of both, \
             and with an id of your own 1 read unit per 4 KB of the id's newest 25 revisions. \
             Where siblings have names of their own (`UniqueNames`) it is a \
@@ -49,7 +49,7 @@ pub(super) static OPERATIONS: [Operation; 8] = [
             both parents are read strongly, and one transaction changes the parent and checks the nodes below the \
             lowest common ancestor. Costs 6 read units (a root: 1) and 1 write unit per KB. A move also reads 1 unit \
             per other node on both paths, and writes 2 units per KB and 2 for each node that it checks. The stream \
-            then writes a row for each ancestor of each node that is affected. Without a `place` the node keeps the value by which it is ordered \
+            then writes a row for each ancestor of each node that is affected. Without a `position` the node keeps the value by which it is ordered \
             by hand; with one it costs more, as in `POST /nodes`. So it does with a `revision`. Sent twice it makes two revisions, unless it has an `Idempotency-Key`.",
         parameters: &[&[parameters::id], parameters::WRITE, &[parameters::idempotency_key_of_revision]],
         body: Some(Body::json::<ReplaceNode>(
@@ -76,14 +76,14 @@ pub(super) static OPERATIONS: [Operation; 8] = [
         description: "A JSON merge patch (RFC 7396): fields that aren't named keep their value and type. `parent` \
             moves the node with all its descendants, and null makes it a root. An attribute that is null is deleted \
             (`PUT` can store a null). `id` can't be changed (400). Costs 1 read unit and 1 write unit per KB. A \
-            `parent` makes it cost the same as `PUT`, and a `place` more, as in `POST /nodes`. Both together are drag and drop. A `revision` costs more as well, and makes \
+            `parent` makes it cost the same as `PUT`, and a `position` more, as in `POST /nodes`. Both together are drag and drop. A `revision` costs more as well, and makes \
             the node be written even if nothing else changes. Sent twice it makes two revisions, unless the request has an `Idempotency-Key`.",
         parameters: &[&[parameters::id], parameters::WRITE, &[parameters::idempotency_key_of_revision]],
         body: Some(Body::merge_patch::<PatchNode>(|| {
             json!({
                 "examples": {
                     "move": {"summary": "Move it", "value": {"parent": "REGION#US"}},
-                    "place": {"summary": "Put it after a sibling", "value": {"place": {"after": "CUSTOMER#3"}}},
+                    "position": {"summary": "Put it after a sibling", "value": {"position": {"after": "CUSTOMER#3"}}},
                     "uproot": {"summary": "Make it a root", "value": {"parent": null}},
                     "save": {
                         "summary": "Change it, and append a revision with it",

@@ -150,14 +150,14 @@ parameters! {
         records: it doesn't promise that what was just written is shown. `written` does.",
         json!({"type": "boolean", "default": false}));
     written = several("written", false,
-        "What the answer must show: the `Sapwood-Written` of a write, whoever sent it. The read waits for it up to \
-        `Prefer: wait`, and is refused (409, `not-yet-placed`) where the rows don't have it by then. Reads strongly, as with \
+        "What the answer must show: the `Sapwood-Consistency-Token` of a write, whoever sent it. The read waits for it up to \
+        `Prefer: wait`, and is refused (409, `not-up-to-date`) where the rows don't have it by then. Reads strongly, as with \
         `consistent=true`, which alone doesn't promise this. Give it once for each write, up to 10, and with the further pages, too.",
         WRITTEN_BYTES_MAX, WRITTEN_MAX);
     /// The `written` of a write that looks at rows.
     written_before = several("written", false,
-        "Writes that the deletion must know of, by their `Sapwood-Written`: a node that was created, moved, copied or restored below this one counts \
-        as a child although its row is on its way. The deletion waits for the rows up to `Prefer: wait`, and is refused (409, `not-yet-placed`) where they \
+        "Writes that the deletion must know of, by their `Sapwood-Consistency-Token`: a node that was created, moved, copied or restored below this one counts \
+        as a child although its row is on its way. The deletion waits for the rows up to `Prefer: wait`, and is refused (409, `not-up-to-date`) where they \
         don't come by then. Up to 10. With `children` it waits for none.",
         WRITTEN_BYTES_MAX, WRITTEN_MAX);
     below = query("below",

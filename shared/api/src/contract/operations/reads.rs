@@ -4,7 +4,7 @@ use serde_json::json;
 
 use super::{Answer, ETAG_OF_NODE, LINK, Operation, PREFERENCE_APPLIED, parameters, problems, written};
 use crate::contract::{
-    AncestorBody, CountBody, DescendantBody, FanoutBody, GrantedBody, InheritedBody, LinkBody, NodeBody, NodesBody,
+    AncestorBody, CountBody, DescendantBody, PropagationBody, GrantedBody, InheritedBody, LinkBody, NodeBody, NodesBody,
     OperationBody, PathBody, RootBody, TotalsBody, TrashBody, TreeBody,
 };
 
@@ -325,12 +325,12 @@ pub(super) static OPERATIONS: [Operation; 18] = [
         })],
         problems: problems::STATE,
     }),
-    of_reader!(Read GetFanout: "get_fanout", "/nodes/{id}/fanout" {
+    of_reader!(Read GetPropagation: "get_propagation", "/nodes/{id}/propagation" {
         summary: "Tell whether derived rows are up to date, and how far a move is",
         description: "Compares the rows that are derived from a node with its base record. Reads strongly: 1 read \
             unit per 4 KB of each ancestor and of each row.",
         parameters: &[&[parameters::id, parameters::below, parameters::cursor_of_below]],
-        answers: &[Answer::json::<FanoutBody>(200, "Whether the rows are up to date.").example(|| {
+        answers: &[Answer::json::<PropagationBody>(200, "Whether the rows are up to date.").example(|| {
             json!({
                 "up_to_date": true, "ancestors": 2, "missing": 0, "stale": 0,
                 "below": {"up_to_date": false, "placed": 311, "deepest": 4, "cursor": "AYz5"},

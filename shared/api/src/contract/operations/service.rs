@@ -49,7 +49,7 @@ pub(super) static OPERATIONS: [Operation; 5] = [
         answers: &[Answer::json::<AuditBody>(200, "The audit.").example(|| {
             let pass =json!({
                 "number": 7, "began_at": "2026-02-03T04:05:06Z", "ended_at": "2026-02-03T04:20:06Z", "items": 48211,
-                "differences": 1, "healed": 1, "left": 0, "still_changing": 0, "skipped": 0, "findings": {"orphan": 2},
+                "differences": 1, "repaired": 1, "left": 0, "still_changing": 0, "skipped": 0, "findings": {"orphan": 2},
             });
             json!({
                 "right_as_of": "2026-02-03T04:05:06Z", "age_seconds": 4211, "last_run_at": "2026-02-03T05:10:06Z",

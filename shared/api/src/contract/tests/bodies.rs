@@ -81,24 +81,24 @@ fn a_patch_tells_null_from_nothing() {
 
 #[test]
 fn a_place_is_one_of_four() {
-    let place = |json: &str| read::<PatchNode>(format!(r#"{{"place": {json}}}"#).as_bytes()).unwrap().place.unwrap().0;
+    let place = |json: &str| read::<PatchNode>(format!(r#"{{"position": {json}}}"#).as_bytes()).unwrap().position.unwrap().0;
     let id = |id: &str| Id::new(id).unwrap();
     assert_eq!((place(r#""first""#), place(r#""last""#)), (Spot::First, Spot::Last));
     assert_eq!(place(r#"{"before": "a"}"#), Spot::Before(id("a")));
     assert_eq!(place(r#"{"after": "a"}"#), Spot::After(id("a")));
     for wrong in ["null", "1", r#""middle""#, "{}", r#"{"before": "a", "after": "b"}"#, r#"["first"]"#] {
-        assert_eq!(refused::<CreateNode>(&format!(r#"{{"place": {wrong}}}"#)), malformed("place"), "{wrong}");
+        assert_eq!(refused::<CreateNode>(&format!(r#"{{"position": {wrong}}}"#)), malformed("position"), "{wrong}");
     }
-    assert_eq!(refused::<ReplaceNode>(r#"{"parent": null, "place": {"beside": "a"}}"#), malformed("place.beside"));
-    assert_eq!(refused::<PatchNode>(r#"{"place": {"after": ""}}"#), (Fault::Key, "place.after".into()));
+    assert_eq!(refused::<ReplaceNode>(r#"{"parent": null, "position": {"beside": "a"}}"#), malformed("position.beside"));
+    assert_eq!(refused::<PatchNode>(r#"{"position": {"after": ""}}"#), (Fault::Key, "position.after".into()));
     let batch =
-        br#"{"operations": [{"put": {"parent": "p", "place": "last"}}, {"patch": {"id": "a", "place": "first"}}]}"#;
+        br#"{"operations": [{"put": {"parent": "p", "position": "last"}}, {"patch": {"id": "a", "position": "first"}}]}"#;
     let Ok([Ok(BatchOperation::Put(put)), Ok(BatchOperation::Patch(patch))]) =
         <[_; 2]>::try_from(read::<Batch>(batch).unwrap().operations)
     else {
         panic!("two operations")
     };
-    assert_eq!((put.node.place.unwrap().0, patch.patch.place.unwrap().0), (Spot::Last, Spot::First));
+    assert_eq!((put.node.position.unwrap().0, patch.patch.position.unwrap().0), (Spot::Last, Spot::First));
 }
 
 #[test]

@@ -45,7 +45,7 @@ const CALLS: [(&str, &str, &[u16]); 39] = [
     ("GET", "/nodes/{id}/revisions", &[200]),
     ("GET", "/nodes/{id}/revisions/{topic}", &[200]),
     ("GET", "/nodes/{id}/revisions/{topic}/{version}", &[200, 304]),
-    ("GET", "/nodes/{id}/fanout", &[200]),
+    ("GET", "/nodes/{id}/propagation", &[200]),
     ("GET", "/", &[200]),
     ("GET", "/openapi.json", &[200]),
     ("GET", "/docs", &[200]),

@@ -184,7 +184,7 @@ impl<'a> Siblings<'a> {
         let mut rows = Vec::new();
         if !walk.is_over {
             if walk.rows_read >= ROWS_MAX {
-                return Err(Refusal::SiblingsNotYetPlaced.into());
+                return Err(Refusal::SiblingsNotUpToDate.into());
             }
             let page = io.page(self.rows(walk)).await?;
             walk.is_over = page.next.is_none();

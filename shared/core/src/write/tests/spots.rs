@@ -550,7 +550,7 @@ fn rows_of_children_that_are_gone_are_passed_by_up_to_a_limit() {
         let done = carry_out(&mut world, &create("x", Some(Spot::First)), &Request::new(at(1)), None, |_| writes += 1);
         match done {
             Ok(_) => assert!(is_done && children(&world) == ["x", "z"]),
-            Err(refusal) => assert_eq!((refusal, is_done, writes), (Refusal::SiblingsNotYetPlaced, false, 0)),
+            Err(refusal) => assert_eq!((refusal, is_done, writes), (Refusal::SiblingsNotUpToDate, false, 0)),
         }
     }
 }

@@ -214,7 +214,7 @@ async fn cross_origin_requests_are_allowed_only_from_named_origins() {
     let got = answer_with(named(&["https://app.example.com"]), get).await;
     assert_eq!(
         got.header("access-control-expose-headers"),
-        "etag, idempotency-replayed, link, location, preference-applied, retry-after, sapwood-written, \
+        "etag, idempotency-replayed, link, location, preference-applied, retry-after, sapwood-consistency-token, \
          www-authenticate, x-request-id"
     );
     assert_eq!((got.header("vary"), got.header("access-control-allow-methods")), ("accept-encoding, origin", ""));

@@ -59,7 +59,7 @@ impl Answer {
     /// True if the answer of a batch can be kept that has this one: the next time it would be the same.
     pub(super) fn is_final(&self) -> bool {
         let is_passing =
-            |refusal: &Refusal| matches!(refusal, Refusal::Contended | Refusal::InProgress(_) | Refusal::NotYetPlaced);
+            |refusal: &Refusal| matches!(refusal, Refusal::Contended | Refusal::InProgress(_) | Refusal::NotUpToDate);
         match self {
             Self::Unknown | Self::Failed => false,
             Self::Refused(refusal) => !is_passing(refusal),

@@ -96,7 +96,7 @@ impl History {
                 })
             }
             Refusal::HasChildren => self.had_children(&node.id, until),
-            Refusal::NotYetPlaced => {
+            Refusal::NotUpToDate => {
                 matches!(**command, Command::Delete { children: Children::Restrict, .. }) && call.was_unplaced
             }
             Refusal::NotASibling(id) => self.was_elsewhere(command, id, from, until),

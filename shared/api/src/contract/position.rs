@@ -11,15 +11,15 @@ use utoipa::{PartialSchema, ToSchema};
 
 /// Where a node is put among its siblings: `"first"`, `"last"`, `{"before": id}` or `{"after": id}`.
 #[derive(Clone, Debug, PartialEq)]
-pub struct PlaceBody(pub Spot);
+pub struct PositionBody(pub Spot);
 
-impl From<PlaceBody> for Spot {
-    fn from(PlaceBody(spot): PlaceBody) -> Self {
+impl From<PositionBody> for Spot {
+    fn from(PositionBody(spot): PositionBody) -> Self {
         spot
     }
 }
 
-impl FromJson for PlaceBody {
+impl FromJson for PositionBody {
     const WANTED: &'static str = "`\"first\"`, `\"last\"`, or an object with one of `before` and `after`";
 
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
@@ -42,18 +42,18 @@ impl FromJson for PlaceBody {
     }
 }
 
-impl PartialSchema for PlaceBody {
+impl PartialSchema for PositionBody {
     fn schema() -> RefOr<Schema> {
         let description = "Where a node is put among its siblings: at one end, or next to one of them.";
-        let parts = [PLACE_END, PLACE_BESIDE].map(Ref::from_schema_name);
-        let place = parts.into_iter().fold(OneOfBuilder::new(), OneOfBuilder::item);
-        place.description(Some(description)).into()
+        let parts = [POSITION_END, POSITION_BESIDE].map(Ref::from_schema_name);
+        let position = parts.into_iter().fold(OneOfBuilder::new(), OneOfBuilder::item);
+        position.description(Some(description)).into()
     }
 }
 
-impl ToSchema for PlaceBody {
+impl ToSchema for PositionBody {
     fn name() -> Cow<'static, str> {
-        "Place".into()
+        "Position".into()
     }
 
     /// The parts have names, so that generated clients give them these.
@@ -74,9 +74,9 @@ impl ToSchema for PlaceBody {
             .max_properties(Some(1))
             .additional_properties(Some(AdditionalProperties::<Schema>::FreeForm(false)))
             .description(Some("The sibling next to which a node is put: one of both fields."));
-        schemas.extend([(PLACE_END.to_owned(), end.into()), (PLACE_BESIDE.to_owned(), beside.into())]);
+        schemas.extend([(POSITION_END.to_owned(), end.into()), (POSITION_BESIDE.to_owned(), beside.into())]);
     }
 }
 
-const PLACE_END: &str = "PlaceEnd";
-const PLACE_BESIDE: &str = "PlaceBeside";
+const POSITION_END: &str = "PositionEnd";
+const POSITION_BESIDE: &str = "PositionBeside";
