@@ -75,7 +75,8 @@ async fn create(serving: &Serving, id: &str, parent: Option<&str>) {
 }
 
 async fn read_everything(serving: &Serving) {
-    let node = ["", "/ancestors", "/children", "/descendants", "/tree", "/count", "/latest", "/revisions", "/propagation"];
+    let node =
+        ["", "/ancestors", "/children", "/descendants", "/tree", "/count", "/latest", "/revisions", "/propagation"];
     let topic = ["/latest/Audit", "/revisions/Audit", "/revisions/Audit/1"];
     let of_a_node = node.into_iter().chain(topic).map(|what| format!("/nodes/a{what}"));
     let others = [

@@ -27,13 +27,15 @@ pub(crate) fn page() -> String {
             let Some(below) = command.find_subcommand(name) else { continue };
             for (path, leaf) in leaves(below, &format!("sapwood {name}")) {
                 let _ = writeln!(page, "### `{path}`\n\n{}\n", about(leaf));
-                let arguments: String = leaf.get_positionals().map(|one| entry(one)).collect();
+                let arguments: String = leaf.get_positionals().map(entry).collect();
                 let own: String = options(leaf).filter(|option| !is_common(option)).map(entry).collect();
                 if !(arguments.is_empty() && own.is_empty()) {
                     let _ = writeln!(page, "| argument or option | meaning |\n|---|---|\n{arguments}{own}");
                 }
-                let common: Vec<String> =
-                    options(leaf).filter(is_common).filter_map(|one| Some(format!("`--{}`", one.get_long()?))).collect();
+                let common: Vec<String> = options(leaf)
+                    .filter(is_common)
+                    .filter_map(|one| Some(format!("`--{}`", one.get_long()?)))
+                    .collect();
                 if !common.is_empty() {
                     let _ = writeln!(page, "Common options: {}\n", common.join(", "));
                 }
@@ -79,10 +81,12 @@ fn shown(argument: &Arg) -> String {
     let names = argument.get_value_names().unwrap_or_default();
     let value = names.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
     match argument.get_long() {
-        Some(long) if argument.get_action().takes_values() => match argument.get_num_args().map(|range| range.min_values()) {
-            Some(0) => format!("`--{long}[={value}]`"),
-            _ => format!("`--{long} {value}`"),
-        },
+        Some(long) if argument.get_action().takes_values() => {
+            match argument.get_num_args().map(|range| range.min_values()) {
+                Some(0) => format!("`--{long}[={value}]`"),
+                _ => format!("`--{long} {value}`"),
+            }
+        }
         Some(long) => format!("`--{long}`"),
         None => format!("`{value}`"),
     }

@@ -20,8 +20,10 @@ use std::path::{Path, PathBuf};
 /// The directory of the repository.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 
-/// Each generated part: its page, its name, and the function that makes it.
-const PARTS: [(&str, &str, fn() -> String); 6] = [
+/// A generated part: its page, its name, and the function that makes it.
+type Part = (&'static str, &'static str, fn() -> String);
+
+const PARTS: [Part; 6] = [
     ("docs/reference/commands.md", "commands", commands::page),
     ("docs/reference/parameters.md", "parameters", template::parameters),
     ("docs/reference/problems.md", "problems", problems::page),
@@ -55,8 +57,7 @@ pub fn differing() -> Result<Vec<(PathBuf, String)>, Faulty> {
         let begin = format!("<!-- generated: {name} -->\n");
         let (before, rest) =
             text.split_once(&begin).ok_or_else(|| Faulty(format!("{page} lacks {}", begin.trim_end())))?;
-        let (_, after) =
-            rest.split_once("<!-- end -->").ok_or_else(|| Faulty(format!("{page} lacks <!-- end -->")))?;
+        let (_, after) = rest.split_once("<!-- end -->").ok_or_else(|| Faulty(format!("{page} lacks <!-- end -->")))?;
         let wanted = format!("{before}{begin}\n{}\n<!-- end -->{after}", make());
         if wanted != text {
             differing.push((path, wanted));

@@ -52,50 +52,31 @@ fn guidance(kind: Kind) -> (&'static str, &'static str) {
             "The caller's token has no tenant, or lacks the scope for this request.",
             "Use a token with the tenant's claim and the scope.",
         ),
-        Kind::RevisionsKept => (
-            "The deployment keeps revisions immutable.",
-            "Append a new revision, or deploy `RevisionsMutable=on`.",
-        ),
-        Kind::NoTrash => (
-            "The deployment has no trash.",
-            "Deploy `Trash=on`, or delete the node.",
-        ),
+        Kind::RevisionsKept => {
+            ("The deployment keeps revisions immutable.", "Append a new revision, or deploy `RevisionsMutable=on`.")
+        }
+        Kind::NoTrash => ("The deployment has no trash.", "Deploy `Trash=on`, or delete the node."),
         Kind::NotFound => (
             "The node, revision or operation doesn't exist, or the deployment keeps no such rows.",
             "Check the id. For a list, check the parameter that the detail names, and run `sapwood backfill`.",
         ),
-        Kind::MethodNotAllowed => (
-            "The path exists, but not with this method.",
-            "Use a method that `Allow` names.",
-        ),
-        Kind::Exists => (
-            "The id is in use.",
-            "Choose another id, or change the node by `PATCH`.",
-        ),
-        Kind::NameTaken => (
-            "A sibling has the name. `node` is its id.",
-            "Choose another name, or send `\"on_conflict\": \"rename\"`.",
-        ),
-        Kind::HasChildren => (
-            "The node has children.",
-            "Set `children` to `delete`, `adopt` or `detach`, or move them first.",
-        ),
+        Kind::MethodNotAllowed => ("The path exists, but not with this method.", "Use a method that `Allow` names."),
+        Kind::Exists => ("The id is in use.", "Choose another id, or change the node by `PATCH`."),
+        Kind::NameTaken => {
+            ("A sibling has the name. `node` is its id.", "Choose another name, or send `\"on_conflict\": \"rename\"`.")
+        }
+        Kind::HasChildren => {
+            ("The node has children.", "Set `children` to `delete`, `adopt` or `detach`, or move them first.")
+        }
         Kind::NotUpToDate => (
             "The node's rows aren't up to date, so they can't show whether it has children.",
             "Retry after `Retry-After`, or send the token of the last write.",
         ),
-        Kind::Cycle => (
-            "The new parent is the node itself or one of its descendants.",
-            "Choose a parent outside of the subtree.",
-        ),
-        Kind::Deleting => (
-            "The node, or one of its ancestors, is being deleted.",
-            "Wait for the operation to finish.",
-        ),
-        Kind::InTrash => (
-            "The node, or its new parent, is in the trash.",
-            "Restore it first.",
-        ),
+        Kind::Cycle => {
+            ("The new parent is the node itself or one of its descendants.", "Choose a parent outside of the subtree.")
+        }
+        Kind::Deleting => ("The node, or one of its ancestors, is being deleted.", "Wait for the operation to finish."),
+        Kind::InTrash => ("The node, or its new parent, is in the trash.", "Restore it first."),
         Kind::NotInTrash => (
             "The node isn't in the trash, or only because an ancestor is.",
             "Restore the ancestor, or read the node again.",
@@ -108,18 +89,11 @@ fn guidance(kind: Kind) -> (&'static str, &'static str) {
             "The node named by `before` or `after` isn't a child of the parent.",
             "Read the children again, and name one of them.",
         ),
-        Kind::NoRoom => (
-            "No value of the order attribute fits between the two siblings.",
-            "Name another position.",
-        ),
-        Kind::Contended => (
-            "Other requests kept changing the same nodes.",
-            "Retry after `Retry-After`, with growing pauses.",
-        ),
-        Kind::TooManyCopies => (
-            "The tenant has as many copies running as are allowed.",
-            "Retry after `Retry-After`.",
-        ),
+        Kind::NoRoom => ("No value of the order attribute fits between the two siblings.", "Name another position."),
+        Kind::Contended => {
+            ("Other requests kept changing the same nodes.", "Retry after `Retry-After`, with growing pauses.")
+        }
+        Kind::TooManyCopies => ("The tenant has as many copies running as are allowed.", "Retry after `Retry-After`."),
         Kind::InProgress => (
             "The first request with this idempotency key is still running, or was cut off.",
             "Retry after `Retry-After` with the same key and body.",
@@ -128,26 +102,21 @@ fn guidance(kind: Kind) -> (&'static str, &'static str) {
             "`If-Match` or `If-None-Match` doesn't hold: the node has changed.",
             "Read the node, apply your change to what you read, and send the new tag.",
         ),
-        Kind::BodyTooLarge => (
-            "The body is larger than the limit.",
-            "Split a batch, or store large values elsewhere.",
-        ),
+        Kind::BodyTooLarge => ("The body is larger than the limit.", "Split a batch, or store large values elsewhere."),
         Kind::UnsupportedMediaType => (
             "The `Content-Type` isn't JSON.",
             "Send `application/json`, or `application/merge-patch+json` for a `PATCH`.",
         ),
-        Kind::ParentMissing => (
-            "The parent doesn't exist.",
-            "Create the parent first, or put both into one batch in that order.",
-        ),
+        Kind::ParentMissing => {
+            ("The parent doesn't exist.", "Create the parent first, or put both into one batch in that order.")
+        }
         Kind::TooDeep => (
             "The node, or one of its descendants, would be below the deepest level that has rows.",
             "Choose a higher parent.",
         ),
-        Kind::ReservedName => (
-            "An attribute has a name that begins with `_`, or is one of the keys.",
-            "Rename the attribute.",
-        ),
+        Kind::ReservedName => {
+            ("An attribute has a name that begins with `_`, or is one of the keys.", "Rename the attribute.")
+        }
         Kind::BadKey => (
             "No key can hold the id, topic, segment or version: it is empty, too long, or has a character that keys reserve.",
             "Choose another one within the limits.",
@@ -160,10 +129,9 @@ fn guidance(kind: Kind) -> (&'static str, &'static str) {
             "The item would exceed 400 KB in the table, or what Lambda can carry as JSON.",
             "Move large attributes to nodes of their own, or to Amazon S3.",
         ),
-        Kind::IdempotencyMismatch => (
-            "The idempotency key was used for a request with another body.",
-            "Use a new key for each new request.",
-        ),
+        Kind::IdempotencyMismatch => {
+            ("The idempotency key was used for a request with another body.", "Use a new key for each new request.")
+        }
         Kind::OutcomeUnknown => (
             "The table gave no answer, and the write may have been carried out.",
             "With an idempotency key, send the same request again. Otherwise read the node first.",

@@ -49,7 +49,8 @@ pub(crate) fn parameters() -> String {
             };
             let default = Some(text(&parameter.default)).filter(|default| !default.is_empty());
             let default = default.map_or_else(|| "none".to_owned(), |default| format!("`{default}`"));
-            let values: Vec<String> = parameter.allowed_values.iter().map(|value| format!("`{}`", text(value))).collect();
+            let values: Vec<String> =
+                parameter.allowed_values.iter().map(|value| format!("`{}`", text(value))).collect();
             let values = if values.is_empty() { String::new() } else { format!(" Values: {}.", values.join(", ")) };
             let meaning = format!("{}.{values}", parameter.description.trim_end_matches('.'));
             page.push_str(&row(&[format!("<a id=\"{}\"></a>`{name}`", name.to_lowercase()), default, meaning]));

@@ -33,8 +33,8 @@ pub use openapi::{docs_html, docs_policy, openapi};
 pub use operations::{Function, Operation, ReaderCall, WriterCall, operations};
 pub(crate) use reads::NodeView;
 pub use reads::{
-    AncestorBody, BelowBody, CountBody, DescendantBody, PropagationBody, LatestBody, LinkBody, PageBody, PathBody, RootBody,
-    TotalsBody, TrashBody, WRITTEN_BYTES_MAX, WRITTEN_MAX,
+    AncestorBody, BelowBody, CountBody, DescendantBody, LatestBody, LinkBody, PageBody, PathBody, PropagationBody,
+    RootBody, TotalsBody, TrashBody, WRITTEN_BYTES_MAX, WRITTEN_MAX,
 };
 pub use revisions::{AppendedBody, CreateRevision, NewRevision, RevisionBody, TOPIC_BYTES_MAX, check_topic};
 pub use status::{HealthBody, HealthStatus, IndexBody};

@@ -27,7 +27,7 @@ use descendants::{Children, Count, Descendants, Roots, Totals, Trash};
 use history::{LatestOfAll, LatestOfOne, RevisionOfOne, Revisions, Topic};
 use inherit::{Granted, Inherited};
 use links::Links;
-use node::{Ancestors, PropagationOf, Node, Nodes};
+use node::{Ancestors, Node, Nodes, PropagationOf};
 use operations::{OperationOf, Operations};
 use paths::{Paths, PathsOfRoot};
 use static_files::{docs, document, health, index};

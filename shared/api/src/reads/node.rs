@@ -13,7 +13,7 @@ use super::call::{Asked, At, Shared, demand, tagged};
 use super::history::LatestOfAll;
 use super::list::{List, Takes, options};
 use crate::call::Call;
-use crate::contract::{AncestorBody, BelowBody, PropagationBody, IDS_MAX, NodeBody, NodesBody, PageBody};
+use crate::contract::{AncestorBody, BelowBody, IDS_MAX, NodeBody, NodesBody, PageBody, PropagationBody};
 use crate::cursor::Scope;
 use crate::headers::etag_text;
 use crate::problem::{Kind, Problem};

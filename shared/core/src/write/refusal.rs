@@ -99,9 +99,7 @@ pub enum Refusal {
         operation: Option<String>,
     },
     /// The node has children, and the caller said that it must have none.
-    #[error(
-        "the node has children; set `children` to `delete`, `adopt` or `detach`, or move them first"
-    )]
+    #[error("the node has children; set `children` to `delete`, `adopt` or `detach`, or move them first")]
     HasChildren,
     /// The rows don't show yet where the node is, so they can't show either that it has no children.
     #[error("the node's rows aren't up to date yet, so they don't show whether it has children; retry later")]
@@ -141,9 +139,7 @@ pub enum Refusal {
         attribute: String,
     },
     /// No text fits between two siblings, or too many of them would have to get others.
-    #[error(
-        "no sort value fits between these siblings; change their `{attribute}`, or choose another position"
-    )]
+    #[error("no sort value fits between these siblings; change their `{attribute}`, or choose another position")]
     NoRoom {
         /// The attribute.
         attribute: String,

@@ -4,8 +4,8 @@ use serde_json::json;
 
 use super::{Answer, ETAG_OF_NODE, LINK, Operation, PREFERENCE_APPLIED, parameters, problems, written};
 use crate::contract::{
-    AncestorBody, CountBody, DescendantBody, PropagationBody, GrantedBody, InheritedBody, LinkBody, NodeBody, NodesBody,
-    OperationBody, PathBody, RootBody, TotalsBody, TrashBody, TreeBody,
+    AncestorBody, CountBody, DescendantBody, GrantedBody, InheritedBody, LinkBody, NodeBody, NodesBody, OperationBody,
+    PathBody, PropagationBody, RootBody, TotalsBody, TrashBody, TreeBody,
 };
 
 pub(super) static OPERATIONS: [Operation; 18] = [

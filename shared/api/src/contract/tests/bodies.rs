@@ -81,7 +81,8 @@ fn a_patch_tells_null_from_nothing() {
 
 #[test]
 fn a_place_is_one_of_four() {
-    let place = |json: &str| read::<PatchNode>(format!(r#"{{"position": {json}}}"#).as_bytes()).unwrap().position.unwrap().0;
+    let place =
+        |json: &str| read::<PatchNode>(format!(r#"{{"position": {json}}}"#).as_bytes()).unwrap().position.unwrap().0;
     let id = |id: &str| Id::new(id).unwrap();
     assert_eq!((place(r#""first""#), place(r#""last""#)), (Spot::First, Spot::Last));
     assert_eq!(place(r#"{"before": "a"}"#), Spot::Before(id("a")));
@@ -89,7 +90,10 @@ fn a_place_is_one_of_four() {
     for wrong in ["null", "1", r#""middle""#, "{}", r#"{"before": "a", "after": "b"}"#, r#"["first"]"#] {
         assert_eq!(refused::<CreateNode>(&format!(r#"{{"position": {wrong}}}"#)), malformed("position"), "{wrong}");
     }
-    assert_eq!(refused::<ReplaceNode>(r#"{"parent": null, "position": {"beside": "a"}}"#), malformed("position.beside"));
+    assert_eq!(
+        refused::<ReplaceNode>(r#"{"parent": null, "position": {"beside": "a"}}"#),
+        malformed("position.beside")
+    );
     assert_eq!(refused::<PatchNode>(r#"{"position": {"after": ""}}"#), (Fault::Key, "position.after".into()));
     let batch =
         br#"{"operations": [{"put": {"parent": "p", "position": "last"}}, {"patch": {"id": "a", "position": "first"}}]}"#;
