@@ -108,8 +108,8 @@ impl Acting<'_> {
         }
     }
 
-    /// The same, read after the heir was seen to be gone, or else what `DELETED` says. The items of one batch are read at
-    /// different moments: the lineage that came with the record can be that of before the deletion.
+    /// The same, read after the heir was seen to be gone, or else what `DELETED` says. DynamoDB reads the items of one
+    /// batch at different moments: the lineage that came with the record can be that of before the deletion.
     async fn deletion_read_again(&self, heir: &NodeRef, born: Option<String>) -> Result<Option<Deletion>, Failure> {
         let schema = self.context.schema();
         let (lineage, deleted) = (schema.lineage_key(heir), schema.deleted_key(heir));
