@@ -66,13 +66,13 @@ macro_rules! mutants {
         }
     )*
 
-    /// The names of all mutants, as docs/protocol.md has them.
+    /// The names of all mutants, as docs/internals/protocol/README.md has them.
     fn names() -> Vec<String> {
         [$(stringify!($profile)),*].map(in_one_line).into()
     }
 
     /// How often each mutant shows itself, among so many schedules (`SAPWOOD_SCHEDULES`), written into
-    /// docs/protocol.md.
+    /// docs/internals/protocol/README.md.
     #[test]
     #[ignore = "takes minutes: .ci/full rates runs it"]
     fn rates() {
@@ -99,9 +99,9 @@ fn write_rates(mutants: Vec<(Profile, &str)>) {
     std::fs::write(PAGE, table).unwrap();
 }
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/protocol/README.md");
 
-/// What docs/protocol.md has before the table, in it, and after it.
+/// What docs/internals/protocol/README.md has before the table, in it, and after it.
 fn page() -> (String, String, String) {
     let text = std::fs::read_to_string(PAGE).unwrap();
     let (before, rest) = text.split_once(RATES).unwrap();
@@ -156,7 +156,7 @@ fn breaks(text: &str, rule: &str) -> bool {
         .any(|(at, _)| text[at + name.len()..].chars().next().is_none_or(|next| !next.is_alphanumeric()))
 }
 
-/// The line before the table of docs/protocol.md.
+/// The line before the table of docs/internals/protocol/README.md.
 const RATES: &str = "<!-- .ci/full rates writes this table -->";
 
 fn rate(profile: &Profile, name: &str, schedules: u64) -> String {

@@ -2,7 +2,7 @@
 
 use crate::request::Condition;
 
-/// A rule of the protocol. `docs/protocol.md` has the reason for each. The plans ask [`Rules::keeps`] where a rule
+/// A rule of the protocol. `docs/internals/protocol` has the step of each. The plans ask [`Rules::keeps`] where a rule
 /// acts; outside of tests the answer is always yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]

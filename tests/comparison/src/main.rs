@@ -1,4 +1,4 @@
-//! Counts everything, and writes the tables of docs/comparison.md and the plots of docs/plots:
+//! Counts everything, and writes the tables of docs/decide/compare.md and the plots of docs/plots:
 //!
 //! ```sh
 //! cargo run -p sapwood-comparison --features plots                   # some minutes
@@ -201,7 +201,7 @@ fn plot_growth(found: &[Grown]) {
 }
 
 fn page() -> PathBuf {
-    Path::new(ROOT).join("docs/comparison.md")
+    Path::new(ROOT).join("docs/decide/compare.md")
 }
 
 fn plots() -> PathBuf {

@@ -1,5 +1,5 @@
-//! The patterns do what is said of them: each answers as the model does, and Sapwood's figures in docs/comparison.md
-//! are those of a small run.
+//! The patterns do what is said of them: each answers as the model does, and Sapwood's figures in
+//! docs/decide/benchmarks.md are those of a small run.
 #![allow(missing_docs, clippy::unwrap_used, clippy::panic, reason = "a test that can't go on should say so")]
 
 use std::time::Duration;
@@ -107,7 +107,7 @@ fn sapwoods_units(table: &str) -> Vec<(&str, &str)> {
 
 #[tokio::test(flavor = "multi_thread")]
 async fn sapwoods_figures_in_the_document_are_those_of_a_small_run() {
-    let document = include_str!("../../../docs/comparison.md");
+    let document = include_str!("../../../docs/decide/compare.md");
     let scale = Scale { depths: vec![1, 4, 16, 64], subtrees: vec![1, 10], moved: vec![1, 10], imported: 0, seed: 1 };
     let sections = vec![
         creates::<Sapwood>(&scale).await,

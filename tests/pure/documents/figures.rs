@@ -207,7 +207,7 @@ fn the_documents_say_what_follows_from_the_constants() {
     let (shards, places) = (4, 10);
     let (handler, left) = (shards * factor, places - shards * factor);
     assert_says(
-        "docs/costs-and-limits.md",
+        "docs/reference/costs.md",
         &[
             format!(
                 "the mapping sends {factor} batches of each at once: the stream handler takes {handler} places at most"
@@ -219,7 +219,7 @@ fn the_documents_say_what_follows_from_the_constants() {
     let days = number(&resources["FailedRecords"], "ExpirationInDays");
     assert_says("docs/runbooks/failed-records.md", &[format!("Objects expire after {days} days.")]);
     let batch = number(&resources["TableChanges"], "BatchSize");
-    assert_says("docs/costs-and-limits.md", &[format!("a batch of {batch} records is one invocation")]);
+    assert_says("docs/reference/costs.md", &[format!("a batch of {batch} records is one invocation")]);
 }
 
 #[test]
@@ -422,7 +422,7 @@ fn alarms_and_metrics_are_as_many_as_the_costs_of_an_idle_stack_say() {
     let (idle, metrics) = (watched * 10 + 300 + 40 + auditor * 30, handler + 2 * api);
     let unaudited = idle - auditor * 30 - of_the_auditor * 10;
     assert_says(
-        "docs/costs-and-limits.md",
+        "docs/reference/costs.md",
         &[
             format!(
                 "costs **{}** a month, plus storage: {alarms} alarms on {watched} metrics at $0.10, a dashboard at $3",
@@ -457,7 +457,7 @@ fn the_auditor_reads_as_much_a_month_as_the_costs_say() {
     let days = |runs: u64| format!("{:.0} days", (runs * minutes) as f64 / 1_440.0);
     assert_says("docs/tools.md", &[format!("{}, {}", millions(pass), of(pass))]);
     assert_says(
-        "docs/costs-and-limits.md",
+        "docs/reference/costs.md",
         &[
             format!("there are {} runs in 30 days", thousands(usize::try_from(runs).unwrap())),
             format!("**So it reads at most {} units a month, {}**", millions(most), of(most)),
@@ -486,7 +486,7 @@ fn the_auditor_reads_as_much_a_month_as_the_costs_say() {
     assert_says("docs/parameters.md", &[format!("{second} a second, evenly over the run, so that nobody notices")]);
     assert_says("template.yaml", &[format!("spent evenly: {second} a second, so that nobody notices.")]);
     assert_says(
-        "docs/costs-and-limits.md",
+        "docs/reference/costs.md",
         &[
             format!("evenly over {span} s, {second} a second."),
             // 512 MB, at $13.3334 for a million GB-seconds.
@@ -515,10 +515,10 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
         ),
         format!("our own limits are lower: {api} s, a body of {body} MB, a page of {page} MB"),
     ];
-    assert_says("docs/costs-and-limits.md", &limits);
+    assert_says("docs/reference/costs.md", &limits);
     assert_says("docs/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
     assert_says("docs/api.md", &[format!("the body is over {body} MB")]);
-    assert_says("docs/protocol.md", &[format!("a lease of {lease} s.")]);
+    assert_says("docs/internals/protocol/README.md", &[format!("a lease of {lease} s.")]);
     assert_says("docs/runbooks/handler-errors.md", &[format!("reached its limit of {handler} s,")]);
     assert_says("docs/runbooks/api-errors.md", &[format!("reached its limit of {api} s,")]);
     assert_says("docs/runbooks/audit-stopped.md", &[format!("reaches its limit of {auditor} s")]);
@@ -552,7 +552,7 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
         ],
     );
     assert_says(
-        "docs/protocol.md",
+        "docs/internals/protocol/README.md",
         &[
             format!("(`DELETED`), for {},", days(deleted)),
             format!("counts for {} from now. It stays for {},", days(tombstone), tombstone_kept / 86_400),
@@ -585,7 +585,10 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
     let shards = constant("shared/core/src/keys/schema.rs", "ORPHAN_SHARDS");
     assert_says("docs/table.md", &[format!("carry `format`, the number {FORMAT}."), format!("modulo {shards})")]);
     let queries = format!("A batch needs at most {shards} queries");
-    assert_says("docs/protocol.md", &[queries, format!("one condition can compare ({COMPARED_ATTRIBUTES_MAX})")]);
+    assert_says(
+        "docs/internals/protocol/README.md",
+        &[queries, format!("one condition can compare ({COMPARED_ATTRIBUTES_MAX})")],
+    );
     let newest = sapwood_core::write::Limits::default().revision_page_items_max;
     let batch = format!("parents first, {OPERATIONS_MAX} at a time.");
     assert_says("docs/api.md", &[batch, format!("isn't among its newest {newest} revisions")]);
@@ -595,8 +598,8 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
         ("README.md", format!("nearest {DEPTH_MAX} ancestors")),
         ("README.md", format!("rows for {DEPTH_MAX} levels")),
         ("docs/api.md", format!("deeper than {DEPTH_MAX},")),
-        ("docs/costs-and-limits.md", format!("at most {DEPTH_MAX} levels")),
-        ("docs/protocol.md", format!("after the {DEPTH_MAX}th (`DEPTH_MAX`)")),
+        ("docs/reference/costs.md", format!("at most {DEPTH_MAX} levels")),
+        ("docs/internals/protocol/README.md", format!("after the {DEPTH_MAX}th (`DEPTH_MAX`)")),
         ("docs/runbooks/bad-records.md", format!("deeper than {DEPTH_MAX} levels")),
     ] {
         assert_says(document, &[figure]);
@@ -630,7 +633,7 @@ fn cells(text: &str) -> Vec<Vec<&str>> {
 
 #[test]
 fn the_readmes_races_are_those_that_were_measured() {
-    let (readme, comparison) = (read("README.md"), read("docs/comparison.md"));
+    let (readme, comparison) = (read("README.md"), read("docs/decide/compare.md"));
     let measured = cells(section(&comparison, "<!-- races -->", "<!-- end of races -->"));
     let races: Vec<_> = cells(section(&readme, "# Sapwood", "## Try it")).into_iter().skip(1).collect();
     assert!(races.len() == 5 && races[0][0] == "Sapwood", "{races:?}");

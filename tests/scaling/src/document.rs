@@ -1,4 +1,4 @@
-//! The tables of docs/scaling.md.
+//! The tables of docs/operate/capacity.md.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

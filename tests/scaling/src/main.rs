@@ -1,4 +1,4 @@
-//! Runs the model, and writes the tables of docs/scaling.md:
+//! Runs the model, and writes the tables of docs/operate/capacity.md:
 //!
 //! ```sh
 //! cargo run -p sapwood-scaling                # some minutes
@@ -9,7 +9,7 @@
 use sapwood_scaling::document::{TABLES, with_part};
 
 /// The page.
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scaling.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operate/capacity.md");
 
 #[allow(clippy::disallowed_methods, reason = "the edge, where the command line is read")]
 fn main() {

@@ -17,7 +17,7 @@ use sapwood_scaling::table::{Partitions, Place, place_of};
 use sapwood_scaling::work::{Change, Ids, Order, Work};
 use sapwood_simulation::fixture::Fixture;
 
-const PAGE: &str = include_str!("../../../docs/scaling.md");
+const PAGE: &str = include_str!("../../../docs/operate/capacity.md");
 const TEMPLATE: &str = include_str!("../../../template.yaml");
 
 /// How often each key was written.

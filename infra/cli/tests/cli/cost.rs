@@ -1,4 +1,4 @@
-//! `sapwood cost`: its figures are those of docs/costs-and-limits.md, which `tests/stack/counts.rs` holds to the
+//! `sapwood cost`: its figures are those of docs/reference/costs.md, which `tests/stack/counts.rs` holds to the
 //! handler.
 
 use std::process::{Command, Output, Stdio};
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::stack::lines;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/costs-and-limits.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/costs.md");
 
 fn cost(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
