@@ -66,13 +66,13 @@ macro_rules! mutants {
         }
     )*
 
-    /// The names of all mutants, as docs/internals/protocol/README.md has them.
+    /// The names of all mutants, as rates.md has them.
     fn names() -> Vec<String> {
         [$(stringify!($profile)),*].map(in_one_line).into()
     }
 
     /// How often each mutant shows itself, among so many schedules (`SAPWOOD_SCHEDULES`), written into
-    /// docs/internals/protocol/README.md.
+    /// rates.md.
     #[test]
     #[ignore = "takes minutes: .ci/full rates runs it"]
     fn rates() {
@@ -92,21 +92,18 @@ fn write_rates(mutants: Vec<(Profile, &str)>) {
     };
     let mut rows: Vec<String> = mutants.into_iter().map(row).collect();
     rows.sort();
-    let (before, _, after) = page();
-    let rows = rows.concat();
-    let table =
-        format!("{before}{RATES}\n| broken | schedules of {schedules} that show it |\n|---|--:|\n{rows}\n{after}");
+    let ((before, _), rows) = (page(), rows.concat());
+    let table = format!("{before}{RATES}\n| broken | schedules of {schedules} that show it |\n|---|--:|\n{rows}");
     std::fs::write(PAGE, table).unwrap();
 }
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/internals/protocol/README.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rates.md");
 
-/// What docs/internals/protocol/README.md has before the table, in it, and after it.
-fn page() -> (String, String, String) {
+/// The text of rates.md before the table, and the table.
+fn page() -> (String, String) {
     let text = std::fs::read_to_string(PAGE).unwrap();
-    let (before, rest) = text.split_once(RATES).unwrap();
-    let (table, after) = rest.split_once("\n\n").unwrap();
-    (before.to_owned(), table.to_owned(), after.to_owned())
+    let (before, table) = text.split_once(RATES).unwrap();
+    (before.to_owned(), table.to_owned())
 }
 
 /// The rows of the table.
@@ -156,7 +153,7 @@ fn breaks(text: &str, rule: &str) -> bool {
         .any(|(at, _)| text[at + name.len()..].chars().next().is_none_or(|next| !next.is_alphanumeric()))
 }
 
-/// The line before the table of docs/internals/protocol/README.md.
+/// The line before the table of rates.md.
 const RATES: &str = "<!-- .ci/full rates writes this table -->";
 
 fn rate(profile: &Profile, name: &str, schedules: u64) -> String {

@@ -242,7 +242,8 @@ fn every_rule_stands_beside_its_step_in_the_protocol() {
     let variants =
         section(&rules, "pub enum Rule {", "\n}").lines().map(str::trim).filter_map(|line| line.strip_suffix(','));
     let variants: BTreeSet<String> = variants.filter(|line| !line.starts_with("//")).map(str::to_owned).collect();
-    let protocol = read("docs/internals/protocol/README.md");
+    let pages = documents().into_iter().filter(|(path, _)| path.parent().is_some_and(|of| of.ends_with("protocol")));
+    let protocol: String = pages.map(|(_, text)| text).collect();
     let named: BTreeSet<String> = between(&protocol, "`Rule::", "`").map(str::to_owned).collect();
     assert_eq!(named, variants);
 }

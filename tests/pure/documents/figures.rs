@@ -518,7 +518,7 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
     assert_says("docs/reference/costs.md", &limits);
     assert_says("docs/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
     assert_says("docs/api.md", &[format!("the body is over {body} MB")]);
-    assert_says("docs/internals/protocol/README.md", &[format!("a lease of {lease} s.")]);
+    assert_says("docs/internals/protocol/write.md", &[format!("a lease of {lease} s.")]);
     assert_says("docs/runbooks/handler-errors.md", &[format!("reached its limit of {handler} s,")]);
     assert_says("docs/runbooks/api-errors.md", &[format!("reached its limit of {api} s,")]);
     assert_says("docs/runbooks/audit-stopped.md", &[format!("reaches its limit of {auditor} s")]);
@@ -552,13 +552,14 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
         ],
     );
     assert_says(
-        "docs/internals/protocol/README.md",
+        "docs/internals/protocol/delete.md",
         &[
             format!("(`DELETED`), for {},", days(deleted)),
             format!("counts for {} from now. It stays for {},", days(tombstone), tombstone_kept / 86_400),
-            format!("it is remembered for {}.", days(deleted.min(tombstone_kept))),
         ],
     );
+    let remembered = format!("it is remembered for {}.", days(deleted.min(tombstone_kept)));
+    assert_says("docs/reference/guarantees.md", &[remembered]);
     assert_says("docs/api.md", &[format!("For {} the same key and body", hours(outcome))]);
     let contract = "shared/api/src/contract/operations";
     assert_says(&format!("{contract}/reads.rs"), &[format!("An operation is kept for {}.", days(operation))]);
@@ -585,10 +586,9 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
     let shards = constant("shared/core/src/keys/schema.rs", "ORPHAN_SHARDS");
     assert_says("docs/table.md", &[format!("carry `format`, the number {FORMAT}."), format!("modulo {shards})")]);
     let queries = format!("A batch needs at most {shards} queries");
-    assert_says(
-        "docs/internals/protocol/README.md",
-        &[queries, format!("one condition can compare ({COMPARED_ATTRIBUTES_MAX})")],
-    );
+    assert_says("docs/internals/protocol/reconcile.md", &[queries]);
+    let compared = format!("one condition can compare ({COMPARED_ATTRIBUTES_MAX})");
+    assert_says("docs/internals/protocol/write.md", &[compared]);
     let newest = sapwood_core::write::Limits::default().revision_page_items_max;
     let batch = format!("parents first, {OPERATIONS_MAX} at a time.");
     assert_says("docs/api.md", &[batch, format!("isn't among its newest {newest} revisions")]);
@@ -599,7 +599,7 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
         ("README.md", format!("rows for {DEPTH_MAX} levels")),
         ("docs/api.md", format!("deeper than {DEPTH_MAX},")),
         ("docs/reference/costs.md", format!("at most {DEPTH_MAX} levels")),
-        ("docs/internals/protocol/README.md", format!("after the {DEPTH_MAX}th (`DEPTH_MAX`)")),
+        ("docs/internals/protocol/reconcile.md", format!("after the {DEPTH_MAX}th (`DEPTH_MAX`)")),
         ("docs/runbooks/bad-records.md", format!("deeper than {DEPTH_MAX} levels")),
     ] {
         assert_says(document, &[figure]);
