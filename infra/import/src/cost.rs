@@ -15,7 +15,7 @@ use sapwood_core::model::{
 };
 use sapwood_core::plan::Rules;
 
-/// The price of a million write units on demand, in dollars: the list price of us-east-1 in docs/reference/costs.md.
+/// The price of a million write units on demand, in dollars: the list price of us-east-1 in docs/decide/pricing.md.
 pub const DOLLARS_PER_MILLION_UNITS: f64 = 0.625;
 
 /// The bytes that a write unit pays for.

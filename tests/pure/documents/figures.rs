@@ -207,12 +207,13 @@ fn the_documents_say_what_follows_from_the_constants() {
     let (shards, places) = (4, 10);
     let (handler, left) = (shards * factor, places - shards * factor);
     assert_says(
-        "docs/reference/costs.md",
+        "docs/operate/capacity.md",
         &[
             format!(
-                "the mapping sends {factor} batches of each at once: the stream handler takes {handler} places at most"
+                "the mapping sends {factor} batches of each at once: the handler uses at most {handler} \
+                 concurrent executions"
             ),
-            format!("leaves {left} of {places} to the API"),
+            format!("That leaves {left} of {places} to the API"),
             format!("The stage's own limit, {rate} requests a second,"),
         ],
     );
@@ -422,7 +423,7 @@ fn alarms_and_metrics_are_as_many_as_the_costs_of_an_idle_stack_say() {
     let (idle, metrics) = (watched * 10 + 300 + 40 + auditor * 30, handler + 2 * api);
     let unaudited = idle - auditor * 30 - of_the_auditor * 10;
     assert_says(
-        "docs/reference/costs.md",
+        "docs/decide/pricing.md",
         &[
             format!(
                 "costs **{}** a month, plus storage: {alarms} alarms on {watched} metrics at $0.10, a dashboard at $3",
@@ -457,7 +458,7 @@ fn the_auditor_reads_as_much_a_month_as_the_costs_say() {
     let days = |runs: u64| format!("{:.0} days", (runs * minutes) as f64 / 1_440.0);
     assert_says("docs/tools.md", &[format!("{}, {}", millions(pass), of(pass))]);
     assert_says(
-        "docs/reference/costs.md",
+        "docs/decide/pricing.md",
         &[
             format!("there are {} runs in 30 days", thousands(usize::try_from(runs).unwrap())),
             format!("**So it reads at most {} units a month, {}**", millions(most), of(most)),
@@ -486,7 +487,7 @@ fn the_auditor_reads_as_much_a_month_as_the_costs_say() {
     assert_says("docs/parameters.md", &[format!("{second} a second, evenly over the run, so that nobody notices")]);
     assert_says("template.yaml", &[format!("spent evenly: {second} a second, so that nobody notices.")]);
     assert_says(
-        "docs/reference/costs.md",
+        "docs/decide/pricing.md",
         &[
             format!("evenly over {span} s, {second} a second."),
             // 512 MB, at $13.3334 for a million GB-seconds.
@@ -515,7 +516,7 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
         ),
         format!("our own limits are lower: {api} s, a body of {body} MB, a page of {page} MB"),
     ];
-    assert_says("docs/reference/costs.md", &limits);
+    assert_says("docs/operate/capacity.md", &limits);
     assert_says("docs/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
     assert_says("docs/api.md", &[format!("the body is over {body} MB")]);
     assert_says("docs/internals/protocol/write.md", &[format!("a lease of {lease} s.")]);
@@ -598,7 +599,7 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
         ("README.md", format!("nearest {DEPTH_MAX} ancestors")),
         ("README.md", format!("rows for {DEPTH_MAX} levels")),
         ("docs/api.md", format!("deeper than {DEPTH_MAX},")),
-        ("docs/reference/costs.md", format!("at most {DEPTH_MAX} levels")),
+        ("docs/operate/capacity.md", format!("at most {DEPTH_MAX} levels")),
         ("docs/internals/protocol/reconcile.md", format!("after the {DEPTH_MAX}th (`DEPTH_MAX`)")),
         ("docs/runbooks/bad-records.md", format!("deeper than {DEPTH_MAX} levels")),
     ] {
@@ -633,11 +634,35 @@ fn cells(text: &str) -> Vec<Vec<&str>> {
 
 #[test]
 fn the_readmes_races_are_those_that_were_measured() {
-    let (readme, comparison) = (read("README.md"), read("docs/decide/compare.md"));
+    let (readme, comparison) = (read("README.md"), read("docs/decide/benchmarks.md"));
     let measured = cells(section(&comparison, "<!-- races -->", "<!-- end of races -->"));
     let races: Vec<_> = cells(section(&readme, "# Sapwood", "## Try it")).into_iter().skip(1).collect();
     assert!(races.len() == 5 && races[0][0] == "Sapwood", "{races:?}");
     for race in races {
         assert!(measured.iter().any(|row| row[..3] == race[..3]), "{race:?}");
+    }
+}
+
+#[test]
+fn the_comparisons_figures_are_those_of_the_benchmarks() {
+    let (compare, benchmarks) = (read("docs/decide/compare.md"), read("docs/decide/benchmarks.md"));
+    for (row, part, begin) in [
+        ("create below 4 ancestors, write", "creates", ["4", "write units"]),
+        ("rename above 1,000 nodes, write", "renames", ["1,000", "write units"]),
+        ("move 1,000 nodes, write", "moves", ["1,000", "write units"]),
+        ("delete 1,000 nodes, write", "deletes", ["1,000", "write units"]),
+        ("children (10), read", "reads", ["children (10)", "read units"]),
+        ("subtree of 1,110 nodes, read", "reads", ["everything below (1,110)", "read units"]),
+    ] {
+        let table = section(&benchmarks, &format!("<!-- {part} -->"), &format!("<!-- end of {part} -->"));
+        let counted = cells(table).into_iter().find(|cells| cells[..2] == begin).unwrap();
+        let figures = format!("| {row} | {} |", counted[2..].join(" | "));
+        assert!(compare.contains(&figures), "{figures}");
+    }
+    let races = cells(section(&benchmarks, "<!-- races -->", "<!-- end of races -->"));
+    let told = cells(section(&compare, "## Overlapping moves", "In a [second experiment]")).concat().join(" ");
+    for race in races.iter().skip(1) {
+        let right = race[1].split(' ').next().unwrap();
+        assert!(told.contains(right) && told.contains(race[2]), "{race:?}");
     }
 }

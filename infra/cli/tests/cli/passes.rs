@@ -1,4 +1,4 @@
-//! What a pass of `sapwood verify` costs: prints the table of docs/internals/performance.md.
+//! What a pass of `sapwood verify` costs: prints a table (docs/internals/performance.md).
 
 use std::collections::HashMap;
 
