@@ -559,7 +559,7 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
             format!("counts for {} from now. It stays for {},", days(tombstone), tombstone_kept / 86_400),
         ],
     );
-    let remembered = format!("it is remembered for {}.", days(deleted.min(tombstone_kept)));
+    let remembered = format!("is remembered for {}.", days(deleted.min(tombstone_kept)));
     assert_says("docs/reference/guarantees.md", &[remembered]);
     assert_says("docs/api.md", &[format!("For {} the same key and body", hours(outcome))]);
     let contract = "shared/api/src/contract/operations";
