@@ -88,7 +88,7 @@ pub fn section(columns: &[Column], index: usize) -> String {
 }
 
 /// The sections whose tables count requests: there patterns differ by more than their units.
-const REQUESTS_COUNT: [&str; 3] = ["moves", "reads", "imports"];
+const REQUESTS_COUNT: [&str; 2] = ["moves", "reads"];
 
 /// The counts of a case, for all patterns. A count that is 0 for all has no line.
 fn lines(section: &str, cases: &[&Case]) -> Vec<(&'static str, Vec<String>)> {

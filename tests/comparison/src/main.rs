@@ -54,7 +54,7 @@ async fn main() {
     let is_full = std::env::var("COMPARISON").is_ok_and(|scale| scale == "full");
     let seed = std::env::var("COMPARISON_SEED").map_or(1, |seed| seed.parse().unwrap());
     let scale = Scale {
-        depths: vec![1, 4, 64],
+        depths: vec![4, 64],
         subtrees: vec![10, 1_000],
         moved: if is_full { vec![10, 1_000, 10_000] } else { vec![10, 1_000] },
         imported: if is_full { 10_000 } else { 1_000 },

@@ -248,6 +248,13 @@ fn the_page_has_the_tables_of_the_model() {
     }
     let (_, lanes) = TABLES.into_iter().find(|(name, _)| *name == "lanes").unwrap();
     assert!(lanes().contains("| 100 | 6 | 13,000 to 27,000 |") && PAGE.contains("13,000 to 27,000 nodes a second"));
+    let (_, totals) = TABLES.into_iter().find(|(name, _)| *name == "totals").unwrap();
+    let rates: Vec<String> =
+        totals().lines().skip(3).map(|line| line.split(" | ").nth(3).unwrap().to_owned()).collect();
+    assert_eq!(rates, ["260", "200", "140"]);
+    assert!(
+        PAGE.contains("260 creates a second at depth 4 in batches of one parent's children, 200 at random, and 140")
+    );
     // Of the others, which take minutes, some cells.
     let (seconds, trips) = slice(Wide::Moves, Limits::default());
     let line = format!("| a move | 1,000 | {trips} | {:.2} to {:.2} s |", seconds[0], seconds[1]);
