@@ -1,4 +1,4 @@
-"""A model of how a move is handed down, and of ways to do that in fewer trips (docs/decisions/moves-in-two-hops.md).
+"""A model of how a move is handed down, and of ways to do that in fewer trips (docs/internals/decisions.md).
 
     python3 tests/models/main.py                              # what holds ends right, and what doesn't shows it
     python3 tests/models/main.py --random 100000 --states 1000000 --accidents

@@ -8,7 +8,7 @@ from search import R, S, T
 from ways import WAYS, asks
 from world import ask, client, start
 
-# A row of 400 bytes, as in docs/costs-and-limits.md.
+# A row of 400 bytes, as in docs/reference/costs.md.
 ROWS_A_READ_UNIT = 10
 
 
@@ -54,7 +54,7 @@ SHAPES = {
     "a create at depth 8": ([None, *range(7), GONE], ((8, 7),)),
     "a rename at depth 8": ([None, *range(8)], ((8, 7),)),
 }
-# Seconds of a trip: Lambda's poll and two requests. Nodes that a new table moves in a second, from docs/scaling.md.
+# Seconds of a trip: Lambda's poll and two requests. Nodes that a new table moves in a second, from docs/decide/large-tables.md.
 TRIP, RATE = 0.35, 10_000 / 47
 
 

@@ -1,4 +1,4 @@
-"""The tables at the beginning of docs/comparison.md: what each peer does with its tree when two moves overlap, and what else was asked."""
+"""The tables at the beginning of docs/decide/benchmarks.md: what each peer does with its tree when two moves overlap, and what else was asked."""
 
 import re
 

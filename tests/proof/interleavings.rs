@@ -295,7 +295,7 @@ fn what_went_days_before_its_parent_stays_when_it_is_put_back_days_after() {
 
 #[test]
 fn what_is_created_below_a_life_that_nobody_saw_goes_with_the_one_before() {
-    // Docs: `docs/protocol.md`, Deletion. The handler can't tell, and DeleteItem under the API's hands is not a
+    // Docs: `docs/internals/protocol/delete.md`. The handler can't tell, and DeleteItem under the API's hands is not a
     // supported way to delete.
     let ends = |is_seen: bool| {
         let table = Intercept { table: MemoryTable(Default::default(), Schema::default()), observer: Nobody };

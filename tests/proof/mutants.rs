@@ -65,13 +65,13 @@ macro_rules! mutants {
         }
     )*
 
-    /// The names of all mutants, as docs/protocol.md has them.
+    /// The names of all mutants, as rates.md has them.
     fn names() -> Vec<String> {
         [$(stringify!($profile)),*].map(in_one_line).into()
     }
 
     /// How often each mutant shows itself, among so many schedules (`SAPWOOD_SCHEDULES`), written into
-    /// docs/protocol.md.
+    /// rates.md.
     #[test]
     #[ignore = "takes minutes: .ci/full rates runs it"]
     fn rates() {
@@ -91,21 +91,18 @@ fn write_rates(mutants: Vec<(Profile, &str)>) {
     };
     let mut rows: Vec<String> = mutants.into_iter().map(row).collect();
     rows.sort();
-    let (before, _, after) = page();
-    let rows = rows.concat();
-    let table =
-        format!("{before}{RATES}\n| broken | schedules of {schedules} that show it |\n|---|--:|\n{rows}\n{after}");
+    let ((before, _), rows) = (page(), rows.concat());
+    let table = format!("{before}{RATES}\n| broken | schedules of {schedules} that show it |\n|---|--:|\n{rows}");
     std::fs::write(PAGE, table).unwrap();
 }
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/protocol.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/rates.md");
 
-/// What docs/protocol.md has before the table, in it, and after it.
-fn page() -> (String, String, String) {
+/// The text of rates.md before the table, and the table.
+fn page() -> (String, String) {
     let text = std::fs::read_to_string(PAGE).unwrap();
-    let (before, rest) = text.split_once(RATES).unwrap();
-    let (table, after) = rest.split_once("\n\n").unwrap();
-    (before.to_owned(), table.to_owned(), after.to_owned())
+    let (before, table) = text.split_once(RATES).unwrap();
+    (before.to_owned(), table.to_owned())
 }
 
 /// The rows of the table.
@@ -123,7 +120,7 @@ fn the_table_of_rates_has_every_mutant_and_nothing_else() {
     assert_eq!(named, names().into_iter().collect(), "`.ci/full rates` writes the table");
 }
 
-/// The line before the table of docs/protocol.md.
+/// The line before the table of rates.md.
 const RATES: &str = "<!-- .ci/full rates writes this table -->";
 
 fn rate(profile: &Profile, name: &str, schedules: u64) -> String {

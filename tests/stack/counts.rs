@@ -84,8 +84,7 @@ async fn a_changed_segment_costs_five_units_for_each_node_of_the_subtree() {
         println!("segment of 211 nodes changed, PathRows={path_rows}, with the record: {units}, {counts:?}");
         assert_eq!(counts.usage.write_units, (units - 1) as f64);
         let says = format!("{},{:03} units for 211 nodes", units / 1_000, units % 1_000);
-        let page =
-            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/costs-and-limits.md")).unwrap();
+        let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/costs.md")).unwrap();
         assert!(below == 0 || page.contains(&says), "{says}");
         running.stop().await;
     }
@@ -166,7 +165,7 @@ async fn nodes_of_a_full_batch_share_the_totals_of_their_ancestors() {
         "costs {} units more for each node where it is sorted by parents, and {} where it isn't",
         more[0], more[1]
     );
-    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/costs-and-limits.md")).unwrap();
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/costs.md")).unwrap();
     assert!(page.contains(&says), "{says}");
 }
 

@@ -2,7 +2,7 @@
 //!
 //! A node is written as its base record. Its fan-out then writes a lineage, a row for each ancestor, and a path row;
 //! for a root it writes a root row, and in a table with an order or links it has rows of these. Each item costs a unit
-//! for each KB begun ([docs/costs-and-limits.md](../../../docs/costs-and-limits.md)). The sizes are those of the codecs
+//! for each KB begun ([docs/reference/costs.md](../../../docs/reference/costs.md)). The sizes are those of the codecs
 //! of `sapwood-core`: [`Sizes`] measures one item of each kind, and adds what differs from node to node.
 
 use std::collections::BTreeMap;
@@ -15,7 +15,7 @@ use sapwood_core::model::{
 };
 use sapwood_core::plan::Rules;
 
-/// The price of a million write units on demand, in dollars: the list price of us-east-1 in docs/costs-and-limits.md.
+/// The price of a million write units on demand, in dollars: the list price of us-east-1 in docs/decide/pricing.md.
 pub const DOLLARS_PER_MILLION_UNITS: f64 = 0.625;
 
 /// The bytes that a write unit pays for.

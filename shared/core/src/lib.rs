@@ -28,8 +28,8 @@
 //! 5. Rows and copies make records, too, but the event source's filter holds them back. So the flow ends.
 //!
 //! Every plan looks at the present state and not at the event, because a record may be delivered again at any time.
-//! `docs/protocol.md` has the reason for each step, and the [`plan::Rule`] that a test breaks to show that the step is
-//! needed.
+//! `docs/internals/protocol` has the steps, and [`plan::Rule`] the reason for each. A test breaks each rule, to show
+//! that its step is needed.
 //!
 //! # Modules
 //!

@@ -2,273 +2,299 @@
 
 use crate::request::Condition;
 
-/// A rule of the protocol. `docs/protocol.md` has the reason for each. The plans ask [`Rules::keeps`] where a rule
+/// A rule of the protocol. `docs/internals/protocol` has the step of each. The plans ask [`Rules::keeps`] where a rule
 /// acts; outside of tests the answer is always yes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum Rule {
-    /// After the rows of a node are written, its parent is read again.
+    /// After the rows of a node are written, its parent's lineage is read again. The parent may have moved meanwhile,
+    /// and its propagation may have looked for the node's row before it was there.
     Confirm,
-    /// The parent read again is compared with what the plan used (planned or read), not with what was read first.
+    /// The parent read again is compared with what the plan used (planned or read). A parent planned in this batch
+    /// whose write failed isn't where its child was planned to be.
     ConfirmAgainstUsed,
-    /// This comparison includes the path, not the ancestors alone.
+    /// This comparison includes the path: a parent can be renamed and keep its ancestors.
     ConfirmPath,
-    /// This comparison includes whether the parent has a lineage at all.
+    /// This comparison includes whether the parent has a lineage. A new root and an absent parent both have no
+    /// ancestors and no path.
     ConfirmPresence,
-    /// This comparison includes whether the parent is in the trash.
+    /// This comparison includes whether the parent is in the trash: a trashed root has no ancestors before and after.
     ConfirmTrash,
-    /// The base record of a parent that was predicted is read again as well.
+    /// A predicted parent's base record is read again. If it went meanwhile, its event may have found no one to
+    /// requeue.
     ConfirmBase,
-    /// The orphans of a node that is gone and was never placed are touched.
+    /// The orphans of a node that is gone and has no lineage are requeued: a prediction may have placed them below it.
     TouchNeverPlaced,
-    /// The lineage is written before the rows that it names.
+    /// The lineage is written before the rows that it names, so after a crash it still names every row that may exist.
     Intent,
-    /// Rows that an earlier placement still had to delete stay named in the lineage.
+    /// Rows that an earlier placement still had to delete stay named: a second move must not lose them.
     KeepStaleRows,
-    /// Of the items that a lineage names only rows of its node are deleted.
+    /// Of the items that a lineage names only rows of its node are deleted. Any client can write a lineage.
     OwnRows,
-    /// A row is deleted only while its `_id` says that it shows its node.
+    /// A row is deleted only while its `_id` is its node: the key may hold an item of the table's owner.
     RowsById,
-    /// An item in the place of a lineage is deleted only if it has a format.
+    /// An item at a lineage's key is deleted only if it has a `format`. Without one it is the table owner's.
     OwnLineage,
     /// Where a lineage has no room for old and new rows together, the old ones are deleted first.
     RoomForIntent,
-    /// Rows are put before others are deleted.
+    /// Rows are put before others are deleted: a reader may see a moved node twice, but never misses it.
     PutFirst,
-    /// A placement made by touches alone is marked until its rows are put.
+    /// A placement made by requeues alone says `rows_pending` until its rows are put. Otherwise a redelivered requeue
+    /// finds the lineage as wanted and puts nothing.
     RowsPending,
-    /// A row that stands is put again if it shows another placement.
+    /// A row that exists is put again if it shows another placement. A link row keeps its key when ancestors change.
     SameContents,
-    /// A node's ancestors end before the node itself.
+    /// A node's ancestors end before the node itself. In a cycle they would grow without end.
     CutCycle,
-    /// The path is cut to as many segments as there are ancestors.
+    /// The path is cut to as many segments as there are ancestors, for the same reason.
     CutPath,
-    /// A node whose ancestors are cut isn't in the trash because its parent is.
+    /// A node whose ancestors are cut isn't in the trash because its parent is. In a cycle each node would inherit from
+    /// the next forever.
     CutTrash,
-    /// A changed path is handed down, not changed ancestors alone.
+    /// A changed path is propagated, not changed ancestors alone: a segment is in the path rows of the subtree.
     CascadePath,
-    /// Whether the node is in the trash is handed down.
+    /// Whether the node is in the trash is propagated.
     CascadeTrash,
-    /// Every change of a lineage in a batch counts, not the net of them.
+    /// Every change of a lineage in a batch counts, not the net of them: a child may have been placed between two.
     CascadeAnyChange,
-    /// Children are touched with the newest change's sequence number.
+    /// Children are requeued with the newest change's sequence number. An equal value makes no stream record.
     NewestSequence,
-    /// A cursor is started only if no cursor of this change or a newer one stands there.
+    /// A checkpoint is started only over an older change's. A redelivered record must not take over a newer one, whose
+    /// requeues may be written already.
     CursorStart,
-    /// A cursor is moved on or deleted only while it is still this change's.
+    /// A checkpoint is moved on or deleted only while it is still this change's: the newer change starts anew.
     CursorCondition,
-    /// A cursor doesn't give way to an item that no handler moves on.
+    /// A checkpoint replaces an item that no handler moves on. Otherwise no child is requeued.
     CursorObstacle,
-    /// A child is touched only if it exists.
+    /// A child is requeued only if it exists: the update would create a node.
     TouchExists,
-    /// A node whose parent has no lineage has a row in the register of orphans.
+    /// A node whose parent has no lineage has a row in the register of orphans: the parent's insertion finds it there.
     OrphanRow,
-    /// Where a partition of the register has more than a page, the children themselves are touched.
+    /// Where a partition of the register has more than a page, the children themselves are queried. Orphans of other
+    /// parents must not make each insertion expensive.
     OrphanFallback,
-    /// "Only touched" means that every record of the node in the batch is a touch.
+    /// "Only requeued" means that every record of the node in the batch is a requeue. One that isn't may have changed
+    /// attributes.
     AllTouches,
-    /// A copy is put only over an older one.
+    /// A latest item is put only over an older one: handlers of different revisions run concurrently.
     LatestCondition,
-    /// The revision that was copied is read again after the copy is put.
+    /// The copied revision is read again after the put: it may have been amended or deleted meanwhile.
     LatestSecondLook,
-    /// Where a record of the batch shows that a revision was deleted, the newest is looked for, even if it is back.
+    /// Where a record of the batch shows that a revision was deleted, the newest is looked for, even if it is back. An
+    /// earlier delivery's write may be carried out just now.
     LatestDeleted,
-    /// A write that may be carried out once more, later, leaves its record undone.
+    /// A write that may be carried out once more, later, leaves its record undone: it could set a lineage or a row
+    /// back.
     LateWrites,
-    /// Nodes are written in the order of their records, not of their ids.
+    /// Nodes are written in the order of their records, so that each delivery completes the front of the batch.
     RecordOrder,
-    /// A failed item fails its first record in the batch.
+    /// A failed item fails its first record in the batch, so no earlier record of the item is skipped.
     FailFirstRecord,
     /// A lineage that says its node is being deleted sets off the actions on the children.
     ChildActions,
-    /// The handler acts on children, and deletes the node, only while base record and lineage both have its deletion.
+    /// The handler acts only while base record and lineage both have the deletion: the record may be old, and the node
+    /// created anew. Only such a lineage leaves a tombstone.
     DeletionPresent,
-    /// The node is read again after its children were read.
+    /// The node is read again after its children were read: they were its children while it was being deleted.
     DeletionRecheck,
-    /// A child is changed only if it is as it was read.
+    /// A child is changed only if it is as it was read: it may have moved away.
     ChildCondition,
-    /// A child that changed meanwhile is looked at again.
+    /// A child that changed meanwhile is read again: it may still be a child.
     ChildAgain,
-    /// A child is adopted in one transaction with a check of the parent that it leaves.
+    /// A child is adopted in one transaction with a check of the parent that it leaves. The adopting parent may be
+    /// moved below the child otherwise.
     AdoptTogether,
-    /// The check includes the parent's own parent, which is the heir.
+    /// The check includes that parent's own parent, which is the one that adopts.
     AdoptParent,
-    /// The heir's present life is read, named in `_under`, and checked in the same transaction.
+    /// The adopting parent's incarnation is read, named in `_under`, and checked in the same transaction. A child that
+    /// names an ended one is left behind by the next deletion.
     AdoptLife,
-    /// A late child is adopted in one transaction with a check of every edge up to the root.
+    /// A late-arriving child is adopted with a check of every edge up to the root. Its parent is gone, so only that
+    /// path shows that the child isn't above it.
     AdoptAncestorPath,
-    /// Where the adopting node has been deleted as well, its own tombstone decides.
+    /// Where the adopting parent has been deleted as well, its own tombstone decides. The child would stay behind.
     AdoptOnwards,
-    /// The lineage of an heir that is gone is read once more: a batch may read it before its deletion begins, and the
-    /// record after it has ended.
+    /// The lineage of an adopting parent that is gone is read once more: a batch may read it before its deletion begins,
+    /// and the record after it has ended.
     HeirReadAgain,
-    /// The heir's tombstone counts only for the life that adopts.
+    /// That tombstone counts only for the incarnation that adopts: another may be yet to come.
     HeirLife,
-    /// The node is deleted after the action on its last child.
+    /// The node is deleted after the action on its last child. Until then its marker shows that work is left.
     FinishLast,
-    /// The node is deleted only while it has the mark that was read.
+    /// The node is deleted only while it has the marker that was read. It may have been created anew.
     FinishCondition,
-    /// Each mark that a child is given has a name of its own, not the operation's.
+    /// Each marker that a child is given has a name of its own, not the operation's. One that was taken back and set
+    /// again would make no stream record.
     FreshMark,
-    /// A cursor goes on only with the deletion of the mark that it names.
+    /// A checkpoint goes on only with the deletion of the marker that it names, and starts anew for another.
     CursorMark,
-    /// A mark that went and is back is handed down anew.
+    /// A marker that went and is back is propagated anew: the first deletion may have ended.
     MarkReturned,
-    /// A cursor of any kind carries a deletion on.
+    /// A checkpoint of any kind carries a deletion on, also one that an operator wrote.
     CursorAnyKind,
-    /// The node is deleted before its cursor.
+    /// The node is deleted before its checkpoint. A crash between the two in the other order leaves the node.
     FinishFirst,
-    /// A tombstone takes the place of a deleted node's lineage.
+    /// A tombstone replaces a deleted node's lineage, so that late-arriving children find what to do.
     Tombstone,
-    /// A tombstone concerns only children that the API has put under the node.
+    /// A tombstone concerns only children that the API has put under the node. Others wait for their parent, as
+    /// orphans.
     TombstoneUnder,
-    /// A tombstone concerns only children that were put under the life that has ended.
+    /// A tombstone concerns only children that were put under the incarnation that has ended.
     TombstoneLife,
-    /// A child put under an earlier life of a deleted node, or under one without a name, is its late child as well.
+    /// A child of an earlier incarnation, or of one without a name, is a late-arriving child, too.
     EarlierLives,
-    /// The record that a node was deleted gives way to that of a later deletion only while it is as it was read.
+    /// `DELETED` gives way to that of a later deletion only while it is as it was read. An incarnation would be
+    /// forgotten.
     DeletedAsRead,
-    /// A child that comes in after its parent was deleted without children is adopted, as the record of that says.
+    /// A child that arrives after its parent was deleted without children is adopted, as `DELETED` says.
     AdoptAfterRestrict,
-    /// A tombstone of more than a week doesn't count, although it is still there.
+    /// A tombstone of more than a week doesn't count: DynamoDB deletes expired items late, or never.
     TombstoneExpires,
     /// Where another client has written `parent`, or put the record there, `_under` is stale.
     UnderOfOthers,
-    /// `_under` is stale as well where the node's own tombstone, or a lineage that is being deleted, names the life of
-    /// a base record without a mark: the record was put back.
+    /// `_under` is stale where the node's own tombstone, or a lineage that is being deleted, names the incarnation of a
+    /// base record without a marker: the record was put back.
     PutBack,
-    /// `_under` is stale as well where the API's record that the id was deleted names the life of the base record.
+    /// `_under` is stale where `DELETED` names the incarnation of the base record.
     PutBackAfterRestrict,
-    /// A stale `_under` is removed before the node is placed, and not only passed over.
+    /// A stale `_under` is removed before the node is placed. Its first lineage would replace the tombstone that shows
+    /// it.
     RemoveUnder,
     /// A row that an earlier delivery has put is left out only if it is as it is to be.
     StandingRows,
-    /// A late child is acted on only if the newest record in the batch shows it as it is, touches included: a later one
-    /// may show that it was put back.
+    /// A late-arriving child is acted on only if the newest record in the batch shows it as it is, requeues included. A
+    /// later record may show that it was put back.
     LateChildAsShown,
-    /// A tombstone counts only while its node has no base record.
+    /// A tombstone counts only while its node has no base record. A new one requeues its orphans itself.
     TombstoneGone,
-    /// When a tombstone takes the place of a lineage, the children that are still there are touched.
+    /// When a tombstone replaces a lineage, the children that are still there are requeued: they arrived after the
+    /// look.
     TouchRemaining,
-    /// When another client takes a mark back, all of the node's rows are put.
+    /// When another client takes a marker back, all of the node's rows are put. While it had the marker none was
+    /// written.
     UndeletePuts,
     /// A revision is deleted only if it is as it was read.
     RevisionCondition,
-    /// A repair writes only into a record that exists.
+    /// A repair writes only into a record that exists: it would create a node.
     RepairExists,
-    /// A repair deletes a row only while its owner's lineage doesn't name it.
+    /// A repair deletes a row only in a transaction that checks that its owner's lineage doesn't name it.
     RepairCheck,
-    /// A repair takes away only what it has put there itself.
+    /// A repair takes away only what it has put there itself: someone may have created the node.
     RepairTakesOwn,
-    /// A cursor that a redrive starts takes the place of one that is half way.
+    /// A checkpoint that a redrive starts replaces one that is half way, which may be of an older change.
     RedriveAnew,
-    /// A redrive looks again where a record that was gone is back.
+    /// A redrive looks again where a record that was gone is back: it may be a copy with its marker.
     RedriveReturned,
-    /// A create looks for the record that the API has deleted the id: nodes may still hang under it.
+    /// A create reads `DELETED`: nodes may still hang under the id, and a plain put would close a cycle.
     DeletedRecord,
-    /// After an attempt without an answer a write of the API goes on only if its record stands as it was read.
+    /// After an attempt without an answer a write of the API goes on only if its record is as it was read.
     StandsAsRead,
-    /// After an attempt without an answer, a write that would change nothing writes its record's stamps.
+    /// After an attempt without an answer, a write that would change nothing writes its record's write metadata. The
+    /// attempt could be carried out after the answer.
     AttemptEnds,
     /// A create without an answer is found done, or left unknown, by what a deletion of its node has left.
     CreatedAndDeleted,
-    /// A create that is tried again after an attempt without an answer checks that what would tell of that attempt is
-    /// as it was read.
+    /// A create that is tried again checks that what would tell of the first attempt is as it was read. The node may
+    /// have been created, seen and deleted.
     TracesStay,
-    /// A deletion of a revision without an answer isn't tried again while the revision stands as it was: it may have
-    /// been put back.
+    /// A deletion of a revision without an answer isn't tried again while the revision exists: it may have been put
+    /// back.
     RevisionPutBack,
     /// A revision that is appended with its node is written in one transaction with it.
     RevisionWithNode,
-    /// After an attempt without an answer a revision that is appended with its node keeps its version.
+    /// After an attempt without an answer such a revision keeps its version, so the answer says which one exists.
     SameVersionAgain,
-    /// A write whose attempt got no answer isn't refused: the attempt may still be carried out.
+    /// A write whose attempt got no answer isn't rejected: the attempt may still be carried out.
     UnknownNotRefused,
-    /// After an attempt without an answer nothing counts that a batch has read ahead.
+    /// After an attempt without an answer a batch forgets what it read ahead: seconds have passed.
     ReadAheadForgotten,
-    /// An operation of a batch counts the children that those before it have put below its node.
+    /// An operation of a batch counts the children that those before it have put below its node. They have no rows yet.
     BatchCountsChildren,
     /// An import that may have put a record before goes on only if nothing tells that the record was deleted since.
     ImportLooks,
-    /// A move checks the ancestor path of the moved node, not that of its new parent alone.
+    /// A move checks the ancestor path of the moved node, too: it shows that the common ancestor is above the node.
     OwnAncestorPath,
-    /// A move checks that the root of its new parent's path wasn't put into the trash.
+    /// A move checks that the root of its new parent's path wasn't put into the trash, which changes no parent.
     TrashedRoot,
-    /// Where another client has given a node in the trash a parent, `_trashed` is removed.
+    /// Where another client has given a trashed node a parent, `_trashed` is removed. Once the parent goes again the
+    /// node would count as trashed long ago.
     RemoveTrashed,
-    /// A name is claimed only where nobody else has claimed it.
+    /// A name is reserved only where no one else has reserved it.
     ClaimName,
-    /// After an attempt without an answer a node that gets another name keeps the one that it was sent with.
+    /// After an attempt without an answer a node that gets another name keeps the one that was sent.
     SameNameAgain,
-    /// A claim of another node is taken over only while it is as it was read.
+    /// Another node's reservation is replaced only while it is as it was read.
     ClaimAsRead,
-    /// A claim of another node is taken over only while that node still doesn't have the name.
+    /// Another node's reservation is replaced only while that node still doesn't have the name.
     HolderLeft,
-    /// A node that leaves its name deletes its own claim alone.
+    /// A node that leaves its name deletes its own reservation alone: the name may be another's.
     ReleaseOwn,
     /// The copies of a step are put in one transaction with the mark that says how far their operation is.
     CopyTogether,
     /// The transaction is done only while the mark is as it was read, and the top isn't being deleted.
     CopyMark,
-    /// Copies of this or a later operation aren't copied.
+    /// Copies of this operation or a later one aren't copied. Two that copy each other's would never end.
     CopyOwn,
-    /// A node is copied only if no copy of it was ever there.
+    /// A node is copied only if no copy of it ever existed: a user may have deleted it.
     CopyOnce,
-    /// A node is copied only below the copy of its parent, if that is there and isn't being deleted.
+    /// A node is copied only below the copy of its parent, if that exists and isn't being deleted.
     CopyBelow,
-    /// A copy names the life of its parent that was seen.
+    /// A copy names the incarnation of its parent that was seen, so it is a late-arriving child if the parent goes.
     CopyUnder,
     /// The operation's record names each copy from the transaction that makes it until the copy is placed.
     CopyUnplaced,
     /// The operation's record names a copy until its rows are put, and not only until its record is read.
     CopyPlaced,
-    /// A copy whose name a sibling has claimed gets another one.
+    /// A copy whose name a sibling has reserved gets another one.
     CopyRenamed,
-    /// The count of a node and the totals change in one transaction.
+    /// A node's count and the totals change in one transaction, so a repetition finds nothing left to count.
     CountTogether,
     /// The transaction is done only while the node's count is as it was read.
     CountedAsRead,
-    /// Each write of what a node is counted as has a name of its own.
+    /// Each write of a node's count has a name of its own, so a late attempt does nothing after another's answer.
     CountedName,
-    /// The totals get the difference to the node's count as it was read last.
+    /// The totals get the difference to the node's count as read last: a lost attempt may have done it.
     CountedAgain,
-    /// The count of a node gives way to a tombstone when the node has gone.
+    /// The count of a node that has gone becomes a tombstone: a late transaction must not count it again.
     CountedTombstone,
     /// A node that has gone and was never counted leaves one as well.
     CountedWhereNone,
-    /// An ancestor that becomes the parent, or was it, is concerned whatever else stays.
+    /// An ancestor that becomes the parent, or was it, is written whatever else stays: its number of children changes.
     CountChildren,
     /// Totals are added to, whatever they are.
     AddToLanes,
-    /// Whatever changes what is counted below a node writes a lane of its totals, even if they stay what they are.
+    /// Whatever changes what is counted below a node writes a shard of its totals, even if they stay equal. A recount
+    /// relies on it.
     CountWrites,
-    /// A recount ends only while the lanes are as they were read before the table was.
+    /// A recount ends only while the shards are as they were read before the table was.
     RecountAsRead,
-    /// A recount marks the lanes first, so that lanes which come back aren't taken for those that were read.
+    /// A recount marks the shards first, so that shards which come back aren't taken for those that were read.
     RecountMark,
-    /// Once a recount has read the lanes it waits for transactions of which only a part is seen.
+    /// After reading the shards a recount waits for transactions of which only a part is visible.
     RecountWaits,
     /// A recount counts the totals of the nodes above as well: they can lack the same.
     RecountAbove,
-    /// Totals of a node that has gone are deleted only while they are nothing.
+    /// Totals of a node that has gone are deleted only while they are zero.
     EmptyAsRead,
     /// A node isn't counted in an earlier epoch than before.
     EpochOnwards,
     /// The epoch is written only while it is as it was read.
     EpochAsRead,
-    /// The name of an epoch tells its command after a lost answer that it has begun it, and it ends no other.
+    /// An epoch's name tells its command after a lost answer that it has begun it, and it ends no other.
     EpochByName,
-    /// Counts ahead of the present epoch are deleted only while that is the present one.
+    /// Counts ahead of the present epoch are deleted only while that is the present one: it may begin just now.
     AheadAsRead,
-    /// The auditor has a node counted only if the totals of its ancestors hold what it was counted as.
+    /// The auditor has a node counted only if the totals of its ancestors hold what it was counted as. Otherwise right
+    /// totals become wrong.
     CountHolds,
-    /// A node that can't be counted now is touched, and its record doesn't fail.
+    /// A node that can't be counted now is requeued, and its record doesn't fail: its rows would be put again.
     CountLater,
-    /// A write that places a node next to a sibling checks that this is where it was.
+    /// A write that places a node next to a sibling checks that this is where it was. Of two opposite requests one
+    /// would be lost.
     AnchorStays,
-    /// A node that is placed last sorts by its time, and not only after what was seen.
+    /// A node that is placed last sorts by its time, and not only after what was seen: rows lag.
     LastByTime,
-    /// A move checks the ancestor paths that it has read.
+    /// A move checks the ancestor paths that it has read. Two moves at once could close a cycle.
     AncestorPathChecks,
 }
 

@@ -1,7 +1,7 @@
 //! HTTPS to the table's endpoint, ready soon after a function starts.
 //!
 //! A system has some 140 root certificates. Reading them takes three times as long as the rest of a start
-//! (docs/performance.md). The endpoints of AWS are under Amazon's own five roots
+//! (docs/internals/performance.md). The endpoints of AWS are under Amazon's own five roots
 //! ([AWS](https://www.amazontrust.com/repository/)), which the client tries first. For other certificates it reads the
 //! system's roots and tries again, so it trusts all that the system trusts.
 //!

@@ -20,6 +20,12 @@ pub fn with_part(document: &str, name: &str, text: &str) -> String {
     format!("{}\n{}\n\n{}", &document[..start], text.trim(), &document[end..])
 }
 
+/// True if the document has marks of this name.
+#[must_use]
+pub fn has_part(document: &str, name: &str) -> bool {
+    document.contains(&format!("<!-- {name} -->\n"))
+}
+
 /// The text between the marks of its name.
 ///
 /// # Panics
@@ -73,7 +79,7 @@ pub fn section(columns: &[Column], index: usize) -> String {
         format!("| {} | counted | {} |\n|---|---|{}\n", section.by, names.join(" | "), "--:|".repeat(names.len()));
     for (row, case) in section.cases.iter().enumerate() {
         let cases: Vec<&Case> = columns.iter().map(|column| &column.sections[index].cases[row]).collect();
-        for (line, (counted, cells)) in lines(&cases).into_iter().enumerate() {
+        for (line, (counted, cells)) in lines(section.name, &cases).into_iter().enumerate() {
             let name = if line == 0 { case_name(case) } else { String::new() };
             writeln!(text, "| {name} | {counted} | {} |", cells.join(" | ")).unwrap();
         }
@@ -81,16 +87,19 @@ pub fn section(columns: &[Column], index: usize) -> String {
     text
 }
 
-/// What was counted of a case, for all patterns. What nobody took has no line.
-fn lines(cases: &[&Case]) -> Vec<(&'static str, Vec<String>)> {
+/// The sections whose tables count requests: there patterns differ by more than their units.
+const REQUESTS_COUNT: [&str; 2] = ["moves", "reads"];
+
+/// The counts of a case, for all patterns. A count that is 0 for all has no line.
+fn lines(section: &str, cases: &[&Case]) -> Vec<(&'static str, Vec<String>)> {
     let each = |of: &dyn Fn(&Case) -> String| cases.iter().map(|case| of(case)).collect::<Vec<_>>();
     let all = vec![
         ("write units", each(&|case| units(case.client.write_units + case.behind.write_units))),
         ("read units", each(&|case| units(case.client.read_units + case.behind.read_units))),
         ("requests", each(&|case| sum(case.client.requests, case.behind.requests))),
-        ("round trips", each(&|case| sum(case.client.round_trips, case.behind.round_trips))),
     ];
-    all.into_iter().filter(|(_, cells)| cells.iter().any(|cell| cell != "0")).collect()
+    let is_shown = |counted: &str| counted != "requests" || REQUESTS_COUNT.contains(&section);
+    all.into_iter().filter(|(counted, cells)| is_shown(counted) && cells.iter().any(|cell| cell != "0")).collect()
 }
 
 fn case_name(case: &Case) -> String {

@@ -1,5 +1,5 @@
 //! Counts what Sapwood, and the patterns that people use today, ask of the same engine for the same changes and
-//! questions, and writes docs/comparison.md. The patterns are those of the documents that Sapwood comes from.
+//! questions, and writes docs/decide/benchmarks.md. The patterns are those of the documents that Sapwood comes from.
 #![allow(
     clippy::unwrap_used,
     clippy::expect_used,

@@ -1,4 +1,4 @@
-//! Counts everything, and writes the tables of docs/comparison.md and the plots of docs/plots:
+//! Counts everything, prints it, and writes the tables of docs/decide/benchmarks.md and the plots of docs/plots:
 //!
 //! ```sh
 //! cargo run -p sapwood-comparison --features plots                   # some minutes
@@ -19,7 +19,7 @@ use std::time::{Duration, Instant};
 
 use sapwood_comparison::cases::{Scale, column};
 use sapwood_comparison::document::{
-    growth, lag, number, part, postgres as postgres_table, read, rightness, section, stored, times, with_part,
+    growth, has_part, lag, number, part, postgres as postgres_table, read, rightness, section, stored, times, with_part,
 };
 use sapwood_comparison::growth::{self as grown, Grown};
 use sapwood_comparison::lag;
@@ -54,9 +54,9 @@ async fn main() {
     let is_full = std::env::var("COMPARISON").is_ok_and(|scale| scale == "full");
     let seed = std::env::var("COMPARISON_SEED").map_or(1, |seed| seed.parse().unwrap());
     let scale = Scale {
-        depths: vec![1, 4, 16, 64],
-        subtrees: vec![1, 10, 100, 1_000],
-        moved: if is_full { vec![1, 10, 100, 1_000, 10_000] } else { vec![1, 10, 100, 1_000] },
+        depths: vec![4, 64],
+        subtrees: vec![10, 1_000],
+        moved: if is_full { vec![10, 1_000, 10_000] } else { vec![10, 1_000] },
         imported: if is_full { 10_000 } else { 1_000 },
         seed,
     };
@@ -88,10 +88,12 @@ async fn main() {
 }
 
 impl Run {
-    /// Puts a part into the page, which others may have changed meanwhile.
+    /// Prints a part, and puts it into the page if that has it. Others may have changed the page meanwhile.
     fn put(&self, name: &str, text: &str) {
         let document = std::fs::read_to_string(page()).unwrap();
-        std::fs::write(page(), with_part(&document, name, text)).unwrap();
+        if has_part(&document, name) {
+            std::fs::write(page(), with_part(&document, name, text)).unwrap();
+        }
         println!("{name}, after {:?}\n{text}", self.begun.elapsed());
     }
 
@@ -201,7 +203,7 @@ fn plot_growth(found: &[Grown]) {
 }
 
 fn page() -> PathBuf {
-    Path::new(ROOT).join("docs/comparison.md")
+    Path::new(ROOT).join("docs/decide/benchmarks.md")
 }
 
 fn plots() -> PathBuf {

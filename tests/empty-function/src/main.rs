@@ -1,4 +1,4 @@
-//! A function that does nothing: what the others' start-up is measured against (docs/performance.md).
+//! A function that does nothing: what the others' start-up is measured against (docs/internals/performance.md).
 
 use lambda_runtime::{Error, LambdaEvent, service_fn};
 use serde_json::{Value, json};

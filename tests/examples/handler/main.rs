@@ -1,5 +1,5 @@
 //! What the handler's processor does for a batch, and how well one invocation fills its requests in flight
-//! (docs/performance.md).
+//! (docs/internals/performance.md).
 //!
 //! ```sh
 //! cargo build --release -p stream-handler -p sapwood-processor-time

@@ -142,7 +142,7 @@ fn metrics(directory: &str) -> BTreeSet<String> {
 
 #[test]
 fn every_parameter_of_the_template_is_explained_with_its_default() {
-    let page = read("docs/reference/parameters.md");
+    let page = read("docs/parameters.md");
     let mut missing = Vec::new();
     for (name, default) in defaults() {
         let row = page
@@ -159,7 +159,7 @@ fn every_parameter_of_the_template_is_explained_with_its_default() {
 
 #[test]
 fn the_constants_in_the_page_of_the_parameters_are_the_templates() {
-    let (page, constants) = (read("docs/reference/parameters.md"), constants());
+    let (page, constants) = (read("docs/parameters.md"), constants());
     let table = page.split_once("\n## Constants, and the commands that change them\n").unwrap().1;
     let mut shown = BTreeSet::new();
     let mut wrong = Vec::new();
@@ -207,19 +207,20 @@ fn the_documents_say_what_follows_from_the_constants() {
     let (shards, places) = (4, 10);
     let (handler, left) = (shards * factor, places - shards * factor);
     assert_says(
-        "docs/costs-and-limits.md",
+        "docs/operate/capacity.md",
         &[
             format!(
-                "the mapping sends {factor} batches of each at once: the stream handler takes {handler} places at most"
+                "the mapping sends {factor} batches of each at once: the handler uses at most {handler} \
+                 concurrent executions"
             ),
-            format!("leaves {left} of {places} to the API"),
+            format!("That leaves {left} of {places} to the API"),
             format!("The stage's own limit, {rate} requests a second,"),
         ],
     );
     let days = number(&resources["FailedRecords"], "ExpirationInDays");
     assert_says("docs/runbooks/failed-records.md", &[format!("Objects expire after {days} days.")]);
     let batch = number(&resources["TableChanges"], "BatchSize");
-    assert_says("docs/costs-and-limits.md", &[format!("a batch of {batch} records is one invocation")]);
+    assert_says("docs/reference/costs.md", &[format!("a batch of {batch} records is one invocation")]);
 }
 
 #[test]
@@ -229,7 +230,7 @@ fn what_a_stage_sets_is_what_the_page_of_the_parameters_says() {
     let (dev, prod) = stages.split_once("    prod:\n").unwrap();
     let days = |stage: &str| format!("{} days", bare(stage, "LogRetentionDays").unwrap());
     let level = |stage: &str| format!("`{}`", bare(stage, "LogLevel").unwrap());
-    let page = read("docs/reference/parameters.md");
+    let page = read("docs/parameters.md");
     let says = |begin: &str| assert!(page.lines().any(|line| line.starts_with(begin)), "{begin}");
     says(&format!("| how long logs are kept | {} | {} |", days(prod), days(dev)));
     says(&format!("| log level of the functions | {} | {}", level(prod), level(dev)));
@@ -271,7 +272,7 @@ fn groups() -> Vec<(String, Vec<String>)> {
 
 #[test]
 fn the_page_of_the_parameters_has_the_templates_groups_and_their_order() {
-    let page = read("docs/reference/parameters.md");
+    let page = read("docs/parameters.md");
     let mut shown: Vec<(String, Vec<String>)> = Vec::new();
     for part in page.split("\n## ").skip(1) {
         let (heading, text) = part.split_once('\n').unwrap();
@@ -289,7 +290,7 @@ fn the_page_of_the_parameters_has_the_templates_groups_and_their_order() {
 
 #[test]
 fn every_metric_is_explained() {
-    let explained = read("docs/reference/metrics.md");
+    let explained = read("docs/metrics.md");
     let (handler, api, auditor) = (metrics(HANDLER_METRICS), metrics(API_METRICS), metrics(AUDITOR_METRICS));
     assert!(handler.contains("RowsPut") && api.contains("Latency"), "{handler:?} {api:?}");
     assert!(auditor.contains("AuditAge"), "{auditor:?}");
@@ -333,7 +334,7 @@ fn threshold(alarm: &str) -> Option<String> {
 #[test]
 fn every_alarm_has_a_page_that_says_when_it_goes_off() {
     let runbooks = read("docs/runbooks/README.md");
-    let parameters = read("docs/reference/parameters.md");
+    let parameters = read("docs/parameters.md");
     let mut missing = Vec::new();
     for (name, alarm) in alarms() {
         let page = value(&alarm, "AlarmDescription").unwrap().split_once("See docs/runbooks/").unwrap().1;
@@ -387,8 +388,7 @@ fn the_age_limit_of_records_is_the_templates_wherever_it_is_named() {
     let hours = limit.parse::<u64>().unwrap() / 3_600;
     let mut wrong = Vec::new();
     for (path, text) in documents() {
-        let directory = path.parent().unwrap();
-        if !directory.ends_with("docs") && !directory.ends_with("runbooks") {
+        if !path.parent().unwrap().ancestors().any(|directory| directory.ends_with("docs")) {
             continue;
         }
         let text = flat(&text);
@@ -422,7 +422,7 @@ fn alarms_and_metrics_are_as_many_as_the_costs_of_an_idle_stack_say() {
     let (idle, metrics) = (watched * 10 + 300 + 40 + auditor * 30, handler + 2 * api);
     let unaudited = idle - auditor * 30 - of_the_auditor * 10;
     assert_says(
-        "docs/costs-and-limits.md",
+        "docs/decide/pricing.md",
         &[
             format!(
                 "costs **{}** a month, plus storage: {alarms} alarms on {watched} metrics at $0.10, a dashboard at $3",
@@ -457,7 +457,7 @@ fn the_auditor_reads_as_much_a_month_as_the_costs_say() {
     let days = |runs: u64| format!("{:.0} days", (runs * minutes) as f64 / 1_440.0);
     assert_says("docs/tools.md", &[format!("{}, {}", millions(pass), of(pass))]);
     assert_says(
-        "docs/costs-and-limits.md",
+        "docs/decide/pricing.md",
         &[
             format!("there are {} runs in 30 days", thousands(usize::try_from(runs).unwrap())),
             format!("**So it reads at most {} units a month, {}**", millions(most), of(most)),
@@ -483,13 +483,10 @@ fn the_auditor_reads_as_much_a_month_as_the_costs_say() {
     let span = (number(&resources["Auditor"], "Timeout") as f64 * share) as u64;
     assert!(span < minutes * 60, "a run is over before the next one begins");
     let second = units / span;
-    assert_says(
-        "docs/reference/parameters.md",
-        &[format!("{second} a second, evenly over the run, so that nobody notices")],
-    );
+    assert_says("docs/parameters.md", &[format!("{second} a second, evenly over the run, so that nobody notices")]);
     assert_says("template.yaml", &[format!("spent evenly: {second} a second, so that nobody notices.")]);
     assert_says(
-        "docs/costs-and-limits.md",
+        "docs/decide/pricing.md",
         &[
             format!("evenly over {span} s, {second} a second."),
             // 512 MB, at $13.3334 for a million GB-seconds.
@@ -518,10 +515,10 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
         ),
         format!("our own limits are lower: {api} s, a body of {body} MB, a page of {page} MB"),
     ];
-    assert_says("docs/costs-and-limits.md", &limits);
-    assert_says("docs/reference/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
+    assert_says("docs/operate/capacity.md", &limits);
+    assert_says("docs/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
     assert_says("docs/api.md", &[format!("the body is over {body} MB")]);
-    assert_says("docs/protocol.md", &[format!("a lease of {lease} s.")]);
+    assert_says("docs/internals/protocol/write.md", &[format!("a lease of {lease} s.")]);
     assert_says("docs/runbooks/handler-errors.md", &[format!("reached its limit of {handler} s,")]);
     assert_says("docs/runbooks/api-errors.md", &[format!("reached its limit of {api} s,")]);
     assert_says("docs/runbooks/audit-stopped.md", &[format!("reaches its limit of {auditor} s")]);
@@ -555,13 +552,14 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
         ],
     );
     assert_says(
-        "docs/protocol.md",
+        "docs/internals/protocol/delete.md",
         &[
             format!("(`DELETED`), for {},", days(deleted)),
             format!("counts for {} from now. It stays for {},", days(tombstone), tombstone_kept / 86_400),
-            format!("it is remembered for {}.", days(deleted.min(tombstone_kept))),
         ],
     );
+    let remembered = format!("is remembered for {}.", days(deleted.min(tombstone_kept)));
+    assert_says("docs/reference/guarantees.md", &[remembered]);
     assert_says("docs/api.md", &[format!("For {} the same key and body", hours(outcome))]);
     let contract = "shared/api/src/contract/operations";
     assert_says(&format!("{contract}/reads.rs"), &[format!("An operation is kept for {}.", days(operation))]);
@@ -588,7 +586,9 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
     let shards = constant("shared/core/src/keys/schema.rs", "ORPHAN_SHARDS");
     assert_says("docs/table.md", &[format!("carry `format`, the number {FORMAT}."), format!("modulo {shards})")]);
     let queries = format!("A batch needs at most {shards} queries");
-    assert_says("docs/protocol.md", &[queries, format!("one condition can compare ({COMPARED_ATTRIBUTES_MAX})")]);
+    assert_says("docs/internals/protocol/reconcile.md", &[queries]);
+    let compared = format!("one condition can compare ({COMPARED_ATTRIBUTES_MAX})");
+    assert_says("docs/internals/protocol/write.md", &[compared]);
     let newest = sapwood_core::write::Limits::default().revision_page_items_max;
     let batch = format!("parents first, {OPERATIONS_MAX} at a time.");
     assert_says("docs/api.md", &[batch, format!("isn't among its newest {newest} revisions")]);
@@ -598,8 +598,8 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
         ("README.md", format!("nearest {DEPTH_MAX} ancestors")),
         ("README.md", format!("rows for {DEPTH_MAX} levels")),
         ("docs/api.md", format!("deeper than {DEPTH_MAX},")),
-        ("docs/costs-and-limits.md", format!("at most {DEPTH_MAX} levels")),
-        ("docs/protocol.md", format!("after the {DEPTH_MAX}th (`DEPTH_MAX`)")),
+        ("docs/operate/capacity.md", format!("at most {DEPTH_MAX} levels")),
+        ("docs/internals/protocol/reconcile.md", format!("after the {DEPTH_MAX}th (`DEPTH_MAX`)")),
         ("docs/runbooks/bad-records.md", format!("deeper than {DEPTH_MAX} levels")),
     ] {
         assert_says(document, &[figure]);
@@ -609,7 +609,7 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
 #[test]
 fn the_page_of_parameters_names_every_variable_of_the_functions() {
     let template = read("template.yaml");
-    let parameters = read("docs/reference/parameters.md");
+    let parameters = read("docs/parameters.md");
     let variables = parameters.split_once("\n## Variables of the functions\n").unwrap().1;
     let is_variable =
         |name: &&str| name.len() > 4 && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');
@@ -633,11 +633,35 @@ fn cells(text: &str) -> Vec<Vec<&str>> {
 
 #[test]
 fn the_readmes_races_are_those_that_were_measured() {
-    let (readme, comparison) = (read("README.md"), read("docs/comparison.md"));
+    let (readme, comparison) = (read("README.md"), read("docs/decide/benchmarks.md"));
     let measured = cells(section(&comparison, "<!-- races -->", "<!-- end of races -->"));
     let races: Vec<_> = cells(section(&readme, "# Sapwood", "## Try it")).into_iter().skip(1).collect();
     assert!(races.len() == 5 && races[0][0] == "Sapwood", "{races:?}");
     for race in races {
         assert!(measured.iter().any(|row| row[..3] == race[..3]), "{race:?}");
+    }
+}
+
+#[test]
+fn the_comparisons_figures_are_those_of_the_benchmarks() {
+    let (compare, benchmarks) = (read("docs/decide/compare.md"), read("docs/decide/benchmarks.md"));
+    for (row, part, begin) in [
+        ("create below 4 ancestors, write", "creates", ["4", "write units"]),
+        ("rename above 1,000 nodes, write", "renames", ["1,000", "write units"]),
+        ("move 1,000 nodes, write", "moves", ["1,000", "write units"]),
+        ("delete 1,000 nodes, write", "deletes", ["1,000", "write units"]),
+        ("children (10), read", "reads", ["children (10)", "read units"]),
+        ("subtree of 1,110 nodes, read", "reads", ["everything below (1,110)", "read units"]),
+    ] {
+        let table = section(&benchmarks, &format!("<!-- {part} -->"), &format!("<!-- end of {part} -->"));
+        let counted = cells(table).into_iter().find(|cells| cells[..2] == begin).unwrap();
+        let figures = format!("| {row} | {} |", counted[2..].join(" | "));
+        assert!(compare.contains(&figures), "{figures}");
+    }
+    let races = cells(section(&benchmarks, "<!-- races -->", "<!-- end of races -->"));
+    let told = cells(section(&compare, "## Overlapping moves", "In a [second experiment]")).concat().join(" ");
+    for race in races.iter().skip(1) {
+        let right = race[1].split(' ').next().unwrap();
+        assert!(told.contains(right) && told.contains(race[2]), "{race:?}");
     }
 }

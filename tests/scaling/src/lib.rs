@@ -1,5 +1,5 @@
 //! What happens past one partition of the table: a model of imports and moves of many nodes, and of nodes with many
-//! children. It writes the tables of docs/scaling.md.
+//! children. It writes the tables of docs/decide/large-tables.md.
 //!
 //! The writes of a node are those that the core plans ([`work`]). They fall on the partitions of a table that splits
 //! hot ones ([`table`]). Nodes flow through the table as fast as its hottest partition lets them ([`flow`]). What an

@@ -1,4 +1,4 @@
-//! Runs the model, and writes the tables of docs/scaling.md:
+//! Runs the model, and writes the tables of docs/decide/large-tables.md:
 //!
 //! ```sh
 //! cargo run -p sapwood-scaling                # some minutes
@@ -6,10 +6,10 @@
 //! ```
 #![allow(clippy::unwrap_used, reason = "a model that can't go on should say so")]
 
-use sapwood_scaling::document::{TABLES, with_part};
+use sapwood_scaling::document::{TABLES, has_part, with_part};
 
 /// The page.
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/scaling.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/decide/large-tables.md");
 
 #[allow(clippy::disallowed_methods, reason = "the edge, where the command line is read")]
 fn main() {
@@ -18,6 +18,8 @@ fn main() {
         let text = table();
         println!("{name}\n{text}");
         let document = std::fs::read_to_string(PAGE).unwrap();
-        std::fs::write(PAGE, with_part(&document, name, &text)).unwrap();
+        if has_part(&document, name) {
+            std::fs::write(PAGE, with_part(&document, name, &text)).unwrap();
+        }
     }
 }

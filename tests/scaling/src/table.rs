@@ -1,6 +1,6 @@
 //! A table's partitions: ranges of hashes of partition keys, and within one partition key of sort keys. A partition
-//! that is hot for long enough is split where its writes are halved. This is what AWS says, in pieces (docs/scaling.md
-//! has the pages).
+//! that is hot for long enough is split where its writes are halved. This is what AWS says, in pieces
+//! (docs/decide/large-tables.md has the pages).
 
 use sapwood_core::keys::ItemKey;
 

@@ -30,7 +30,7 @@ const READ_UNIT_BYTES: usize = 4_096;
   sapwood cost --nodes 10000 --depth 6 --bytes 900 --writes 50000 --parameter PathRows=off --json
 
 The prices are AWS's for us-east-1, as copies of the lists had them in November 2026. Check them, and name your region's. What comes on top,
-and what no measurement of one change shows, is in docs/costs-and-limits.md: an idle stack, the auditor, the HTTP API, its checks, logs of your
+and what no measurement of one change shows, is in docs/decide/pricing.md: an idle stack, the auditor, the HTTP API, its checks, logs of your
 own, traffic. In a batch nodes share reads and invocations, so a busy handler costs less.
 
 It ends with 0, with 2 for wrong arguments, and with 4 if it can't measure.")]
@@ -159,7 +159,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     rows.push(filling.cells(&arguments.prices));
     say!("{}", table(["a month", "", "write units", "read units", "invocations", "dollars"], rows, 1));
     say!(
-        "Invocations are the most that there can be. An idle stack, the auditor and the HTTP API come on top: docs/costs-and-limits.md"
+        "Invocations are the most that there can be. An idle stack, the auditor and the HTTP API come on top: docs/decide/pricing.md"
     );
     Ok(())
 }

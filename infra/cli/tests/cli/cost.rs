@@ -1,4 +1,4 @@
-//! `sapwood cost`: its figures are those of docs/costs-and-limits.md, which `tests/stack/counts.rs` holds to the
+//! `sapwood cost`: its figures are those of docs/reference/costs.md, which `tests/stack/counts.rs` holds to the
 //! handler.
 
 use std::process::{Command, Output, Stdio};
@@ -7,7 +7,8 @@ use serde_json::Value;
 
 use crate::stack::lines;
 
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/costs-and-limits.md");
+const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/costs.md");
+const PRICES: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/decide/pricing.md");
 
 fn cost(arguments: &[&str]) -> Output {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
@@ -88,7 +89,7 @@ fn a_move_of_a_subtree_costs_thirteen_units_a_node_at_depth_four_and_settings_co
 
 #[test]
 fn prices_are_the_pages_and_can_be_named() {
-    let page = std::fs::read_to_string(PAGE).unwrap();
+    let page = std::fs::read_to_string(PRICES).unwrap();
     let help = String::from_utf8(cost(&["--help"]).stdout).unwrap();
     assert!(help.contains("November 2026") && page.contains("(November 2026)"));
     for (told, price) in [

@@ -1,4 +1,4 @@
-//! What a pass of `sapwood verify` costs: prints the table of docs/performance.md.
+//! What a pass of `sapwood verify` costs: prints a table (docs/internals/performance.md).
 
 use std::collections::HashMap;
 
@@ -14,7 +14,7 @@ use crate::stack::{ends_with, lines, size};
 /// The trees: nodes, and children of each. Three have an average depth of about 4, and three of about 8.
 const TREES: [(usize, usize); 6] = [(1_000, 5), (10_000, 9), (100_000, 16), (1_000, 2), (10_000, 3), (100_000, 4)];
 
-/// A name so long that a row has about 400 bytes, as docs/costs-and-limits.md assumes.
+/// A name so long that a row has about 400 bytes, as docs/reference/costs.md assumes.
 const NAME_BYTES: usize = 300;
 
 /// A whole table: the nodes of a tree, and what the handler would have made of them.

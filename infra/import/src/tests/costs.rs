@@ -28,7 +28,7 @@ fn a_node_costs_what_the_documentation_says() {
         }
     }
     let million = |units: u64| dollars(units * 1_000_000);
-    // The figures of docs/costs-and-limits.md, which rounds to cents.
+    // The figures of docs/reference/costs.md, which rounds to cents.
     for (units, price) in [(5, 3.13), (7, 4.38), (11, 6.88), (2, 1.25)] {
         assert!((million(units) - price).abs() < 0.0051, "{units}");
     }

@@ -1,7 +1,7 @@
 //! Protocols as straight code: an `async fn` reads from top to bottom, and asks for each step where it needs it.
 //!
 //! There is no runtime. A protocol asks through its [`Io`], and stops there. A [`Plan`] makes steps of it: the executor
-//! gets each as a value, and gives the answer back. `docs/decisions/straight-code.md` says why.
+//! gets each as a value, and gives the answer back. `docs/internals/decisions.md` says why.
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

@@ -1,9 +1,9 @@
 //! The attempts of a write. Each is sent on the condition that what was read still holds. Where it doesn't, another
 //! attempt reads again, a few times; then the write is [`Refusal::Contended`].
 //!
-//! An attempt without an answer may have been carried out. The next look settles it: docs/protocol.md has the cases, in
-//! the order of [`Attempts::settle`]. Where none applies it is [`Refusal::OutcomeUnknown`]: deciding anew could do the
-//! write a second time, over what others have written and were answered.
+//! An attempt without an answer may have been carried out. The next look settles it: docs/internals/protocol/write.md
+//! has the cases (*Writes without an answer*), in the order of [`Attempts::settle`]. Where none applies it is
+//! [`Refusal::OutcomeUnknown`]: deciding anew could do the write a second time, over what others have written.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

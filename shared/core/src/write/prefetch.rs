@@ -2,8 +2,8 @@
 //!
 //! Operations run one after another. Most of what they read is known before: the nodes that they name, and the parents.
 //! So it is read together, and each operation is answered from that and from what the batch has written since. What
-//! could be wrong by now is guarded by a condition, or the operation reads for itself: docs/protocol.md has the list
-//! ("A batch").
+//! could be wrong by now is guarded by a condition, or the operation reads for itself: docs/internals/protocol/write.md
+//! has the list (*Batches*).
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;

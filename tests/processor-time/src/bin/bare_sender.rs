@@ -1,5 +1,5 @@
 //! Sends requests with DynamoDB's SDK and does nothing else: what the handler's processor time is measured against
-//! (docs/performance.md).
+//! (docs/internals/performance.md).
 //!
 //! It is a function. The first event is a list of requests, each an operation and its body, which become the SDK's own
 //! types. The next event has them sent, as many at a time as the handler sends.

@@ -3,7 +3,7 @@
 //! or not at all, whoever repeats it. Where siblings have names of their own, it claims those of the copies as well.
 //!
 //! The present records decide, not the rows: a node is copied if its record, when it is read, names a parent whose copy
-//! is there. `docs/decisions/copies.md` says what that makes of changes that come meanwhile.
+//! is there. `docs/internals/protocol/features.md` has the steps.
 
 mod candidate;
 

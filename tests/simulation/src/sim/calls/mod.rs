@@ -282,10 +282,10 @@ impl Calls {
     }
 
     /// Settles what an invocation of the API has left without an answer, before it looks again: it is carried out now,
-    /// or never. DynamoDB ends a request within the time in which the API waits for its answer ("What isn't promised"
-    /// in docs/protocol.md). What completes the claim of a key may be carried out at any later time: between two reads
-    /// of a look, after it, or once the request has been answered. So may what writes a record that is there, where the
-    /// connection ended early: its condition doesn't hold again once the record has been written.
+    /// or never. DynamoDB ends a request within the time in which the API waits for its answer (*Not guaranteed* in
+    /// docs/reference/guarantees.md). What completes the claim of a key may be carried out at any later time: between
+    /// two reads of a look, after it, or once the request has been answered. So may what writes a record that is there,
+    /// where the connection ended early: its condition doesn't hold again once the record has been written.
     fn settle_limbo(&mut self, invocation: u64) {
         let mut left = Vec::new();
         while let Some(position) = self.limbo.iter().position(|(of, asked, _)| *of == invocation && asked.is_some()) {

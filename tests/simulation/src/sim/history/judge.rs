@@ -56,8 +56,8 @@ impl History {
 
     /// The change that a call made of its own record. It makes no second one, unless a write got no answer and the
     /// record has come back to what it was before: then no condition can tell that the write was done. Nor can one
-    /// where another client has deleted what was created (docs/protocol.md: what remains). Siblings may get other
-    /// places.
+    /// where another client has deleted what was created (*Not guaranteed* in docs/reference/guarantees.md). Siblings
+    /// may get other places.
     fn effect<'a>(&self, call: &'a Call) -> Result<Option<(&'a ItemKey, usize)>, String> {
         let mut own = None;
         for (key, at) in &call.effects {
