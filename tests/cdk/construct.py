@@ -23,7 +23,7 @@ from oracle import Oracle
 from packaging import for_the_emulator
 from suites import Result
 from table import Table
-from templates import EVERYTHING, REGION, Standing, cfn_lint, for_here, translated, written
+from templates import EVERYTHING, REGION, ROOT, Standing, cfn_lint, for_here, translated, written
 from samcli.yamlhelper import yaml_dump, yaml_parse
 
 HERE = Path(os.environ["SAPWOOD_APP"])
@@ -403,6 +403,22 @@ class Deployed(unittest.TestCase):
         self.assertEqual(self.emulator.outputs("App"), self.outputs)
         function = self.emulator.client("lambda").get_function_configuration(FunctionName=self.outputs["StreamHandlerName"])
         self.assertEqual(function["Environment"]["Variables"]["NEVER_COPIED"], "secret")
+
+    def test_d_from_tokens_to_signatures_no_route_keeps_its_authorizer(self):
+        """By the commands of the page. A route that names its authorizer no longer keeps it, on AWS."""
+        routes, authorizers = (getattr(self.emulator.client("apigatewayv2"), f"get_{what}") for what in ("routes", "authorizers"))
+        api = {"ApiId": self.outputs["ApiId"]}
+        given = {"apiAuthorization": "JWT", "jwtIssuer": "https://issuer.example.com", "jwtAudience": "web"}
+        self.cdk("deploy", "--require-approval", "never", "--method", "direct", **given)
+        self.assertEqual({route["AuthorizationType"] for route in routes(**api)["Items"] if route["AuthorizerId"]}, {"JWT"})
+        page = (ROOT / "docs/api-in-production.md").read_text().split("### Change from JWT to IAM")[1]
+        commands = re.search(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+        self.emulator.shell(f"output() {{ echo {self.outputs['ApiId']}; }}\n{commands}")
+        for _ in range(2):
+            found = {(route["RouteKey"], route["AuthorizationType"], route.get("AuthorizerId")) for route in routes(**api)["Items"]}
+            self.assertEqual({(kind, authorizer) for _, kind, authorizer in found}, {("AWS_IAM", None)}, found)
+            self.cdk("deploy", "--require-approval", "never", "--method", "direct")
+        self.assertEqual(authorizers(**api)["Items"], [])
 
     def test_e_the_stack_goes_and_the_table_stays(self):
         self.emulator.client("cloudformation").delete_stack(StackName="App")
