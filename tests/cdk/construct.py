@@ -411,7 +411,7 @@ class Deployed(unittest.TestCase):
         given = {"apiAuthorization": "JWT", "jwtIssuer": "https://issuer.example.com", "jwtAudience": "web"}
         self.cdk("deploy", "--require-approval", "never", "--method", "direct", **given)
         self.assertEqual({route["AuthorizationType"] for route in routes(**api)["Items"] if route["AuthorizerId"]}, {"JWT"})
-        page = (ROOT / "docs/api-in-production.md").read_text().split("### Change from JWT to IAM")[1]
+        page = (ROOT / "docs/operate/secure-api.md").read_text().split("### Change from JWT to IAM")[1]
         commands = re.search(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
         self.emulator.shell(f"output() {{ echo {self.outputs['ApiId']}; }}\n{commands}")
         for _ in range(2):
@@ -427,7 +427,7 @@ class Deployed(unittest.TestCase):
 
 
 class FromABucket(unittest.TestCase):
-    """The package's template, as `sam package` uploads it, deployed by its URL: what docs/continuous-deployment.md says of Terraform and others."""
+    """The package's template, as `sam package` uploads it, deployed by its URL: what docs/operate/package-cdk-terraform.md says of Terraform and others."""
 
     def test_the_packaged_template_is_deployed_by_its_url(self):
         emulator = Emulator(os.environ["MINISTACK_PYTHON"])
