@@ -33,7 +33,7 @@ EARLIEST = (1980, 1, 1, 0, 0, 0)
 MACHINES = {"arm64": 183, "x86_64": 62}
 README = """# Sapwood {version} for {architecture}
 
-This folder has all that a deployment needs: the functions are built. It was made of the commit {commit}, whose `docs/deploying.md`
+This folder has all that a deployment needs: the functions are built. It was made of the commit {commit}, whose `docs/operate/deploy.md`
 says the rest. You need Python 3.10 or later, and credentials of an AWS account:
 
     sha256sum --check SHA256SUMS

@@ -1,4 +1,4 @@
-// The CDK code of docs/existing-table.md, word for word, synthesized: CfnInclude fails as the page says, and the nested stack has what it
+// The CDK code of docs/operate/package-cdk-terraform.md, word for word, synthesized: CfnInclude fails as the page says, and the nested stack has what it
 // needs. node app.js
 "use strict";
 const assert = require("node:assert/strict");
@@ -11,7 +11,7 @@ const assets = require("aws-cdk-lib/aws-s3-assets");
 const { CfnInclude } = require("aws-cdk-lib/cloudformation-include");
 
 const root = process.env.SAPWOOD_ROOT ?? resolve(__dirname, "../..");
-const page = readFileSync(join(root, "docs/existing-table.md"), "utf8");
+const page = readFileSync(join(root, "docs/operate/package-cdk-terraform.md"), "utf8");
 const code = page.match(/^```js\n(.*?)^```$/ms)[1];
 const template = readFileSync(join(root, "template.yaml"), "utf8");
 const directory = mkdtempSync(join(tmpdir(), "cdk-"));

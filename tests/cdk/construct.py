@@ -16,13 +16,14 @@ import time
 import unittest
 from pathlib import Path
 
+import cfnlint
 from deployment import plant
 from emulator import Emulator
 from oracle import Oracle
 from packaging import for_the_emulator
 from suites import Result
 from table import Table
-from templates import EVERYTHING, REGION, Standing, cfn_lint, for_here, translated, written
+from templates import EVERYTHING, REGION, ROOT, Standing, cfn_lint, for_here, translated, written
 from samcli.yamlhelper import yaml_dump, yaml_parse
 
 HERE = Path(os.environ["SAPWOOD_APP"])
@@ -40,6 +41,16 @@ CASES = {
     "names": {"PartitionKey": "pk", "SortKey": "sk", "NodeSortKey": "METADATA", "FanOut": "off", "PathRows": "off", "Trash": "on"},
     "topic": {"AlarmTopicArn": f"arn:aws:sns:{REGION}:123456789012:alarms", "GradualDeployment": "true", "UniqueNames": "caseless"},
 }
+ALL, STREAM_HANDLER = {"StreamHandler", "ApiReader", "ApiWriter"}, {"StreamHandler"}
+# What an app changes, by properties and by overrides, and whose versions it must replace: a function's, if anything changes that a version holds.
+CHANGED = {
+    "a property of all": ({"neverCopied": "secret"}, {}, ALL),
+    "a property of none": ({"alarmEmail": "us@example.org"}, {}, set()),
+    "concurrency": ({"streamHandlerConcurrency": 5}, {}, set()),
+    "an override": ({}, {"StreamHandler": {"Timeout": 50}}, STREAM_HANDLER),
+    "a variable": ({}, {"StreamHandler": {"Environment.Variables.AWS_ENDPOINT_URL": "http://localhost:8000"}}, STREAM_HANDLER),
+    "what no version holds": ({}, {"StreamHandler": {"ReservedConcurrentExecutions": 9, "RecursiveLoop": "Terminate", "Tags": []}}, set()),
+}
 # What the construct must refuse, and what it says.
 REFUSED = {
     "no value": ({"props": {"stage": "test"}}, "stage: test isn't one of dev, prod"),
@@ -47,6 +58,10 @@ REFUSED = {
     "no property": ({"props": {"colour": "red"}}, "colour: there is no such property"),
     "no issuer": ({"props": {"apiAuthorization": "JWT"}}, "JwtIssuer is needed with ApiAuthorization=JWT"),
     "no alarms": ({"props": {"stage": "dev", "gradualDeployment": True}}, "GradualDeployment=true needs the alarms of Stage=prod"),
+    "no sort key": ({"table": "unsorted"}, "the table has no sort key. Sapwood needs a partition key and a sort key"),
+    "no text": ({"table": "numbered"}, "the table's sort key sk has the type N. Sapwood needs a string"),
+    "another key": ({"table": "lower", "props": {"sortKey": "SK"}}, "sortKey: the table has sk, not SK. Leave `sortKey` out"),
+    "another TTL": ({"table": "lower", "props": {"ttlAttribute": "_expires"}}, "ttlAttribute: the table has ttl, not _expires"),
     "no stream": ({"table": "deaf"}, "the table has no stream"),
     "half a stream": ({"table": "half"}, "the table's stream has NEW_IMAGE"),
     "no origin": ({"props": {"corsOrigins": ["https://a.example", "b c"]}}, "corsOrigins: https://a.example,b c doesn't match"),
@@ -119,8 +134,15 @@ def without_files(name, resource):
     return resource, None
 
 
+def schema(kind):
+    """CloudFormation's schema of a type of resource, as cfn-lint has it."""
+    schemas = Path(cfnlint.__file__).parent / "data" / "schemas"
+    file = json.loads((schemas / "providers" / f"{REGION}.json").read_text())[kind]
+    return json.loads((schemas / "resources" / f"{file}.json").read_text())
+
+
 class Synthesized:
-    """What the construct makes of a case."""
+    """What the construct makes of a case. The construct's name is its path in the stack."""
 
     def __init__(self, directory, construct="Trees"):
         self.directory = directory
@@ -128,8 +150,8 @@ class Synthesized:
         self.names = {}
         for id, resource in self.template["Resources"].items():
             path = resource.get("Metadata", {}).get("aws:cdk:path", "").split("/")
-            if path[:2] == ["App", construct] and len(path) == 3:
-                self.names[id] = HASH.sub(r"\1", path[2])
+            if path[:-1] == ["App", *construct.split("/")]:
+                self.names[id] = path[-1]
         self.resources, self.files = {}, {}
         for id, name in self.names.items():
             resource = plain(self.template["Resources"][id], self.names, {})
@@ -154,7 +176,15 @@ class Construct(unittest.TestCase):
         cases = {name: {"props": properties(parameters), "table": parameters.get("ExistingTableStreamArn")} for name, parameters in CASES.items()}
         cases |= {name: case for name, (case, _) in REFUSED.items()}
         cases |= {"table of the app": {"table": "own"}, "table with a key": {"table": "locked"}, "destroyed": {"destroyed": True}, "origin": {"origin": True}}
-        cases |= {"two": {"constructs": ["Trees", "Others"]}, "changed": {"props": {"trash": True}}}
+        cases |= {"two": {"constructs": ["Trees", "Others"]}, "under two": {"constructs": ["Trees", "Trees"], "under": ["North", "South"]}}
+        cases |= {"table in lower case": {"table": "lower"}, "Table in lower case": {"table": "lower, Table"}}
+        cases |= {"imported in lower case": {"table": STREAM, "props": {"partitionKey": "pk", "sortKey": "sk", "ttlAttribute": "ttl"}}}
+        tagged = {name: value for name, value in EVERYTHING.items() if name != "ExistingTableStreamArn"}
+        cases |= {"tagged": {"props": properties(tagged), "tags": {"team": "forest", "lambda:createdBy": "us"}}}
+        cases |= {name: {"props": {"stage": "prod"} | props, "overrides": overrides} for name, (props, overrides, _) in CHANGED.items()}
+        gradual = {"gradualDeployment": True}
+        cases |= {f"gradual {name}": {"props": gradual | props, "overrides": overrides} for name, (props, overrides, _) in CHANGED.items()}
+        cases |= {"gradual": {"props": gradual}}
         cls.refused = cls.synthesize(cases, cls.temporary / "out")
 
     @classmethod
@@ -234,6 +264,36 @@ class Construct(unittest.TestCase):
         granted = [one["Resource"] for one in caller["Properties"]["PolicyDocument"]["Statement"] if "kms:Decrypt" in one["Action"]]
         self.assertEqual(granted, [EVERYTHING["KmsKeyArn"]])
 
+    def test_the_names_of_a_table_of_the_app_are_taken_from_it(self):
+        """An imported table's can't be known: the app says them."""
+        for case in ("table in lower case", "Table in lower case", "imported in lower case"):
+            made = self.synthesized(case)
+            for function in ("StreamHandler", "ApiReader", "ApiWriter", "Auditor"):
+                variables = made.resources[function]["Properties"]["Environment"]["Variables"]
+                names = [variables[name] for name in ("PARTITION_KEY", "SORT_KEY", "TTL_ATTRIBUTE")]
+                self.assertEqual(names, ["pk", "sk", "ttl"], f"{case}: {function}")
+            pattern = made.resources["TableChanges"]["Properties"]["FilterCriteria"]["Filters"][0]["Pattern"]
+            self.assertTrue(pattern.startswith('{"dynamodb":{"Keys":{"sk":{"S":["NODE"'), f"{case}: {pattern}")
+        table = self.synthesized("table of the app").resources["ApiReader"]["Properties"]["Environment"]["Variables"]
+        self.assertEqual([table[name] for name in ("PARTITION_KEY", "SORT_KEY", "TTL_ATTRIBUTE")], ["PK", "SK", "_expires"])
+
+    def test_tags_reach_all_that_has_tags(self):
+        """In the form that CloudFormation's schema of each type has."""
+        made, kinds = self.synthesized("tagged"), set()
+        for name, resource in made.resources.items():
+            kind, tags = resource["Type"], resource["Properties"].get("Tags")
+            about = schema(kind)
+            if not about.get("tagging", {}).get("taggable", about.get("taggable", True)):
+                self.assertIsNone(tags, name)
+                continue
+            kinds.add(kind)
+            if about["properties"]["Tags"].get("type") == "object":
+                self.assertEqual(tags, {"team": "forest", "lambda:createdBy": "us"}, name)
+            else:
+                self.assertEqual(tags, [{"Key": "lambda:createdBy", "Value": "us"}, {"Key": "team", "Value": "forest"}], name)
+        self.assertGreater(len(kinds), 14, kinds)
+        self.assertEqual(cfn_lint(self.temporary / "out" / "tagged" / "App.template.json", ignored=("W1030", "W1001")), [])
+
     def test_an_app_may_have_its_table_deleted(self):
         kept, deleted = (self.synthesized(case).resources["Table"] for case in ("defaults", "destroyed"))
         self.assertEqual((kept["DeletionPolicy"], kept["UpdateReplacePolicy"]), ("Retain", "Retain"))
@@ -243,17 +303,28 @@ class Construct(unittest.TestCase):
         origins = self.synthesized("origin").resources["Api"]["Properties"]["CorsConfiguration"]["AllowOrigins"]
         self.assertEqual(origins, {"Fn::Split": [",", {"parts": ["http://localhost:5173,https://", {"Ref": "Domain"}]}]})
 
-    def test_versions_follow_the_parameters_and_nothing_else(self):
-        def versions(case):
-            resources = json.loads((self.temporary / "out" / case / "App.template.json").read_text())["Resources"]
-            return {id for id, resource in resources.items() if resource["Type"] == "AWS::Lambda::Version"}
+    def test_versions_follow_what_they_hold_and_nothing_else(self):
+        """Lambda publishes no second version of an unchanged function: CloudFormation would fail. And a change without a new version has no effect
+        behind an alias."""
 
-        self.assertEqual(len(versions("defaults")), 3)
+        def versions(case):
+            made = self.synthesized(case)
+            self.assertEqual({name for name in made.names.values() if name.endswith("Version")}, {f"{function}Version" for function in ALL})
+            return {name.removesuffix("Version"): id for id, name in made.names.items() if name.endswith("Version")}
+
+        for gradual in ("", "gradual "):
+            before = versions(gradual.strip() or "defaults")
+            for case, (_, _, wanted) in CHANGED.items():
+                with self.subTest(gradual + case):
+                    after = versions(gradual + case)
+                    self.assertEqual({function for function in ALL if before[function] != after[function]}, wanted)
+            self.assertEqual(len(set(before.values())), 3)
+
+    def test_the_same_app_gives_the_same_template(self):
         self.synthesize({"defaults": {}, "table of the app": {"table": "own"}}, self.temporary / "again")
         for case in ("defaults", "table of the app"):
             again = (self.temporary / "again" / case / "App.template.json").read_text()
             self.assertEqual((self.temporary / "out" / case / "App.template.json").read_text(), again)
-        self.assertEqual(versions("defaults") & versions("changed"), set())
 
     def test_a_stack_can_have_two(self):
         one, other = self.synthesized("two"), self.synthesized("two", "Others")
@@ -264,9 +335,17 @@ class Construct(unittest.TestCase):
         self.assertEqual(one.resources, other.resources)
         self.assertEqual(set(one.names) & set(other.names), set())
 
+    def test_a_stack_can_have_two_of_one_id_under_different_parents(self):
+        one, other = self.synthesized("under two", "North/Trees"), self.synthesized("under two", "South/Trees")
+        self.assertGreater(len(one.resources), 35)
+        for resource, property in (("Api", "Name"), ("ApiAccessLogs", "LogGroupName")):
+            names = [json.dumps(made.resources[resource]["Properties"][property]) for made in (one, other)]
+            self.assertNotEqual(*names)
+        self.assertEqual(set(one.names) & set(other.names), set())
+
     def test_what_it_makes_is_a_template_that_cfn_lint_takes(self):
         """But for what the CDK itself writes (its rule on regions, and its version)."""
-        for name in ("defaults", "everything", "table of the app"):
+        for name in ("defaults", "everything", "table of the app", "under two"):
             self.assertEqual(cfn_lint(self.temporary / "out" / name / "App.template.json", ignored=("W1030", "W1001")), [], name)
 
     def test_grants_are_those_of_a_caller(self):
@@ -325,6 +404,22 @@ class Deployed(unittest.TestCase):
         function = self.emulator.client("lambda").get_function_configuration(FunctionName=self.outputs["StreamHandlerName"])
         self.assertEqual(function["Environment"]["Variables"]["NEVER_COPIED"], "secret")
 
+    def test_d_from_tokens_to_signatures_no_route_keeps_its_authorizer(self):
+        """By the commands of the page. A route that names its authorizer no longer keeps it, on AWS."""
+        routes, authorizers = (getattr(self.emulator.client("apigatewayv2"), f"get_{what}") for what in ("routes", "authorizers"))
+        api = {"ApiId": self.outputs["ApiId"]}
+        given = {"apiAuthorization": "JWT", "jwtIssuer": "https://issuer.example.com", "jwtAudience": "web"}
+        self.cdk("deploy", "--require-approval", "never", "--method", "direct", **given)
+        self.assertEqual({route["AuthorizationType"] for route in routes(**api)["Items"] if route["AuthorizerId"]}, {"JWT"})
+        page = (ROOT / "docs/operate/secure-api.md").read_text().split("### Change from JWT to IAM")[1]
+        commands = re.search(r"^```sh\n(.*?)^```$", page, re.MULTILINE | re.DOTALL)[1]
+        self.emulator.shell(f"output() {{ echo {self.outputs['ApiId']}; }}\n{commands}")
+        for _ in range(2):
+            found = {(route["RouteKey"], route["AuthorizationType"], route.get("AuthorizerId")) for route in routes(**api)["Items"]}
+            self.assertEqual({(kind, authorizer) for _, kind, authorizer in found}, {("AWS_IAM", None)}, found)
+            self.cdk("deploy", "--require-approval", "never", "--method", "direct")
+        self.assertEqual(authorizers(**api)["Items"], [])
+
     def test_e_the_stack_goes_and_the_table_stays(self):
         self.emulator.client("cloudformation").delete_stack(StackName="App")
         self.emulator.client("cloudformation").get_waiter("stack_delete_complete").wait(StackName="App", WaiterConfig={"Delay": 1, "MaxAttempts": 120})
@@ -332,7 +427,7 @@ class Deployed(unittest.TestCase):
 
 
 class FromABucket(unittest.TestCase):
-    """The package's template, as `sam package` uploads it, deployed by its URL: what docs/continuous-deployment.md says of Terraform and others."""
+    """The package's template, as `sam package` uploads it, deployed by its URL: what docs/operate/package-cdk-terraform.md says of Terraform and others."""
 
     def test_the_packaged_template_is_deployed_by_its_url(self):
         emulator = Emulator(os.environ["MINISTACK_PYTHON"])

@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sapwood_core::audit::{AuditorState, Trail};
+use sapwood_core::audit::{AuditorState, Kind, Trail};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey, Version};
 use sapwood_core::model::{
     Amounts, Announcement, BaseNode, Counted, Cursor, DELETING, DeletionMark, Epoch, Item, Latest, NameClaim, Settings,
@@ -22,13 +22,13 @@ const ARCHITECTURE_LINES_MAX: usize = 130;
 /// Most lines of README.md: the problem, the race, a try, the guarantees.
 const README_LINES_MAX: usize = 110;
 
-/// Most lines of docs/deploying.md: a newcomer reads all of it, and the rest has pages of its own.
+/// Most lines of docs/operate/deploy.md: a newcomer reads all of it, and the rest has pages of its own.
 const DEPLOYING_LINES_MAX: usize = 125;
 
 /// Most characters of a managed policy. AWS doesn't count white space.
 const POLICY_CHARACTERS_MAX: usize = 6_144;
 
-/// The words that a reader of docs/permissions.md replaces in the policies, each with the length of the longest value
+/// The words that a reader of docs/operate/iam.md replaces in the policies, each with the length of the longest value
 /// that AWS allows. A region's name has as many characters as the longest of today.
 const PLACEHOLDERS: [(&str, usize); 8] = [
     ("REGION", "ap-southeast-1".len()),
@@ -154,7 +154,7 @@ fn the_architecture_stays_a_map() {
 
 #[test]
 fn the_first_deployment_stays_one_page() {
-    assert!(read("docs/deploying.md").lines().count() <= DEPLOYING_LINES_MAX);
+    assert!(read("docs/operate/deploy.md").lines().count() <= DEPLOYING_LINES_MAX);
 }
 
 /// The texts of a value that is a text or a list of texts.
@@ -202,10 +202,10 @@ fn filled(policy: &str) -> String {
 
 #[test]
 fn every_policy_is_one_that_iam_can_read_and_the_page_of_permissions_links_it() {
-    let page = read("docs/permissions.md");
+    let page = read("docs/operate/iam.md");
     let unexplained = PLACEHOLDERS.into_iter().filter(|(word, _)| !page.contains(&format!("`{word}`")));
     assert_eq!(unexplained.collect::<Vec<_>>(), []);
-    let linked: BTreeSet<String> = between(&page, "](policies/", ")").map(str::to_owned).collect();
+    let linked: BTreeSet<String> = between(&page, "](../policies/", ")").map(str::to_owned).collect();
     let mut files = BTreeSet::new();
     for path in fs::read_dir(Path::new(ROOT).join("docs/policies")).unwrap().map(|entry| entry.unwrap().path()) {
         let policy: Value = serde_json::from_str(&fs::read_to_string(&path).unwrap()).unwrap();
@@ -219,6 +219,28 @@ fn every_policy_is_one_that_iam_can_read_and_the_page_of_permissions_links_it() 
         files.insert(path.file_name().unwrap().to_str().unwrap().to_owned());
     }
     assert_eq!(files, linked);
+}
+
+/// The names of the first argument of a function's calls in a source.
+fn first_arguments<'a>(source: &'a str, function: &'a str) -> impl Iterator<Item = &'a str> {
+    between(source, function, "\"").filter(|name| !name.is_empty())
+}
+
+#[test]
+fn every_kind_of_verify_and_every_check_of_doctor_is_explained() {
+    let page = read("docs/reference/findings.md");
+    let cells: BTreeSet<&str> = page
+        .lines()
+        .filter(|line| line.starts_with("| `"))
+        .flat_map(|line| line.split(" | ").next().unwrap().split('`').skip(1).step_by(2))
+        .collect();
+    let kinds: BTreeSet<&str> = Kind::ALL.into_iter().map(Kind::as_str).collect();
+    let sources = ["checks.rs", "mapping.rs"].map(|name| read(&format!("infra/cli/src/doctor/{name}")));
+    let calls = ["fail(\"", "warn(\"", "right(\"", "unknown(\"", "(check, page) = (\""];
+    let checks = sources.iter().flat_map(|source| calls.iter().flat_map(|call| first_arguments(source, call)));
+    let checks: BTreeSet<&str> = checks.collect();
+    assert!(checks.len() > 15 && checks.contains("mapping"), "{checks:?}");
+    assert_eq!(cells, kinds.union(&checks).copied().collect());
 }
 
 /// The environment of the reading function has the secret that signs cursors.

@@ -2,7 +2,7 @@
 nothing but its own item; its schedule invokes it.
 
 A difference counts after ten minutes, and a pass begins once a day: here after seconds, and at once. The commands are those of docs/reference/parameters.md
-and docs/auditor.md.
+and docs/operate/verify-repair.md.
 """
 
 import json

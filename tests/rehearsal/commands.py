@@ -74,13 +74,13 @@ class Commands(unittest.TestCase):
         offered = GuidedContext._get_parameter_value("TenantClaim", self.known["TenantClaim"], {})
         self.assertEqual(offered, "")
         explaining = [path for path in DOCUMENTS if re.search(r"`(sam deploy )?--guided` asks", path.read_text())]
-        self.assertEqual([path.name for path in explaining], ["deploying.md", "parameters.md"])
+        self.assertEqual([path.name for path in explaining], ["deploy.md", "parameters.md"])
         for path in explaining:
             self.assertIn("**only for a new stack**", " ".join(path.read_text().split()), path.name)
 
 
     def test_the_first_page_names_its_shell_and_the_stack_for_trying_things(self):
-        page = (ROOT / "docs" / "deploying.md").read_text()
+        page = (ROOT / "docs" / "operate" / "deploy.md").read_text()
         (deploy,) = re.findall(r"^sam deploy .*$", page, flags=re.M)
         self.assertIn("production", deploy)
         self.assertIn("sam deploy --config-env dev", deploy)
@@ -90,8 +90,8 @@ class Commands(unittest.TestCase):
 class Installing(unittest.TestCase):
     """The lines that install what deploys can be resolved. The venv of this suite is a solution of them."""
 
-    deploying = (ROOT / "docs" / "deploying.md").read_text()
-    packages = (ROOT / "docs" / "continuous-deployment.md").read_text()
+    deploying = (ROOT / "docs" / "operate" / "deploy.md").read_text()
+    packages = (ROOT / "docs" / "operate" / "package-cdk-terraform.md").read_text()
     list_of_a_package = (ROOT / ".ci" / "requirements" / "deploy.txt").read_text()
 
     def test_what_the_documents_install_goes_together(self):
@@ -135,7 +135,7 @@ class Installing(unittest.TestCase):
     def test_the_pages_name_a_python_that_is_new_enough(self):
         packed = (ROOT / "infra" / "package" / "__main__.py").read_text()
         pages = {
-            "docs/continuous-deployment.md": self.packages,
+            "docs/operate/package-cdk-terraform.md": self.packages,
             "infra/package": packed,
             "infra/smoke": (ROOT / "infra" / "smoke" / "__main__.py").read_text(),
         }
@@ -154,7 +154,7 @@ class Installing(unittest.TestCase):
 
 
 class Signing(unittest.TestCase):
-    """The block that signs a request (docs/api-in-production.md), with stand-ins for the stack, the AWS CLI and curl."""
+    """The block that signs a request (docs/operate/secure-api.md), with stand-ins for the stack, the AWS CLI and curl."""
 
     STAND_INS = """
         output() { echo https://a1b2.execute-api.ap-southeast-2.amazonaws.com; }
@@ -163,8 +163,8 @@ class Signing(unittest.TestCase):
     """
 
     def test_the_region_is_the_apis_and_the_shell_keeps_its_own_credentials(self):
-        page = (ROOT / "docs" / "api-in-production.md").read_text()
-        block = re.search(r"^## With IAM\n.*?^```sh\n(.*?)^```$", page, flags=re.M | re.S)[1]
+        page = (ROOT / "docs" / "operate" / "secure-api.md").read_text()
+        block = re.search(r"^## Use IAM\n.*?^```sh\n(.*?)^```$", page, flags=re.M | re.S)[1]
         script = f'{self.STAND_INS}\n{block}\necho "after: ${{AWS_ACCESS_KEY_ID:-none}}"'
         environment = {"PATH": os.environ["PATH"], "AWS_REGION": "eu-west-1"}
         said = subprocess.run(["bash", "-euo", "pipefail", "-c", script], env=environment, capture_output=True, text=True, check=True).stdout.splitlines()

@@ -335,7 +335,7 @@ class Deployment(unittest.TestCase):
         return {key: item for key, item in self.table.items().items() if key != ("SAPWOOD", "AUDIT")}
 
     def test_the_documented_way_removes_the_rest(self):
-        """docs/deploying.md, "Removing everything"."""
+        """docs/operate/uninstall.md, "Delete the table and the bucket"."""
         dynamodb, s3 = self.client("dynamodb"), self.client("s3")
         with self.assertRaises(dynamodb.exceptions.ClientError):
             dynamodb.delete_table(TableName=self.outputs["TableName"])

@@ -9,7 +9,7 @@ from suites import run
 
 # The gate has those that run beside one another: what is done on this machine, and what is deployed on ministack. `.ci/full` has the long ones, too.
 PARTS = {
-    "local": ("linting", "commands", "permissions", "versions", "alarms", "filtering", "invoking", "smoke"),
+    "local": ("linting", "commands", "permissions", "attaching", "versions", "alarms", "filtering", "invoking", "smoke"),
     "deployed": ("building", "deployment"),
     "long": ("packaging", "auditing", "examining", "walking", "watching"),
 }

@@ -367,7 +367,7 @@ class Packaging(unittest.TestCase):
         self.assertIn(["python", "infra/smoke", "--stack", stack, "$SMOKE_OPTIONS"], of_the_package)
         (smoke,) = (step for job in self.workflow["jobs"].values() for step in job["steps"] if "infra/smoke" in step.get("run", ""))
         self.assertEqual(smoke["env"]["SMOKE_OPTIONS"], "${{ vars.SMOKE_OPTIONS || '--read-only' }}")
-        page = (ROOT / "docs" / "continuous-deployment.md").read_text()
+        page = (ROOT / "docs" / "operate" / "package-cdk-terraform.md").read_text()
         for options in re.findall(r"^\| [^|]* \| `(--[^`]*)` \|", page, flags=re.MULTILINE):
             given = options.replace("NAME", "acme")
             done = subprocess.run([sys.executable, self.directory / "infra" / "smoke", "--table", "none", *given.split()],

@@ -299,9 +299,9 @@ class Permissions(unittest.TestCase):
             self.assertFalse(may(alone, action, role, {}), action)
 
     def test_the_first_steps_need_no_more_than_the_policies_that_their_page_links(self):
-        page = (ROOT / "docs" / "deploying.md").read_text()
-        linked = re.findall(r"\(policies/([\w-]+\.json)\)", page)
-        self.assertIn("permissions.md#the-deployer", page)
+        page = "".join((ROOT / "docs" / "operate" / name).read_text() for name in ("deploy.md", "uninstall.md"))
+        linked = re.findall(r"\(\.\./policies/([\w-]+\.json)\)", page)
+        self.assertIn("iam.md#deployers", page)
         documents = policies(*DEPLOYERS, *dict.fromkeys(linked))
         blocks = "\n".join(re.findall(r"^```sh\n(.*?)^```$", page, flags=re.M | re.S))
         calls = set(re.findall(r"\baws ([a-z0-9]+) ([a-z-]+)", blocks)) - {("sts", "get-caller-identity")}

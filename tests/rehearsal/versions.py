@@ -1,12 +1,16 @@
 """Gradual deployments: a version is a copy of a function with its environment, and a new one is needed for each new value that reaches it."""
 
+import hashlib
+import json
 import unittest
 
 from templates import EVERYTHING, Standing, spelt, translated, written
 
 FUNCTION, VERSION = "AWS::Lambda::Function", "AWS::Lambda::Version"
-# A version doesn't have it.
-OF_THE_FUNCTION_ALONE = "ReservedConcurrentExecutions"
+# A version doesn't have them, and Lambda publishes none for a change of these alone.
+OF_THE_FUNCTION_ALONE = ("ReservedConcurrentExecutions", "RecursiveLoop", "Tags")
+# SAM itself makes a new version for these. The code is another with each release.
+SEEN_BY_SAM = ("Code", "Environment", "MemorySize")
 
 
 def functions(standing):
@@ -14,7 +18,8 @@ def functions(standing):
     versioned = {version["Properties"]["FunctionName"]["Ref"] for version in standing.of_type(VERSION).values()}
     copied = [dict(function["Properties"]) for id, function in standing.of_type(FUNCTION).items() if id in versioned]
     for properties in copied:
-        properties.pop(OF_THE_FUNCTION_ALONE, None)
+        for name in OF_THE_FUNCTION_ALONE:
+            properties.pop(name, None)
     return standing.filled(copied)
 
 
@@ -22,6 +27,27 @@ def descriptions(standing):
     """What makes new versions: CloudFormation replaces a version whose description changes."""
     given = [version["Properties"].get("Description") for version in standing.of_type(VERSION).values()]
     return [spelt(description) if description else None for description in given]
+
+
+def edited(name, value, function="StreamHandler"):
+    """The template with another property of a function."""
+    template = written()
+    template["Resources"][function]["Properties"][name] = value
+    return template
+
+
+def versions(template):
+    """The ids of the versions, by function. CloudFormation makes a new version for a new id."""
+    made = translated({}, template)["Resources"]
+    return {version["Properties"]["FunctionName"]["Ref"]: id for id, version in made.items() if version["Type"] == VERSION}
+
+
+def held(template):
+    """A hash of what a version holds and SAM doesn't look at."""
+    made = translated({}, template)["Resources"]
+    of = {id: made[id]["Properties"] for id in versions(template)}
+    plain = {id: {name: it for name, it in one.items() if name not in OF_THE_FUNCTION_ALONE + SEEN_BY_SAM} for id, one in of.items()}
+    return hashlib.sha256(json.dumps(plain, sort_keys=True).encode()).hexdigest()[:10]
 
 
 def configuration(standing):
@@ -78,6 +104,25 @@ class Versions(unittest.TestCase):
                 awaited = standing.resources[integration["DependsOn"]]
                 self.assertEqual(awaited["Type"], "AWS::Lambda::Permission", id)
                 self.assertEqual(spelt(awaited["Properties"]["FunctionName"]), spelt(integration["Properties"]["IntegrationUri"]), id)
+
+    def test_an_edit_of_what_no_version_holds_makes_no_version(self):
+        """Lambda publishes none of an unchanged function, and the update would fail: "A version for this Lambda function exists"."""
+        before = versions(written())
+        for name, value in (("Tags", {"team": "forest"}), ("ReservedConcurrentExecutions", 9), ("RecursiveLoop", "Terminate")):
+            self.assertEqual(versions(edited(name, value)), before, name)
+            self.assertEqual(held(edited(name, value)), held(written()), name)
+
+    def test_an_edit_of_what_a_version_holds_makes_a_version(self):
+        """SAM sees code, memory and variables. For all else a variable of the functions has the hash."""
+        given = written()["Globals"]["Function"]["Environment"]["Variables"]["FUNCTION_PROPERTIES"]
+        self.assertEqual(given, held(written()), "put this second value into template.yaml: FUNCTION_PROPERTIES")
+        for name, value in (("Timeout", 50), ("Description", "other"), ("Tracing", "Active"), ("Layers", ["arn:aws:lambda:::layer:a:1"])):
+            self.assertNotEqual(held(edited(name, value)), given, name)
+        before = versions(written())
+        other = written()
+        other["Globals"]["Function"]["Environment"]["Variables"]["FUNCTION_PROPERTIES"] = "another"
+        self.assertFalse(set(before.values()) & set(versions(other).values()))
+        self.assertNotEqual(versions(edited("MemorySize", 1024))["StreamHandler"], before["StreamHandler"])
 
     def test_switching_gradual_deployment_on_makes_new_versions(self):
         """Else the versions of the first deployment would serve, with its parameters."""

@@ -1,4 +1,4 @@
-"""A newcomer's walk: the commands of docs/deploying.md, word for word, on one machine's AWS.
+"""A newcomer's walk: the commands of docs/operate/deploy.md and uninstall.md, word for word, on one machine's AWS.
 
 Not walked: the tools' installation, `sam build` (the suite `building` has done it), `sam delete` (SAM can't read the addresses of an emulator's S3),
 and `aws logs tail`, which the AWS CLI 1 doesn't have.
@@ -12,12 +12,12 @@ import unittest
 from emulator import BUILT, Emulator
 from templates import ROOT, for_here, write, written
 
-PAGE = ROOT / "docs" / "deploying.md"
+PAGES = [(ROOT / "docs" / "operate" / name).read_text() for name in ("deploy.md", "uninstall.md")]
 
 
 def blocks(heading):
     """The shell's blocks below a heading."""
-    section = re.split(rf"^#+ {re.escape(heading)}$", PAGE.read_text(), flags=re.M)[1]
+    (_, section) = re.split(rf"^#+ {re.escape(heading)}$", "\n".join(PAGES), flags=re.M)
     section = re.split(r"^#+ ", section, flags=re.M)[0]
     return re.findall(r"^```sh\n(.*?)^```$", section, flags=re.M | re.S)
 
@@ -39,7 +39,7 @@ class Walking(unittest.TestCase):
         attributes = [{"AttributeName": name, "AttributeType": "S"} for name in ("PK", "SK")]
         dynamodb.create_table(TableName="sapwood-Table-0", KeySchema=keys, AttributeDefinitions=attributes, BillingMode="PAY_PER_REQUEST")
         dynamodb.put_item(TableName="sapwood-Table-0", Item={"PK": {"S": "D"}, "SK": {"S": "NODE"}})
-        ((_, deploy),) = (block.splitlines() for block in blocks("Two commands"))
+        ((_, deploy),) = (block.splitlines() for block in blocks("Deploy"))
         template = written(BUILT)
         # The emulator refuses an alarm that is computed.
         refused = written(ROOT / "infra" / "alarms.yaml")["Resources"]["TableReadThrottles"]
@@ -64,11 +64,11 @@ class Walking(unittest.TestCase):
         self.assertNotIn("sapwood", [stack["StackName"] for stack in stacks])
 
     def test_from_two_commands_to_the_first_query_and_back_to_an_empty_account(self):
-        ((build, deploy),) = (block.splitlines() for block in blocks("Two commands"))
+        ((build, deploy),) = (block.splitlines() for block in blocks("Deploy"))
         self.assertEqual(build, "sam build")
         self.assertIn("Successfully created/updated stack - sapwood", self.emulator.shell(deploy, answers="y\n"))
 
-        (record,), (query, state) = blocks("First record"), blocks("First query")
+        (record,), (query, state) = blocks("Write the first records"), blocks("Query a subtree")
         asked = record + "for n in $(seq 60); do\n" + f"found=$({query})\n" + '[[ $found == *"NODE#0002#d"* ]] && break\nsleep 1\ndone\necho "$found"\n'
         found = self.emulator.shell(asked)
         self.assertIn("NODE#0001#V\tFolder V", found)
@@ -78,9 +78,9 @@ class Walking(unittest.TestCase):
         self.assertTrue(logs.startswith("aws logs tail"))
         self.assertIn("Enabled", self.emulator.shell(names + state))
 
-        noted = re.search(r"outputs disappear with the stack: `([^`]*)`", PAGE.read_text())[1]
+        noted = re.search(r"outputs disappear with the stack: `([^`]*)`", PAGES[1])[1]
         removed = "aws cloudformation delete-stack --stack-name sapwood && aws cloudformation wait stack-delete-complete --stack-name sapwood\n"
-        (everything,) = blocks("Removing everything")
+        (everything,) = blocks("Delete the table and the bucket")
         self.emulator.shell(names + noted + "\n" + removed + everything)
         self.assertEqual(self.emulator.client("dynamodb").list_tables()["TableNames"], [])
         left = [bucket["Name"] for bucket in self.emulator.client("s3").list_buckets()["Buckets"]]

@@ -1,6 +1,5 @@
 /** Sapwood as a construct of the AWS CDK: the resources of its template, in the stack of an app. */
 
-import { createHash } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { Aws, type CfnDeletionPolicy, CfnOutput, CfnResource, Stack, Token } from "aws-cdk-lib";
@@ -10,6 +9,8 @@ import * as kms from "aws-cdk-lib/aws-kms";
 import { Asset } from "aws-cdk-lib/aws-s3-assets";
 import { Construct } from "constructs";
 import type { SapwoodParameters } from "./parameters.js";
+import { resourceOf, versionId } from "./resources.js";
+import { parametersOf } from "./table.js";
 import { type Parameter, Standing, type Template } from "./template.js";
 
 export type { SapwoodParameters } from "./parameters.js";
@@ -17,7 +18,9 @@ export type { SapwoodParameters } from "./parameters.js";
 /** The properties of the construct. */
 export interface SapwoodProps extends SapwoodParameters {
   /**
-   * A table that is there already, or that the app makes: with string keys and a stream of new and old images. TTL is the owner's to switch on.
+   * A table that is there already, or that the app makes: with a partition key and a sort key, both strings, and a stream of new and old
+   * images. The names of its keys and of its TTL attribute are taken from it. Of an imported table they aren't known: set `partitionKey`,
+   * `sortKey` and `ttlAttribute` where they differ from the defaults. Switching TTL on is up to the table's owner.
    *
    * @default the construct makes a table, which is kept when the stack goes
    */
@@ -32,6 +35,7 @@ export interface SapwoodProps extends SapwoodParameters {
 }
 
 const FUNCTIONS = join(__dirname, "..", "functions");
+const VERSION = "AWS::Lambda::Version";
 
 /** Sapwood: a table (or yours), the function on its stream, the HTTP API, the auditor, alarms and the dashboard. */
 export class Sapwood extends Construct {
@@ -51,15 +55,11 @@ export class Sapwood extends Construct {
   constructor(scope: Construct, id: string, props: SapwoodProps = {}) {
     super(scope, id);
     const { table, outputs = true, ...given } = props;
-    const ofTable = table && {
-      existingTableStreamArn: streamOf(table),
-      // Without the key's permissions no function could read the table.
-      kmsKeyArn: given.kmsKeyArn ?? table.encryptionKey?.keyArn,
-    };
     const template = read(asText(given.gradualDeployment ?? false) === "true" ? "gradual.json" : "template.json");
-    const parameters = checked(template.Parameters, { ...given, ...ofTable });
-    // Two constructs of one stack can't have one name. Only one has the stack's outputs.
-    const stackName = outputs ? Aws.STACK_NAME : `${Aws.STACK_NAME}-${id}`;
+    const parameters = checked(template.Parameters, { ...given, ...(table && parametersOf(table, given)) });
+    // Two constructs of one stack can't have one name. Only one has the stack's outputs, and elsewhere in the stack another may have this id.
+    const ownName = scope === Stack.of(this) ? id : `${id}-${this.node.addr.slice(-8)}`;
+    const stackName = outputs ? Aws.STACK_NAME : `${Aws.STACK_NAME}-${ownName}`;
     const standing = new Standing(template, parameters, stackName, (name, attribute) => {
       const resource = this.made.get(name);
       if (!resource) throw new Error(`the template refers to ${name}, which these parameters leave out`);
@@ -79,7 +79,12 @@ export class Sapwood extends Construct {
       const { Type } = template.Resources[name]!;
       const holder = {};
       properties.set(name, holder);
-      this.made.set(name, new CfnResource(this, named(template, name, Type, parameters, asset, this), { type: Type, properties: holder }));
+      // The same name for every version of a function. What tells versions from one another is in the logical id.
+      const versioned = Type === VERSION ? versionedBy(template, name) : undefined;
+      this.made.set(name, resourceOf(this, versioned === undefined ? name : `${versioned}Version`, Type, holder));
+    }
+    for (const [name, version] of this.made) {
+      if (version.cfnResourceType === VERSION) version.overrideLogicalId(versionId(version, this.made.get(versionedBy(template, name))!));
     }
     for (const name of standing.resources) {
       const { Type, Properties, Condition: _, DependsOn = [], DeletionPolicy, UpdateReplacePolicy, ...attributes } = template.Resources[name]!;
@@ -90,7 +95,7 @@ export class Sapwood extends Construct {
       // As options of the resource, and no overrides, so that `applyRemovalPolicy` of an app has the last word.
       resource.cfnOptions.deletionPolicy = DeletionPolicy as CfnDeletionPolicy | undefined;
       // A version is kept in either case. The CDK warns of a resource that says one half of that.
-      const whenReplaced = Type === "AWS::Lambda::Version" ? DeletionPolicy : UpdateReplacePolicy;
+      const whenReplaced = Type === VERSION ? DeletionPolicy : UpdateReplacePolicy;
       resource.cfnOptions.updateReplacePolicy = whenReplaced as CfnDeletionPolicy | undefined;
       for (const other of [DependsOn].flat()) resource.node.addDependency(this.made.get(other)!);
     }
@@ -124,19 +129,6 @@ export class Sapwood extends Construct {
     if (!found) throw new Error(`there is no resource ${name}: ${[...this.made.keys()].join(", ")}`);
     return found;
   }
-}
-
-/** The ARN of a table's stream, which must have new and old images. */
-function streamOf(table: dynamodb.ITable): string {
-  const needed = "Sapwood reads a stream of new and old images";
-  if (table.tableStreamArn === undefined) {
-    throw new Error(`the table has no stream. ${needed}: set \`dynamoStream\` (Table: \`stream\`) to NEW_AND_OLD_IMAGES, or import the table by \`fromTableAttributes\` with \`tableStreamArn\``);
-  }
-  const made = table.node.defaultChild;
-  const stream = made instanceof dynamodb.CfnTable || made instanceof dynamodb.CfnGlobalTable ? made.streamSpecification : undefined;
-  const images = (Stack.of(table).resolve(stream) as dynamodb.CfnTable.StreamSpecificationProperty | undefined)?.streamViewType;
-  if (images !== undefined && images !== "NEW_AND_OLD_IMAGES") throw new Error(`the table's stream has ${images}. ${needed}: NEW_AND_OLD_IMAGES`);
-  return table.tableStreamArn;
 }
 
 /** A template of this package. */
@@ -179,16 +171,7 @@ function placed(type: string, properties: Record<string, unknown>, asset: (path:
   return properties;
 }
 
-/**
- * The name of a resource in the construct. A version of a function is a copy of it, which never changes: with other code or other parameters it
- * is another one.
- */
-function named(
-  template: Template, name: string, type: string, parameters: Record<string, string>, asset: (path: string) => Asset, scope: Construct): string {
-  if (type !== "AWS::Lambda::Version") return name;
-  const of = (template.Resources[name]!.Properties["FunctionName"] as { Ref: string }).Ref;
-  const { Code, ...rest } = template.Resources[of]!.Properties;
-  const { assetHash } = asset((Code as { S3Key: string }).S3Key);
-  const all = JSON.stringify([assetHash, rest, Stack.of(scope).resolve(parameters)]);
-  return `${of}Version${createHash("sha256").update(all).digest("hex").slice(0, 10)}`;
+/** The name of the function of which a version is. */
+function versionedBy(template: Template, version: string): string {
+  return (template.Resources[version]!.Properties["FunctionName"] as { Ref: string }).Ref;
 }

@@ -10,7 +10,7 @@ use sapwood_store::TableError;
 
 use crate::printable::shown;
 
-/// How a command ends. The numbers are its exit codes (`docs/tools.md`).
+/// How a command ends. The numbers are its exit codes (`docs/operate/verify-repair.md`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Exit {
     /// All is done, and all is right.

@@ -3,6 +3,7 @@
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
 use std::collections::BTreeSet;
+use std::path::{Path, PathBuf};
 
 use clap::Command;
 
@@ -42,6 +43,32 @@ fn every_command_has_examples_and_they_can_be_read() {
             }
         }
     }
+}
+
+/// The files below a directory.
+fn files(directory: &Path) -> Vec<PathBuf> {
+    let entries = std::fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    entries.flat_map(|path| if path.is_dir() { files(&path) } else { vec![path] }).collect()
+}
+
+#[test]
+fn every_command_in_a_block_of_the_operators_pages_can_be_read() {
+    let pages = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/operate");
+    let mut read = 0;
+    for page in files(Path::new(pages)) {
+        let text = std::fs::read_to_string(&page).unwrap();
+        let blocks = text.split("```").skip(1).step_by(2).filter_map(|block| block.strip_prefix("sh\n"));
+        for line in blocks.flat_map(str::lines).map(str::trim).filter(|line| line.starts_with("sapwood ")) {
+            // A variable of the page with options in it.
+            let line = line.replace(" $names", " --parameter PartitionKey=pk");
+            let words = shlex::split(&line).unwrap_or_else(|| panic!("{line} has an open quote"));
+            if let Err(error) = help::command().try_get_matches_from(&words) {
+                panic!("{}: {line}: {error}", page.display());
+            }
+            read += 1;
+        }
+    }
+    assert!(read > 10, "{read}");
 }
 
 #[test]

@@ -218,7 +218,7 @@ fn the_documents_say_what_follows_from_the_constants() {
         ],
     );
     let days = number(&resources["FailedRecords"], "ExpirationInDays");
-    assert_says("docs/runbooks/failed-records.md", &[format!("Objects expire after {days} days.")]);
+    assert_says("docs/operate/runbooks/lost-records.md", &[format!("Objects expire after {days} days.")]);
     let batch = number(&resources["TableChanges"], "BatchSize");
     assert_says("docs/reference/costs.md", &[format!("a batch of {batch} records is one invocation")]);
 }
@@ -244,7 +244,7 @@ fn what_a_stage_sets_is_what_the_page_of_the_parameters_says() {
     assert_eq!(read.1, write.1);
     let cap = thousands(read.1.parse().unwrap());
     says(&format!("| the most read units and write units a second | none | {cap} each"));
-    assert_says("docs/operating.md", &[format!("throttles at {cap} units a second")]);
+    assert_says("docs/operate/upgrade.md", &[format!("throttles at {cap} units a second")]);
     assert_eq!(bare(prod, "DeletionProtection"), Some("\"true\""));
     assert_eq!(bare(dev, "DeletionProtection"), Some("\"false\""));
     let resources = resources("template.yaml");
@@ -333,17 +333,22 @@ fn threshold(alarm: &str) -> Option<String> {
 
 #[test]
 fn every_alarm_has_a_page_that_says_when_it_goes_off() {
-    let runbooks = read("docs/runbooks/README.md");
+    let runbooks = read("docs/operate/runbooks/README.md");
     let parameters = read("docs/parameters.md");
     let mut missing = Vec::new();
     for (name, alarm) in alarms() {
-        let page = value(&alarm, "AlarmDescription").unwrap().split_once("See docs/runbooks/").unwrap().1;
+        let page = value(&alarm, "AlarmDescription").unwrap().split_once("See docs/operate/runbooks/").unwrap().1;
         let row = runbooks.lines().find(|line| line.starts_with('|') && line.contains(&format!("`{name}`")));
         let row = row.unwrap_or_default();
         if !row.contains(&format!("({page})")) {
             missing.push(format!("{name}: {page}"));
         }
-        let about = flat(&read(&format!("docs/runbooks/{page}"))).to_lowercase();
+        let (file, anchor) = page.split_once('#').unwrap();
+        let text = read(&format!("docs/operate/runbooks/{file}"));
+        if !super::anchors(&text).contains(anchor) {
+            missing.push(format!("{name}: #{anchor}"));
+        }
+        let about = flat(&text).to_lowercase();
         for figure in [Some(duration(&alarm)), threshold(&alarm)].into_iter().flatten() {
             if !row.contains(&figure) || !about.contains(&figure.to_lowercase()) {
                 missing.push(format!("{name}: {figure}"));
@@ -452,10 +457,10 @@ fn the_auditor_reads_as_much_a_month_as_the_costs_say() {
     let of = |units: u64| dollars(usize::try_from(units + 40_000).unwrap() / 80_000);
     let millions = |units: u64| format!("{:.1} M", units as f64 / 1e6);
     let month = format!("{} units, {} |", millions(most), of(most));
-    // A pass over a million nodes at depth 4 (docs/tools.md).
+    // A pass over a million nodes at depth 4 (docs/operate/verify-repair.md).
     let pass = 5_840_000;
     let days = |runs: u64| format!("{:.0} days", (runs * minutes) as f64 / 1_440.0);
-    assert_says("docs/tools.md", &[format!("{}, {}", millions(pass), of(pass))]);
+    assert_says("docs/operate/verify-repair.md", &[format!("{}, {}", millions(pass), of(pass))]);
     assert_says(
         "docs/decide/pricing.md",
         &[
@@ -519,12 +524,12 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
     assert_says("docs/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
     assert_says("docs/api.md", &[format!("the body is over {body} MB")]);
     assert_says("docs/internals/protocol/write.md", &[format!("a lease of {lease} s.")]);
-    assert_says("docs/runbooks/handler-errors.md", &[format!("reached its limit of {handler} s,")]);
-    assert_says("docs/runbooks/api-errors.md", &[format!("reached its limit of {api} s,")]);
-    assert_says("docs/runbooks/audit-stopped.md", &[format!("reaches its limit of {auditor} s")]);
-    assert_says("docs/runbooks/api-server-errors.md", &[format!("its {api} s are up")]);
+    assert_says("docs/operate/runbooks/handler-errors.md", &[format!("reached its limit of {handler} s,")]);
+    assert_says("docs/operate/runbooks/api-errors.md", &[format!("reached its limit of {api} s,")]);
+    assert_says("docs/operate/runbooks/audit.md", &[format!("reaches its limit of {auditor} s")]);
+    assert_says("docs/operate/runbooks/api-errors.md", &[format!("its {api} s are up")]);
     let latency = format!("`Prefer: wait={wait}` is meant to take that long.");
-    assert_says("docs/runbooks/api-latency.md", &[latency, format!("above {wait} s.")]);
+    assert_says("docs/operate/runbooks/api-latency.md", &[latency, format!("above {wait} s.")]);
     assert_says("infra/alarms.yaml", &[format!("delays an answer for up to {wait} seconds")]);
 }
 
@@ -593,14 +598,14 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
     let batch = format!("parents first, {OPERATIONS_MAX} at a time.");
     assert_says("docs/api.md", &[batch, format!("isn't among its newest {newest} revisions")]);
     let rounds = sapwood_core::fanout::Limits::default().rounds_max;
-    assert_says("docs/runbooks/handler-failures.md", &[format!("`rounds` near {rounds} ")]);
+    assert_says("docs/operate/runbooks/handler-errors.md", &[format!("`rounds` near {rounds} ")]);
     for (document, figure) in [
         ("README.md", format!("nearest {DEPTH_MAX} ancestors")),
         ("README.md", format!("rows for {DEPTH_MAX} levels")),
         ("docs/api.md", format!("deeper than {DEPTH_MAX},")),
         ("docs/operate/capacity.md", format!("at most {DEPTH_MAX} levels")),
         ("docs/internals/protocol/reconcile.md", format!("after the {DEPTH_MAX}th (`DEPTH_MAX`)")),
-        ("docs/runbooks/bad-records.md", format!("deeper than {DEPTH_MAX} levels")),
+        ("docs/operate/runbooks/bad-records.md", format!("deeper than {DEPTH_MAX} levels")),
     ] {
         assert_says(document, &[figure]);
     }

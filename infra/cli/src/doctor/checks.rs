@@ -36,7 +36,7 @@ const AUDIT_AGE_SECONDS_MAX: u64 = 7 * 24 * 60 * 60;
 pub(super) fn all(seen: &Seen, settings: &Settings, source: &EventSource, release: &str) -> Vec<Finding> {
     let Some(table) = &seen.table else {
         let words = "there is no such table in this region and account: check --table, --region and --profile";
-        return vec![fail("table", words, "deploying.md")];
+        return vec![fail("table", words, "operate/deploy.md")];
     };
     let mut findings = vec![
         status(table),
@@ -61,7 +61,7 @@ pub(super) fn all(seen: &Seen, settings: &Settings, source: &EventSource, releas
     }
     findings.extend(match &seen.alarms {
         Read::Known(alarms) => self::alarms(alarms),
-        Read::Unknown(reason) => vec![unknown("alarms", reason, "runbooks/README.md")],
+        Read::Unknown(reason) => vec![unknown("alarms", reason, "operate/runbooks/README.md")],
         Read::NotHere => vec![not_here("alarms", "CloudWatch")],
     });
     findings.push(audit(seen));
@@ -72,7 +72,7 @@ pub(super) fn all(seen: &Seen, settings: &Settings, source: &EventSource, releas
 fn status(table: &SeenTable) -> Finding {
     match table.status.as_str() {
         "ACTIVE" => right("table", "is active"),
-        other => warn("table", format!("is {other}: look again when it is ACTIVE"), "recovery.md"),
+        other => warn("table", format!("is {other}: look again when it is ACTIVE"), "operate/recovery.md"),
     }
 }
 
@@ -83,23 +83,23 @@ fn keys(table: &SeenTable, settings: &Settings) -> Finding {
         return right("keys", format!("{} and {}, texts", names.partition_key, names.sort_key));
     }
     let found: Vec<String> = table.keys.iter().map(|(name, kind)| format!("{name} ({kind})")).collect();
-    fail("keys", other_keys(&found, names), "existing-table.md")
+    fail("keys", other_keys(&found, names), "operate/existing-table.md")
 }
 
 fn stream(table: &SeenTable) -> Finding {
     match &table.stream {
-        None => fail("stream", "is off: nobody hears of what is written. Switch it on", "existing-table.md"),
+        None => fail("stream", "is off: nobody hears of what is written. Switch it on", "operate/existing-table.md"),
         Some((_, view)) if view == "NEW_AND_OLD_IMAGES" => right("stream", "has new and old images"),
         Some((_, view)) => {
             let words = format!("has {view}, and the handler needs NEW_AND_OLD_IMAGES: switch it off and on again");
-            fail("stream", words, "existing-table.md")
+            fail("stream", words, "operate/existing-table.md")
         }
     }
 }
 
 fn ttl(ttl: &Read<Option<String>>, settings: &Settings) -> Finding {
     let wanted = settings.expires();
-    let page = "existing-table.md";
+    let page = "operate/existing-table.md";
     match ttl {
         Read::Known(Some(name)) if name == wanted => right("ttl", format!("is on, by {name}")),
         Read::Known(Some(name)) => {
@@ -117,7 +117,7 @@ fn ttl(ttl: &Read<Option<String>>, settings: &Settings) -> Finding {
 }
 
 fn recovery(recovery: &Read<bool>) -> Finding {
-    let page = "recovery.md#backups-and-restore";
+    let page = "operate/recovery.md#restore-the-table";
     match recovery {
         Read::Known(true) => right("recovery", "point-in-time recovery is on"),
         Read::Known(false) => warn("recovery", "point-in-time recovery is off: what is lost stays lost", page),
@@ -130,7 +130,7 @@ fn protection(table: &SeenTable) -> Finding {
     if table.is_protected {
         return right("protection", "the table can't be deleted by mistake");
     }
-    warn("protection", "the table can be deleted by one call (so it is with Stage=dev)", "operating.md")
+    warn("protection", "the table can be deleted by one call (so it is with Stage=dev)", "operate/upgrade.md")
 }
 
 /// A look at one region can't tell where base records are written.
@@ -139,11 +139,11 @@ fn replicas(table: &SeenTable) -> Option<Finding> {
     let words = format!(
         "there are some in {regions}: write base records in the handler's region only, because the handler's touches replace what others write"
     );
-    Some(warn("replicas", words, "recovery.md#more-than-one-region"))
+    Some(warn("replicas", words, "operate/recovery.md#run-in-several-regions"))
 }
 
 fn announcement(seen: &Seen, release: &str) -> Finding {
-    let (check, page) = ("release", "operating.md");
+    let (check, page) = ("release", "operate/upgrade.md");
     match &seen.announcement {
         Read::Known(Some(handler)) if handler.release == release => {
             right(check, format!("handler and sapwood are {release}"))
@@ -163,7 +163,7 @@ fn announcement(seen: &Seen, release: &str) -> Finding {
 }
 
 fn alarms(alarms: &[SeenAlarm]) -> Vec<Finding> {
-    let (check, page) = ("alarms", "runbooks/README.md");
+    let (check, page) = ("alarms", "operate/runbooks/README.md");
     if alarms.is_empty() {
         let words = "there are none on the table, its handler or its mapping (Stage=dev has none)";
         return vec![warn(check, words, page)];
@@ -194,7 +194,7 @@ fn alarms(alarms: &[SeenAlarm]) -> Vec<Finding> {
 }
 
 fn audit(seen: &Seen) -> Finding {
-    let (check, page) = ("audit", "auditor.md");
+    let (check, page) = ("audit", "operate/verify-repair.md#the-auditor");
     let Kept { state, impossible } = match &seen.audit {
         Read::Known(Some(Ok(kept))) => kept,
         Read::Known(Some(Err(NewerFormat { format }))) => {

@@ -57,11 +57,11 @@ pub(super) fn unknown(check: &'static str, reason: &str, page: &'static str) -> 
 }
 
 pub(super) fn not_here(check: &'static str, service: &str) -> Finding {
-    Finding::new(check, Verdict::NotHere, format!("doesn't apply: this endpoint is no {service}"), "operating.md")
+    Finding::new(check, Verdict::NotHere, format!("doesn't apply: this endpoint is no {service}"), "operate/upgrade.md")
 }
 
 pub(super) fn right(check: &'static str, words: impl Into<String>) -> Finding {
-    Finding::new(check, Verdict::Ok, words, "doctor.md")
+    Finding::new(check, Verdict::Ok, words, "operate/verify-repair.md#check-a-deployment")
 }
 
 pub(super) fn warn(check: &'static str, words: impl Into<String>, page: &'static str) -> Finding {

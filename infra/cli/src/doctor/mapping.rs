@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::facts::{Read, Seen, SeenFunction, SeenMapping};
 use super::finding::{Finding, Verdict, fail, not_here, right, unknown, warn};
 
-pub(super) const STREAM_NOT_READ: &str = "runbooks/stream-not-read.md";
+pub(super) const STREAM_NOT_READ: &str = "operate/runbooks/rows-behind.md#streamnotread";
 const CONSTANTS: &str = "parameters.md#constants-and-the-commands-that-change-them";
 
 /// The mappings of the table's stream. Another consumer may read it.
@@ -66,7 +66,7 @@ pub(super) fn mapping(ours: &[&SeenMapping], unread: &[&SeenMapping], source: &E
                     ours.len(),
                     ids(ours)
                 );
-                fail("mapping", words, "existing-table.md")
+                fail("mapping", words, "operate/existing-table.md")
             }
         };
         return vec![finding];
@@ -121,7 +121,7 @@ fn batches(mapping: &SeenMapping, source: &EventSource) -> Finding {
     if source.reports_batch_item_failures && !mapping.reports_failures {
         let words =
             "the mapping doesn't take reports of failed items (ReportBatchItemFailures): records that failed are lost";
-        return fail("failures", words, "runbooks/handler-failures.md");
+        return fail("failures", words, "operate/runbooks/handler-errors.md#handlerfailures");
     }
     right("failures", "failed items are reported")
 }
@@ -149,13 +149,13 @@ fn limits(mapping: &SeenMapping, source: &EventSource) -> Finding {
 fn destination(mapping: &SeenMapping, source: &EventSource) -> Finding {
     if source.has_failure_destination && !mapping.has_destination {
         let words = "discarded records go nowhere (no OnFailure destination): deploy again";
-        return fail("destination", words, "runbooks/lost-records.md");
+        return fail("destination", words, "operate/runbooks/lost-records.md#lostrecords");
     }
     right("destination", "discarded records are kept")
 }
 
 pub(super) fn function(seen: &Seen, arn: &str) -> Vec<Finding> {
-    let page = "runbooks/handler-errors.md";
+    let page = "operate/runbooks/handler-errors.md#handlererrors";
     let function = match seen.functions.get(arn) {
         Some(Read::Known(function)) => function,
         Some(Read::Unknown(reason)) => return vec![unknown("handler", reason, page)],
@@ -177,7 +177,7 @@ fn concurrency(function: &SeenFunction) -> Finding {
         Some(0) => {
             let words =
                 "the handler is stopped (reserved concurrency 0): records are discarded after the mapping's age limit";
-            fail("concurrency", words, "operating.md#stopping-the-handler")
+            fail("concurrency", words, "operate/upgrade.md#stop-the-stream-handler")
         }
         Some(reserved) => right("concurrency", format!("{reserved} are reserved")),
         None => right("concurrency", "none is reserved"),

@@ -27,7 +27,7 @@ use crate::say::{YES, agrees, count, say};
 With --children restrict, and without --revisions, the node is deleted at once. Otherwise it is marked, even if it has no children, and the
 stream handler carries the deletion out: the operation, which is printed, is one of the HTTP API's. --revisions holds even where
 RevisionsMutable keeps the API from it, and where there are revisions but no node. It asks before it deletes, and without a terminal it needs
---yes. docs/erase.md says what else keeps data of a person.
+--yes. docs/operate/recovery.md says what else keeps data of a person.
 
 --trash holds even where Trash keeps the API from it; the stream handler must know the trash. sapwood trash restores it.
 

@@ -1,4 +1,4 @@
-//! docs/erase.md, step by step, and then the whole table is searched for the person.
+//! How docs/operate/recovery.md erases a person's data, step by step. Then the whole table is searched for the person.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::UNIX_EPOCH;
@@ -12,7 +12,7 @@ use crate::explorer::answer;
 use crate::running::{Sapwood, TABLE, printed, sapwood, words};
 use crate::settled::settled;
 
-const PAGE: &str = include_str!("../../../../docs/erase.md");
+const PAGE: &str = include_str!("../../../../docs/operate/recovery.md");
 
 /// All that the stack can keep is switched on.
 const PARAMETERS: [&str; 5] =

@@ -1,5 +1,5 @@
-//! docs/leaving.md: the sort keys that it has deleted are all that isn't a base record, and no base record is among
-//! them.
+//! docs/operate/uninstall.md: the sort keys that it has deleted are all that isn't a base record, and no base record
+//! is among them.
 
 use std::collections::BTreeMap;
 
@@ -16,7 +16,7 @@ fn page(name: &str) -> String {
 
 /// The beginnings of sort keys in the page's recipe, and the whole ones.
 fn recipe() -> (Vec<String>, Vec<String>) {
-    let page = page("leaving.md");
+    let page = page("operate/uninstall.md");
     let pattern = page.split_once("derived='^(").unwrap().1.split_once(")'\n").unwrap().0;
     let (beginnings, whole) = pattern.split_once("|(").unwrap();
     let words = |text: &str| text.split('|').map(str::to_owned).collect();

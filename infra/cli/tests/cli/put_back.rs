@@ -1,5 +1,5 @@
-//! What was deleted is put back, and stays: the recipe of docs/recovery.md, by a client of DynamoDB that knows nothing
-//! of Sapwood.
+//! What was deleted is put back, and stays: the recipe of docs/operate/recovery.md, by a client of DynamoDB that knows
+//! nothing of Sapwood.
 
 use std::collections::BTreeMap;
 
