@@ -89,5 +89,5 @@ def scenario(test, api):
 def demonstrates(test, *command, **options):
     """The demo ends well, and has shown a subtree that has followed its node."""
     said = ran(*command, "dev", "--demo", **options)
-    after = said.split("After, all below III:")[1].split("\n\n")[0]
-    test.assertIn("NODE#0003#ii ", after)
+    moved = said.split("reads all below III:")[1].split("\n4. ")[0]
+    test.assertIn("NODE#0003#ii ", moved)
