@@ -114,7 +114,7 @@ class Documents(unittest.TestCase):
         return blocks
 
     def test_examples_in_python_are_tests_that_pass(self):
-        for name in ("docs/installing.md", "infra/packages/README.md"):
+        for name in ("docs/guides/install.md", "infra/packages/README.md"):
             with self.subTest(name), tempfile.TemporaryDirectory() as directory:
                 (example,) = self.examples(name, "python")
                 (Path(directory) / "test_it.py").write_text(example)
@@ -122,9 +122,9 @@ class Documents(unittest.TestCase):
                 self.assertIn(f"{example.count('def test_')} passed", said)
 
     def test_examples_that_nothing_here_can_run_can_be_read(self):
-        for example in self.examples("docs/container.md", "python"):
-            compile(example, "docs/container.md", "exec")
-        for name in ("docs/installing.md", "infra/packages/README.md"):
+        for example in self.examples("docs/guides/test.md", "python"):
+            compile(example, "docs/guides/test.md", "exec")
+        for name in ("docs/guides/install.md", "infra/packages/README.md"):
             for example in self.examples(name, "js"):
                 with tempfile.NamedTemporaryFile("w", suffix=".cjs" if "require(" in example else ".mjs") as file:
                     file.write(example)

@@ -47,7 +47,7 @@ const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 /// The project's directory.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The time of the examples in docs/table.md, 2026-11-21T09:05:00Z, in seconds since 1970.
+/// The time of the examples in docs/reference/table.md, 2026-11-21T09:05:00Z, in seconds since 1970.
 const EXAMPLE_SECONDS: u64 = 1_795_251_900;
 
 /// The directories whose files the documents name.
@@ -59,12 +59,15 @@ fn read(path: &str) -> String {
 
 /// Every Markdown file of the project with its text.
 fn documents() -> Vec<(PathBuf, String)> {
-    let in_directory = |directory: &str| {
-        let entries = fs::read_dir(Path::new(ROOT).join(directory)).unwrap().map(|entry| entry.unwrap().path());
-        entries.filter(|path| path.extension().is_some_and(|extension| extension == "md")).collect::<Vec<_>>()
-    };
-    let paths = ["", "docs", "docs/decisions", "docs/runbooks"].into_iter().flat_map(in_directory);
-    paths.map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
+    let entries = |directory: &Path| fs::read_dir(directory).unwrap().map(|entry| entry.unwrap().path());
+    let (mut paths, mut left): (Vec<PathBuf>, _) = (entries(Path::new(ROOT)).collect(), vec![PathBuf::from("docs")]);
+    while let Some(directory) = left.pop() {
+        let (below, files) = entries(&Path::new(ROOT).join(directory)).partition::<Vec<_>, _>(|path| path.is_dir());
+        left.extend(below);
+        paths.extend(files);
+    }
+    paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    paths.into_iter().map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
 }
 
 /// The lines of a document outside of its blocks of code.
@@ -248,7 +251,7 @@ fn every_rule_stands_beside_its_step_in_the_protocol() {
 fn the_examples_of_items_are_what_the_codecs_read_and_write() {
     let (settings, schema) = (Settings::default(), Schema::default());
     let examples: Vec<Item> =
-        blocks(&read("docs/table.md"), "json").iter().map(|block| serde_json::from_str(block).unwrap()).collect();
+        blocks(&read("docs/reference/table.md"), "json").iter().map(|block| serde_json::from_str(block).unwrap()).collect();
     let node = |id: &str| NodeRef::from(Id::new(id).unwrap());
     let find = |pk: &str, sk: &str| {
         examples.iter().find(|item| key_of(item, &schema).is_some_and(|key| key.pk == pk && key.sk == sk)).unwrap()

@@ -1,5 +1,5 @@
 //! What the API's writes and reads cost, counted: requests, round trips that follow one another, and capacity units as
-//! the engine reports them. They are what the table in docs/api.md says.
+//! the engine reports them. They are what the table in docs/guides/write.md says.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -24,7 +24,7 @@ use sapwood_tests::round_trips::{Counted, RoundTrips};
 use sapwood_tests::running::{Running, TABLE};
 
 /// The guide, whose table says what each call costs.
-const GUIDE: &str = include_str!("../../docs/api.md");
+const GUIDE: &str = include_str!("../../docs/guides/write.md");
 
 /// What the guide says that a call costs: round trips, write units and read units. The first word of each cell counts,
 /// and a dash is none.
@@ -39,7 +39,7 @@ fn documented(call: &str) -> [f64; 3] {
 
 /// Panics if the guide says anything else about what a call costs.
 fn assert_documented(call: &str, figures: [f64; 3]) {
-    assert_eq!(documented(call), figures, "docs/api.md, {call}");
+    assert_eq!(documented(call), figures, "docs/guides/write.md, {call}");
 }
 
 type Nodes<'a> = &'a [(&'a str, Option<&'a str>)];

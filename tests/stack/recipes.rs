@@ -1,4 +1,4 @@
-//! The ranges that docs/getting-started.md and docs/table.md tell a reader to ask for, asked.
+//! The ranges that docs/start/quick-start.md and docs/reference/table.md tell a reader to ask for, asked.
 
 use std::collections::HashMap;
 
@@ -61,9 +61,9 @@ async fn the_revisions_of_an_id_come_without_the_copies() {
 
     // What everybody asks for first has the copies among them.
     assert!(between(client, "v001_", "v999_z", false).await.contains(&"v0_A".to_owned()));
-    let (guide, table) = (page("docs/getting-started.md"), page("docs/table.md"));
+    let (guide, table) = (page("docs/start/quick-start.md"), page("docs/reference/table.md"));
     for (from, to) in [("v00", "v09z"), ("v1", "vcz")] {
-        assert!(guide.contains(&format!("query eq {from} {to} ")), "docs/getting-started.md: {from} to {to}");
+        assert!(guide.contains(&format!("query eq {from} {to} ")), "docs/start/quick-start.md: {from} to {to}");
         for page in [&guide, &table] {
             assert!(page.contains(&format!("`BETWEEN {from} AND {to}`")), "{from} to {to}");
         }

@@ -388,7 +388,7 @@ fn the_age_limit_of_records_is_the_templates_wherever_it_is_named() {
     let mut wrong = Vec::new();
     for (path, text) in documents() {
         let directory = path.parent().unwrap();
-        if !directory.ends_with("docs") && !directory.ends_with("runbooks") {
+        if !["docs", "runbooks", "start", "guides", "reference"].iter().any(|name| directory.ends_with(name)) {
             continue;
         }
         let text = flat(&text);
@@ -517,7 +517,7 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
     ];
     assert_says("docs/costs-and-limits.md", &limits);
     assert_says("docs/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
-    assert_says("docs/api.md", &[format!("the body is over {body} MB")]);
+    assert_says("docs/guides/write.md", &[format!("the body is over {body} MB")]);
     assert_says("docs/protocol.md", &[format!("a lease of {lease} s.")]);
     assert_says("docs/runbooks/handler-errors.md", &[format!("reached its limit of {handler} s,")]);
     assert_says("docs/runbooks/api-errors.md", &[format!("reached its limit of {api} s,")]);
@@ -541,7 +541,7 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
     let hours = |seconds: u64| format!("{} hours", seconds / 3_600);
     let part = constant("shared/core/src/write/idempotency.rs", "PART_BYTES") / 1_024;
     assert_says(
-        "docs/table.md",
+        "docs/reference/table.md",
         &[
             format!("in seconds since 1970: {} after the writing.", days(tombstone_kept)),
             format!("It counts for {}", days(tombstone)),
@@ -559,12 +559,12 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
             format!("it is remembered for {}.", days(deleted.min(tombstone_kept))),
         ],
     );
-    assert_says("docs/api.md", &[format!("For {} the same key and body", hours(outcome))]);
+    assert_says("docs/guides/write.md", &[format!("For {} the same key and body", hours(outcome))]);
     let contract = "shared/api/src/contract/operations";
     assert_says(&format!("{contract}/reads.rs"), &[format!("An operation is kept for {}.", days(operation))]);
     assert_says(&format!("{contract}/parameters.rs"), &[format!("For {} ", hours(outcome))]);
     // The examples are of one moment.
-    let table = read("docs/table.md");
+    let table = read("docs/reference/table.md");
     let expires: BTreeSet<&str> = between(&table, "\"_expires\": {\"N\": \"", "\"").collect();
     let kept = [operation, deleted, outcome].map(|seconds| (EXAMPLE_SECONDS + seconds).to_string());
     assert_eq!(expires, kept.iter().map(String::as_str).collect());
@@ -572,7 +572,7 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
 
 #[test]
 fn the_limits_in_the_documents_are_those_of_the_code() {
-    let table = read("docs/table.md");
+    let table = read("docs/reference/table.md");
     let limits = table.split_once("\n## Limits\n").unwrap().1;
     for figure in [
         format!("| {DEPTH_MAX} |"),
@@ -583,18 +583,18 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
         assert!(limits.contains(&figure), "{figure}");
     }
     let shards = constant("shared/core/src/keys/schema.rs", "ORPHAN_SHARDS");
-    assert_says("docs/table.md", &[format!("carry `format`, the number {FORMAT}."), format!("modulo {shards})")]);
+    assert_says("docs/reference/table.md", &[format!("carry `format`, the number {FORMAT}."), format!("modulo {shards})")]);
     let queries = format!("A batch needs at most {shards} queries");
     assert_says("docs/protocol.md", &[queries, format!("one condition can compare ({COMPARED_ATTRIBUTES_MAX})")]);
     let newest = sapwood_core::write::Limits::default().revision_page_items_max;
     let batch = format!("parents first, {OPERATIONS_MAX} at a time.");
-    assert_says("docs/api.md", &[batch, format!("isn't among its newest {newest} revisions")]);
+    assert_says("docs/guides/write.md", &[batch, format!("isn't among its newest {newest} revisions")]);
     let rounds = sapwood_core::fanout::Limits::default().rounds_max;
     assert_says("docs/runbooks/handler-failures.md", &[format!("`rounds` near {rounds} ")]);
     for (document, figure) in [
         ("README.md", format!("nearest {DEPTH_MAX} ancestors")),
         ("README.md", format!("rows for {DEPTH_MAX} levels")),
-        ("docs/api.md", format!("deeper than {DEPTH_MAX},")),
+        ("docs/guides/write.md", format!("deeper than {DEPTH_MAX},")),
         ("docs/costs-and-limits.md", format!("at most {DEPTH_MAX} levels")),
         ("docs/protocol.md", format!("after the {DEPTH_MAX}th (`DEPTH_MAX`)")),
         ("docs/runbooks/bad-records.md", format!("deeper than {DEPTH_MAX} levels")),
