@@ -8,6 +8,7 @@ use std::path::Path;
 use sapwood_api::body::BODY_BYTES_MAX;
 use sapwood_api::contract::OPERATIONS_MAX;
 use sapwood_api::headers::WAIT_SECONDS_MAX;
+use sapwood_api::problem::Kind;
 use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, Version};
 use sapwood_core::model::FORMAT;
 use sapwood_core::plan::conditions::COMPARED_ATTRIBUTES_MAX;
@@ -517,7 +518,9 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
     ];
     assert_says("docs/costs-and-limits.md", &limits);
     assert_says("docs/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
-    assert_says("docs/guides/write.md", &[format!("the body is over {body} MB")]);
+    assert_says("docs/reference/problems.md", &[format!("the body is over {body} MB")]);
+    let limits = [format!("| {body} MB (413);"), format!("{api} seconds |"), format!("| {wait} seconds |")];
+    assert_says("docs/reference/limits.md", &limits);
     assert_says("docs/protocol.md", &[format!("a lease of {lease} s.")]);
     assert_says("docs/runbooks/handler-errors.md", &[format!("reached its limit of {handler} s,")]);
     assert_says("docs/runbooks/api-errors.md", &[format!("reached its limit of {api} s,")]);
@@ -572,8 +575,7 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
 
 #[test]
 fn the_limits_in_the_documents_are_those_of_the_code() {
-    let table = read("docs/reference/table.md");
-    let limits = table.split_once("\n## Limits\n").unwrap().1;
+    let limits = read("docs/reference/limits.md");
     for figure in [
         format!("| {DEPTH_MAX} |"),
         format!("1 to {} bytes", thousands(ID_BYTES_MAX)),
@@ -588,13 +590,15 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
     assert_says("docs/protocol.md", &[queries, format!("one condition can compare ({COMPARED_ATTRIBUTES_MAX})")]);
     let newest = sapwood_core::write::Limits::default().revision_page_items_max;
     let batch = format!("parents first, {OPERATIONS_MAX} at a time.");
-    assert_says("docs/guides/write.md", &[batch, format!("isn't among its newest {newest} revisions")]);
+    assert_says("docs/guides/import-export.md", &[batch]);
+    assert_says("docs/reference/call-costs.md", &[format!("isn't among its newest {newest} revisions")]);
     let rounds = sapwood_core::fanout::Limits::default().rounds_max;
     assert_says("docs/runbooks/handler-failures.md", &[format!("`rounds` near {rounds} ")]);
     for (document, figure) in [
-        ("README.md", format!("nearest {DEPTH_MAX} ancestors")),
-        ("README.md", format!("rows for {DEPTH_MAX} levels")),
-        ("docs/guides/write.md", format!("deeper than {DEPTH_MAX},")),
+        ("README.md", format!("{DEPTH_MAX} levels")),
+        ("docs/start/concepts.md", format!("nearest {DEPTH_MAX} ancestors")),
+        ("docs/start/concepts.md", format!("Rows exist for {DEPTH_MAX} levels")),
+        ("docs/reference/problems.md", format!("deeper than {DEPTH_MAX},")),
         ("docs/costs-and-limits.md", format!("at most {DEPTH_MAX} levels")),
         ("docs/protocol.md", format!("after the {DEPTH_MAX}th (`DEPTH_MAX`)")),
         ("docs/runbooks/bad-records.md", format!("deeper than {DEPTH_MAX} levels")),
@@ -628,13 +632,67 @@ fn cells(text: &str) -> Vec<Vec<&str>> {
     rows.map(|row| row.split(" | ").map(str::trim).collect()).collect()
 }
 
+/// A table of figures between its marks, in whichever document has it.
+fn measured(name: &str) -> String {
+    let (begin, end) = (format!("<!-- {name} -->"), format!("<!-- end of {name} -->"));
+    let found = documents().into_iter().find(|(_, text)| text.contains(&begin));
+    section(&found.unwrap_or_else(|| panic!("no document has the table {name}")).1, &begin, &end).to_owned()
+}
+
+/// The cell of a table in the row that begins with these cells, in the column of this head.
+fn cell(table: &str, row: &[&str], column: &str) -> String {
+    let rows = cells(table);
+    let head = rows.first().unwrap().iter().position(|cell| *cell == column);
+    let found = rows.iter().find(|cells| cells.starts_with(row)).unwrap_or_else(|| panic!("{row:?} in {table}"));
+    found[head.unwrap_or_else(|| panic!("no column {column}"))].to_owned()
+}
+
 #[test]
-fn the_readmes_races_are_those_that_were_measured() {
-    let (readme, comparison) = (read("README.md"), read("docs/comparison.md"));
-    let measured = cells(section(&comparison, "<!-- races -->", "<!-- end of races -->"));
-    let races: Vec<_> = cells(section(&readme, "# Sapwood", "## Try it")).into_iter().skip(1).collect();
-    assert!(races.len() == 5 && races[0][0] == "Sapwood", "{races:?}");
-    for race in races {
-        assert!(measured.iter().any(|row| row[..3] == race[..3]), "{race:?}");
+fn the_readmes_comparison_is_what_was_measured() {
+    let readme = read("README.md");
+    let shown = cells(section(&readme, "## Compared", "## What it isn't"));
+    let says = |approach: &str, column: usize, figure: &str| {
+        let row = shown.iter().find(|row| row[0].trim_matches(['*', ' ']).starts_with(approach)).unwrap();
+        assert!(row[column].contains(figure), "{approach}: {:?} lacks {figure}", row[column]);
+    };
+    let of_200 = |cell: &str| cell.replace(" of ", "/");
+    let (races, rightness) = (measured("races"), measured("rightness"));
+    let right = cells(&races)[0].iter().position(|cell| *cell == "right").unwrap();
+    for (approach, peer) in [
+        ("Sapwood", "Sapwood"),
+        ("DynamoDB copy", "replication in DynamoDB, a blog's code"),
+        ("PostgreSQL", "PostgreSQL's `ltree`"),
+        ("… `SERIALIZABLE`", "PostgreSQL's `ltree`, `SERIALIZABLE`, tried again"),
+        ("django-treebeard", "django-treebeard 7.0.3, each move with a lock on the table"),
+    ] {
+        let row = cells(&races).into_iter().find(|row| row[0] == peer).unwrap().join(" | ");
+        says(approach, 1, &of_200(row.split(" | ").nth(right).unwrap()));
     }
+    let (creates, moves, reads) = (measured("creates"), measured("moves"), measured("reads"));
+    let below = "everything below (1,110)";
+    for (approach, pattern) in [
+        ("DynamoDB adjacency", "adjacency list"),
+        ("DynamoDB path", "path"),
+        ("DynamoDB copy", "replication"),
+        ("Sapwood", "Sapwood"),
+    ] {
+        let row = cells(&rightness).into_iter().find(|row| row[0] == pattern).unwrap().join(" | ");
+        says(approach, 1, &of_200(row.split(" | ").nth(1).unwrap()));
+        says(approach, 2, &format!("{} WU", cell(&creates, &["4", "write units"], pattern)));
+        says(approach, 3, &format!("{} WU", cell(&moves, &["1,000", "write units"], pattern)));
+        says(approach, 4, &format!("{} RU", cell(&reads, &[below, "read units"], pattern)));
+    }
+}
+
+/// Every kind of problem has its row, with its status.
+#[test]
+fn the_page_of_problems_has_every_kind() {
+    let page = read("docs/reference/problems.md");
+    let shown: BTreeMap<String, String> = cells(&page)
+        .into_iter()
+        .filter(|row| row[0].starts_with('`'))
+        .map(|row| (row[0].trim_matches('`').to_owned(), row[1].to_owned()))
+        .collect();
+    let kinds = Kind::ALL.iter().map(|kind| (kind.slug().to_owned(), kind.status().as_u16().to_string()));
+    assert_eq!(shown, kinds.collect());
 }
