@@ -519,7 +519,9 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
     assert_says("docs/costs-and-limits.md", &limits);
     assert_says("docs/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
     assert_says("docs/reference/problems.md", &[format!("the body is over {body} MB")]);
-    let limits = [format!("| {body} MB (413);"), format!("{api} seconds |"), format!("| {wait} seconds |")];
+    let source = read("shared/http/src/serve/answer.rs");
+    let request = between(&source, "REQUEST_TIME_MAX: Duration = Duration::from_secs(", ")").next().unwrap();
+    let limits = [format!("| {body} MB (413);"), format!("{request} seconds |"), format!("| {wait} seconds |")];
     assert_says("docs/reference/limits.md", &limits);
     assert_says("docs/protocol.md", &[format!("a lease of {lease} s.")]);
     assert_says("docs/runbooks/handler-errors.md", &[format!("reached its limit of {handler} s,")]);
@@ -550,7 +552,7 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
             format!("It counts for {}", days(tombstone)),
             format!("A deletion that the stream carries out. It is kept for {}.", days(operation)),
             format!("A record that the API has deleted this id. It is kept for {},", days(deleted)),
-            format!("somebody is at work on it. It is kept for {}.", hours(outcome)),
+            format!("a lease while it runs. It is kept for {}.", hours(outcome)),
             format!("several parts of {part} KB"),
         ],
     );
