@@ -253,8 +253,10 @@ fn every_rule_stands_beside_its_step_in_the_protocol() {
 #[test]
 fn the_examples_of_items_are_what_the_codecs_read_and_write() {
     let (settings, schema) = (Settings::default(), Schema::default());
-    let examples: Vec<Item> =
-        blocks(&read("docs/reference/table.md"), "json").iter().map(|block| serde_json::from_str(block).unwrap()).collect();
+    let examples: Vec<Item> = blocks(&read("docs/reference/table.md"), "json")
+        .iter()
+        .map(|block| serde_json::from_str(block).unwrap())
+        .collect();
     let node = |id: &str| NodeRef::from(Id::new(id).unwrap());
     let find = |pk: &str, sk: &str| {
         examples.iter().find(|item| key_of(item, &schema).is_some_and(|key| key.pk == pk && key.sk == sk)).unwrap()

@@ -587,7 +587,10 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
         assert!(limits.contains(&figure), "{figure}");
     }
     let shards = constant("shared/core/src/keys/schema.rs", "ORPHAN_SHARDS");
-    assert_says("docs/reference/table.md", &[format!("carry `format`, the number {FORMAT}."), format!("modulo {shards})")]);
+    assert_says(
+        "docs/reference/table.md",
+        &[format!("carry `format`, the number {FORMAT}."), format!("modulo {shards})")],
+    );
     let queries = format!("A batch needs at most {shards} queries");
     assert_says("docs/protocol.md", &[queries, format!("one condition can compare ({COMPARED_ATTRIBUTES_MAX})")]);
     let newest = sapwood_core::write::Limits::default().revision_page_items_max;
