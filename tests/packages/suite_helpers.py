@@ -121,6 +121,10 @@ class Documents(unittest.TestCase):
                 said = pytest(directory, "-q", "--strict-markers", "-p", "no:warnings", also=ROOT / os.environ["BOTO3"])
                 self.assertIn(f"{example.count('def test_')} passed", said)
 
+    def test_the_example_of_boto3_passes_its_tests(self):
+        said = pytest(ROOT / "examples" / "python", "-q", "--strict-markers", "-p", "no:warnings", "-p", "no:cacheprovider", also=ROOT / os.environ["BOTO3"])
+        self.assertIn("5 passed", said)
+
     def test_the_readmes_ten_lines_print_the_subtree(self):
         (example,) = self.examples("README.md", "python")
         with Stack() as stack:
