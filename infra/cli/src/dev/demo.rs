@@ -226,7 +226,7 @@ impl Demo<'_> {
         let lanes = self.table.query(&query("III", self.schema.totals_range())).await?.value;
         let all = Amounts::in_lanes(&lanes.items);
         let size = all.sums.get(SIZE).copied().unwrap_or_default();
-        print(&format!("{title}:\n     {} nodes below, size {size}", all.count.to_string()))
+        print(&format!("{title}:\n     {} nodes below, size {size}", all.count))
     }
 
     /// Prints the items that a Query finds, but totals, once the handler is done.
