@@ -68,6 +68,7 @@ fn documents() -> Vec<(PathBuf, String)> {
         paths.extend(files);
     }
     paths.retain(|path| path.extension().is_some_and(|extension| extension == "md"));
+    paths.extend(entries(&Path::new(ROOT).join("examples")).map(|example| example.join("README.md")));
     paths.into_iter().map(|path| (path.clone(), fs::read_to_string(path).unwrap())).collect()
 }
 
@@ -108,12 +109,47 @@ fn section<'a>(text: &'a str, heading: &str, next: &str) -> &'a str {
     text.split_once(heading).unwrap().1.split_once(next).unwrap().0
 }
 
+/// The paths that a document's links name, without those of the web.
+fn targets(text: &str) -> Vec<&str> {
+    let lines: Vec<&str> = prose(text).collect();
+    lines.iter().flat_map(|line| between(line, "](", ")")).filter(|target| !target.contains("://")).collect()
+}
+
+#[test]
+fn every_page_is_found_from_the_index() {
+    let mut found = BTreeSet::new();
+    let mut left = vec![Path::new(ROOT).join("docs/start/index.md").canonicalize().unwrap()];
+    while let Some(page) = left.pop() {
+        if !found.insert(page.clone()) {
+            continue;
+        }
+        let text = fs::read_to_string(&page).unwrap();
+        let files = targets(&text).into_iter().map(|target| target.split('#').next().unwrap());
+        let files = files.filter(|file| file.ends_with(".md"));
+        left.extend(files.map(|file| page.parent().unwrap().join(file).canonicalize().unwrap()));
+    }
+    let pages = documents().into_iter().map(|(path, _)| path.canonicalize().unwrap());
+    assert_eq!(pages.filter(|page| !found.contains(page)).collect::<Vec<_>>(), Vec::<PathBuf>::new());
+}
+
+/// Most lines before a guide's first block.
+const LINES_BEFORE_A_BLOCK_MAX: usize = 10;
+
+#[test]
+fn every_guide_begins_with_its_goal_and_a_block_that_runs() {
+    for (path, text) in documents().into_iter().filter(|(path, _)| path.parent().unwrap().ends_with("docs/guides")) {
+        let block = text.lines().position(|line| line.starts_with("```"));
+        assert!(block.is_some_and(|line| line < LINES_BEFORE_A_BLOCK_MAX), "{}", path.display());
+        let goal = text.lines().nth(2).unwrap();
+        assert!(goal.starts_with(|c: char| c.is_uppercase() || c == '`'), "{}: {goal}", path.display());
+    }
+}
+
 #[test]
 fn every_link_of_a_document_leads_to_a_file_and_a_heading() {
     let mut broken = Vec::new();
     for (path, text) in documents() {
-        let lines: Vec<&str> = prose(&text).collect();
-        for target in lines.iter().flat_map(|line| between(line, "](", ")")).filter(|target| !target.contains("://")) {
+        for target in targets(&text) {
             let (file, anchor) = target.split_once('#').unwrap_or((target, ""));
             let file = if file.is_empty() { path.clone() } else { path.parent().unwrap().join(file) };
             let has_anchor = || anchor.is_empty() || anchors(&fs::read_to_string(&file).unwrap()).contains(anchor);
