@@ -1,4 +1,4 @@
-// Prints how long things take in the explorer. Times are those of this machine, so docs/explorer.md has them as orders of magnitude.
+// Prints how long things take in the explorer. Times are those of this machine, so docs/internals/explorer.md has them as orders of magnitude.
 // NODES says how many nodes the large table has.
 import { readFileSync } from 'node:fs';
 import { api, browser, create, dev, drawn, expand, leave, put, row, select, stop, stopAll, until, visit, wait } from './stack.mjs';

@@ -1,4 +1,4 @@
-// Takes the pictures of the README and of docs/explorer.md from the real page.
+// Takes the pictures of the README and of docs/guides/explorer.md from the real page.
 import { mkdirSync, statSync } from 'node:fs';
 import path from 'node:path';
 import { api, browser, dev, expand, keys, leave, root, select, stop, stopAll, text, until, visit, wait } from './stack.mjs';

@@ -76,18 +76,18 @@ class Dev:
 
 
 def scenario(test, api):
-    """The three commands of the README's section on HTTP: two nodes are made, one is moved, and the tree is read."""
-    text = (ROOT / "README.md").read_text()
-    commands = re.findall(r"^curl http.*|^curl -X PATCH.*", text, re.MULTILINE)
-    test.assertEqual(len(commands), 3, commands)
-    quietly = [command.replace("http://127.0.0.1:3000", api).replace("curl ", "curl --silent --fail-with-body ", 1) for command in commands]
-    said = [ran("bash", "-c", command) for command in quietly]
-    test.assertIn('"id":"d"', said[2].replace(" ", ""), said)
-    test.assertIn('"depth":1', said[2].replace(" ", ""), said)
+    """The quick start over HTTP: nodes are made, one is moved with its subtree, the tree is read, and a cycle is rejected."""
+    text = (ROOT / "docs" / "start" / "quick-start.md").read_text()
+    commands = re.findall(r"^curl .*\$api/.*", text, re.MULTILINE)
+    test.assertEqual(len(commands), 5, commands)
+    said = [ran("bash", "-c", command.replace("$api", api).replace("curl ", "curl --silent ", 1)) for command in commands]
+    test.assertIn('"id":"2026","parent":"plans","depth":3', said[1], said)
+    test.assertIn('"id":"2026","parent":"plans","depth":2', said[3], said)
+    test.assertIn("urn:sapwood:problem:cycle", said[4], said)
 
 
 def demonstrates(test, *command, **options):
     """The demo ends well, and has shown a subtree that has followed its node."""
     said = ran(*command, "dev", "--demo", **options)
-    after = said.split("After, all below III:")[1].split("\n\n")[0]
-    test.assertIn("NODE#0003#ii ", after)
+    moved = said.split("reads all below III:")[1].split("\n4. ")[0]
+    test.assertIn("NODE#0003#ii ", moved)

@@ -109,7 +109,7 @@ class Files(unittest.TestCase):
 
     @unittest.skipUnless(shutil.which("qemu-aarch64-static"), "the binary for arm64: nothing runs it here (.ci/tools qemu)")
     def test_the_binary_for_arm64_runs_in_an_emulator(self):
-        """It serves the README's requests. The demo would take minutes."""
+        """It serves the quick start's requests. The demo would take minutes."""
         if "linux-arm64" not in self.binaries:
             self.skipTest("the binary for arm64: it isn't built")
         (path := self.temporary() / "sapwood").write_bytes(self.binaries["linux-arm64"])

@@ -114,17 +114,30 @@ class Documents(unittest.TestCase):
         return blocks
 
     def test_examples_in_python_are_tests_that_pass(self):
-        for name in ("docs/installing.md", "infra/packages/README.md"):
+        for name in ("docs/guides/test.md", "infra/packages/README.md"):
             with self.subTest(name), tempfile.TemporaryDirectory() as directory:
-                (example,) = self.examples(name, "python")
+                (example,) = (block for block in self.examples(name, "python") if "def test_" in block)
                 (Path(directory) / "test_it.py").write_text(example)
                 said = pytest(directory, "-q", "--strict-markers", "-p", "no:warnings", also=ROOT / os.environ["BOTO3"])
                 self.assertIn(f"{example.count('def test_')} passed", said)
 
+    def test_the_example_of_boto3_passes_its_tests(self):
+        said = pytest(ROOT / "examples" / "python", "-q", "--strict-markers", "-p", "no:warnings", "-p", "no:cacheprovider", also=ROOT / os.environ["BOTO3"])
+        self.assertIn("5 passed", said)
+
+    def test_the_readmes_ten_lines_print_the_subtree(self):
+        (example,) = self.examples("README.md", "python")
+        with Stack() as stack:
+            wait = f"import urllib.request as u; u.urlopen('{stack.api}/dev/settled')"
+            lines = [wait if line.startswith("# Wait") else line for line in example.replace("http://127.0.0.1:8000", stack.dynamodb).splitlines()]
+            self.assertEqual(lines.count(wait), 1)
+            printed = ran(sys.executable, "-c", "\n".join(lines), env=os.environ | {"PYTHONPATH": str(ROOT / os.environ["BOTO3"])})
+        self.assertEqual(re.findall(r"'_id': '(\w+)'", printed), ["team", "plans"])
+
     def test_examples_that_nothing_here_can_run_can_be_read(self):
-        for example in self.examples("docs/container.md", "python"):
-            compile(example, "docs/container.md", "exec")
-        for name in ("docs/installing.md", "infra/packages/README.md"):
+        for example in self.examples("docs/guides/test.md", "python"):
+            compile(example, "docs/guides/test.md", "exec")
+        for name in ("docs/guides/test.md", "infra/packages/README.md"):
             for example in self.examples(name, "js"):
                 with tempfile.NamedTemporaryFile("w", suffix=".cjs" if "require(" in example else ".mjs") as file:
                     file.write(example)

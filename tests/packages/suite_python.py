@@ -63,7 +63,7 @@ class Wheel(unittest.TestCase):
         passed, seconds = re.search(r"(\d+) passed in ([\d.]+)s", said).groups()
         self.assertEqual(int(passed), 20, said)
         print(f"pytest: 20 tests with a stack each in {seconds} s, {taken:.1f} s of a processor")
-        # The aim is two seconds (docs/installing.md). A machine that does other things beside takes longer, but no more of its processors.
+        # The aim is two seconds (docs/internals/packages.md). A machine that does other things beside takes longer, but no more of its processors.
         self.assertLess(taken, 4)
 
     def test_pip_knows_all_its_files(self):

@@ -1,5 +1,5 @@
 """Sapwood beside other programs that people use for the same. It compares the tables of docs/decide/benchmarks.md (`trees`) and of
-docs/permissions-of-your-users.md (`permissions`) with what it measures; both, if neither is named. With `--write` it writes the tables.
+docs/decide/openfga-spicedb.md (`permissions`) with what it measures; both, if neither is named. With `--write` it writes the tables.
 `.ci/peers` installs and builds what this needs.
 
 Only events are counted: requests, writes, and whether an answer is right, refused or cut short. So a table is the same on every machine, but for
@@ -13,7 +13,7 @@ import permissions
 import trees
 from peer import ROOT
 
-PAGES = {"trees": (ROOT / "docs/decide/benchmarks.md", trees), "permissions": (ROOT / "docs/permissions-of-your-users.md", permissions)}
+PAGES = {"trees": (ROOT / "docs/decide/benchmarks.md", trees), "permissions": (ROOT / "docs/decide/openfga-spicedb.md", permissions)}
 
 
 def main(arguments):

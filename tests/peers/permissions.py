@@ -1,4 +1,4 @@
-"""The table of docs/permissions-of-your-users.md: what each peer is asked, and how the guide says what came of it."""
+"""The table of docs/decide/openfga-spicedb.md: what each peer is asked, and how the page says what came of it."""
 
 import cases
 from openfga import OpenFga

@@ -1,4 +1,4 @@
-"""Sapwood, as docs/permissions-of-your-users.md has it: a grant is the attribute `viewers` of a folder."""
+"""Sapwood, as docs/guides/permissions-of-your-users.md has it: a grant is the attribute `viewers` of a folder."""
 
 import json
 import shutil

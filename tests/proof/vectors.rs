@@ -372,7 +372,7 @@ fn sort_keys(schema: &Schema, numbers: &mut Numbers) -> Vec<Value> {
     keys.iter().map(said).collect()
 }
 
-/// The ranges by which the clients read an id's revisions without the copies. docs/table.md names them, too.
+/// The ranges by which the clients read an id's revisions without the copies. docs/guides/history.md names them, too.
 const REVISIONS: [(&str, &str); 2] = [("v00", "v09z"), ("v1", "vcz")];
 
 fn vectors() -> Value {

@@ -29,7 +29,7 @@ from table import Table
 from templates import ARCHITECTURE, REGION, ROOT, cfn_lint, lint, translated
 
 FUNCTIONS = {"StreamHandler": "stream-handler", "ApiReader": "api-reader", "ApiWriter": "api-writer", "Auditor": "auditor"}
-# 2026-11-21T09:05:00Z, the time of the examples in docs/table.md.
+# 2026-11-21T09:05:00Z, the time of the examples in docs/reference/table.md.
 MOMENT = 1795251900
 COMMIT = "8e3f1c0de2b7b5d3a4d5d0f1a2b3c4d5e6f70819"
 # What only tests, the command-line tool and build scripts use, and what runs in the compiler alone.

@@ -1,4 +1,4 @@
-"""The recipe of docs/watching.md, deployed beside the stack: a function of the user's gets what is below V, and nothing else.
+"""The recipe of docs/guides/watch.md, deployed beside the stack: a function of the user's gets what is below V, and nothing else.
 
 The template is the page's own block, with a function that logs what it gets. ministack reports a change of a row as it is: what a node that is
 created again, moves or goes looks like is compared with what the page says.
@@ -15,7 +15,7 @@ from oracle import Oracle
 from table import WAIT, Table
 from templates import ROOT
 
-PAGE = ROOT / "docs" / "watching.md"
+PAGE = ROOT / "docs" / "guides" / "watch.md"
 STACK, WATCHERS = "watched", "watchers"
 
 # What stands where the page leaves the function itself out.

@@ -1,4 +1,4 @@
-//! The contract of the HTTP API (docs/api.md, `/openapi.json`), call by call, over a port of this machine and as API
+//! The contract of the HTTP API (docs/guides, `/openapi.json`), call by call, over a port of this machine and as API
 //! Gateway hands requests to the functions. Both must be answered alike.
 
 mod clients;

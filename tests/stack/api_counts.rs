@@ -1,5 +1,5 @@
 //! What the API's writes and reads cost, counted: requests, round trips that follow one another, and capacity units as
-//! the engine reports them. They are what the table in docs/api.md says.
+//! the engine reports them. They are what the table in docs/reference/call-costs.md says.
 
 use std::collections::BTreeSet;
 use std::time::Duration;
@@ -23,23 +23,23 @@ use sapwood_tests::own;
 use sapwood_tests::round_trips::{Counted, RoundTrips};
 use sapwood_tests::running::{Running, TABLE};
 
-/// The guide, whose table says what each call costs.
-const GUIDE: &str = include_str!("../../docs/api.md");
+/// The page whose table says what each call costs.
+const PAGE: &str = include_str!("../../docs/reference/call-costs.md");
 
-/// What the guide says that a call costs: round trips, write units and read units. The first word of each cell counts,
+/// What the page says that a call costs: round trips, write units and read units. The first word of each cell counts,
 /// and a dash is none.
 fn documented(call: &str) -> [f64; 3] {
-    let row = GUIDE.lines().find_map(|line| line.strip_prefix("| ")?.strip_prefix(call)?.strip_prefix(" | "));
-    let cells: Vec<&str> = row.unwrap_or_else(|| panic!("the guide has no row for {call}")).split(" | ").collect();
+    let row = PAGE.lines().find_map(|line| line.strip_prefix("| ")?.strip_prefix(call)?.strip_prefix(" | "));
+    let cells: Vec<&str> = row.unwrap_or_else(|| panic!("the page has no row for {call}")).split(" | ").collect();
     [0, 1, 2].map(|cell| match cells[cell].split([' ', ',', ';']).next() {
         Some("–") => 0.0,
         word => word.unwrap_or_default().parse().unwrap_or_else(|_| panic!("{call}: {:?} is no number", cells[cell])),
     })
 }
 
-/// Panics if the guide says anything else about what a call costs.
+/// Panics if the page says anything else about what a call costs.
 fn assert_documented(call: &str, figures: [f64; 3]) {
-    assert_eq!(documented(call), figures, "docs/api.md, {call}");
+    assert_eq!(documented(call), figures, "docs/reference/call-costs.md, {call}");
 }
 
 type Nodes<'a> = &'a [(&'a str, Option<&'a str>)];
@@ -448,7 +448,7 @@ async fn a_place_costs_what_the_guide_says() {
     assert_eq!(before.figures(), [2.0 + 2.0, 2.0 * 1.0 + 2.0, 1.0 + 1.0 + 1.0 + 1.0]);
     let last = place("last, behind three without a value", "a", Spot::Last).await;
     assert_eq!((last.usage.write_units, last.counted.round_trips), (2.0 * (1.0 + 3.0), 2 + 2 * 2));
-    assert!(GUIDE.contains("| with `place` | 2 more, up to 12 where siblings get other values | with `before` or `after` twice the units of the write, and 2. With siblings that get other values twice the units of all |"));
+    assert!(PAGE.contains("| with `place` | 2 more, up to 12 where siblings get other values | with `before` or `after` twice the units of the write, and 2. With siblings that get other values twice the units of all |"));
     let oracle = Oracle { path_rows: false, order: Some("rank".to_owned()), ..Oracle::default() };
     running.assert_right(&oracle).await;
     running.stop().await;
@@ -791,7 +791,7 @@ async fn each_read_is_one_request_whatever_the_window() {
     assert!(status.unwrap().is_up_to_date());
     cost.say("the state of the rows of a node with 12 ancestors");
     assert_eq!((cost.counted.round_trips, cost.usage.write_units), (3, 0.0));
-    assert!(GUIDE.contains("| the state of a node's rows | 3 | – |"));
+    assert!(PAGE.contains("| the state of a node's rows | 3 | – |"));
     // With what is below, the node itself is looked at once.
     let below = |of: &'static str| {
         let running = &running;

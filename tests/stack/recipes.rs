@@ -1,4 +1,4 @@
-//! The ranges that docs/getting-started.md and docs/table.md tell a reader to ask for, asked.
+//! The ranges that docs/guides/history.md tells a reader to query, queried.
 
 use std::collections::HashMap;
 
@@ -61,18 +61,16 @@ async fn the_revisions_of_an_id_come_without_the_copies() {
 
     // What everybody asks for first has the copies among them.
     assert!(between(client, "v001_", "v999_z", false).await.contains(&"v0_A".to_owned()));
-    let (guide, table) = (page("docs/getting-started.md"), page("docs/table.md"));
+    let guide = page("docs/guides/history.md");
     for (from, to) in [("v00", "v09z"), ("v1", "vcz")] {
-        assert!(guide.contains(&format!("query eq {from} {to} ")), "docs/getting-started.md: {from} to {to}");
-        for page in [&guide, &table] {
-            assert!(page.contains(&format!("`BETWEEN {from} AND {to}`")), "{from} to {to}");
-        }
+        assert!(guide.contains(&format!("query turbine-7 {from} {to} ")), "{from} to {to}");
+        assert!(guide.contains(&format!("`BETWEEN {from} AND {to}`")), "{from} to {to}");
     }
     let mut found = between(client, "v00", "v09z", false).await;
     found.extend(between(client, "v1", "vcz", false).await);
     assert_eq!(found, revisions);
     for words in ["`BETWEEN v00 AND vcz`", "`attribute_not_exists(#copy)`", "`#copy` is `_version`"] {
-        assert!(table.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words}");
+        assert!(guide.split_whitespace().collect::<Vec<_>>().join(" ").contains(words), "{words}");
     }
     assert_eq!(between(client, "v00", "vcz", true).await, revisions);
     running.stop().await;

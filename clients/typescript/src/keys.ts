@@ -1,5 +1,5 @@
 /**
- * The keys of Sapwood's table (docs/table.md), for programs that query the table with an AWS SDK of their own.
+ * The keys of Sapwood's table (docs/reference/table.md), for programs that query the table with an AWS SDK of their own.
  *
  * Each helper returns a range of one partition: `pk`, and the first and the last sort key, for `BETWEEN`. The tests hold all of them equal to
  * what the handler itself makes (`tests/vectors/keys.json`).
@@ -249,7 +249,7 @@ export class Keys {
     return this.range(this.inTenant(`ORPHANS#${(hash % ORPHAN_PARTITIONS).toString(16)}`), "ORPHAN#", "ORPHAN$");
   }
 
-  /** The totals of what is below a node: add up the items of the greatest epoch (docs/table.md). */
+  /** The totals of what is below a node: add up the items of the greatest epoch (docs/reference/table.md). */
   totals(id: string): KeyRange {
     return this.range(this.partition(id), "TOTALS#", "TOTALS$");
   }

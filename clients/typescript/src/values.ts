@@ -1,4 +1,4 @@
-/** Values that JSON has no form of (docs/api.md, "Values"). */
+/** Values that JSON has no form of (docs/reference/http-conventions.md, "Values"). */
 
 /** A set of texts, of numbers or of binary. */
 export const set = <Value>(values: Iterable<Value>): { $set: Value[] } => ({ $set: [...values] });

@@ -277,7 +277,7 @@ fn http_client(url: &str) -> Result<SharedHttpClient> {
 #[cfg(not(feature = "aws"))]
 pub(crate) fn no_aws() -> anyhow::Error {
     anyhow!(
-        "this sapwood was compiled for tables on this machine alone: cargo run --features aws -- reaches AWS, and so does a package (docs/installing.md)"
+        "this sapwood was compiled for tables on this machine alone: cargo run --features aws -- reaches AWS, and so does a package (docs/guides/install.md)"
     )
 }
 

@@ -8,6 +8,7 @@ use std::path::Path;
 use sapwood_api::body::BODY_BYTES_MAX;
 use sapwood_api::contract::OPERATIONS_MAX;
 use sapwood_api::headers::WAIT_SECONDS_MAX;
+use sapwood_api::problem::Kind;
 use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, Version};
 use sapwood_core::model::FORMAT;
 use sapwood_core::plan::conditions::COMPARED_ATTRIBUTES_MAX;
@@ -522,7 +523,11 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
     ];
     assert_says("docs/operate/capacity.md", &limits);
     assert_says("docs/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
-    assert_says("docs/api.md", &[format!("the body is over {body} MB")]);
+    assert_says("docs/reference/problems.md", &[format!("the body is over {body} MB")]);
+    let source = read("shared/http/src/serve/answer.rs");
+    let request = between(&source, "REQUEST_TIME_MAX: Duration = Duration::from_secs(", ")").next().unwrap();
+    let limits = [format!("| {body} MB (413);"), format!("{request} seconds |"), format!("| {wait} seconds |")];
+    assert_says("docs/reference/limits.md", &limits);
     assert_says("docs/internals/protocol/write.md", &[format!("a lease of {lease} s.")]);
     assert_says("docs/operate/runbooks/handler-errors.md", &[format!("reached its limit of {handler} s,")]);
     assert_says("docs/operate/runbooks/api-errors.md", &[format!("reached its limit of {api} s,")]);
@@ -546,13 +551,13 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
     let hours = |seconds: u64| format!("{} hours", seconds / 3_600);
     let part = constant("shared/core/src/write/idempotency.rs", "PART_BYTES") / 1_024;
     assert_says(
-        "docs/table.md",
+        "docs/reference/table.md",
         &[
             format!("in seconds since 1970: {} after the writing.", days(tombstone_kept)),
             format!("It counts for {}", days(tombstone)),
             format!("A deletion that the stream carries out. It is kept for {}.", days(operation)),
             format!("A record that the API has deleted this id. It is kept for {},", days(deleted)),
-            format!("somebody is at work on it. It is kept for {}.", hours(outcome)),
+            format!("a lease while it runs. It is kept for {}.", hours(outcome)),
             format!("several parts of {part} KB"),
         ],
     );
@@ -565,12 +570,12 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
     );
     let remembered = format!("is remembered for {}.", days(deleted.min(tombstone_kept)));
     assert_says("docs/reference/guarantees.md", &[remembered]);
-    assert_says("docs/api.md", &[format!("For {} the same key and body", hours(outcome))]);
+    assert_says("docs/guides/write.md", &[format!("For {} the same key and body", hours(outcome))]);
     let contract = "shared/api/src/contract/operations";
     assert_says(&format!("{contract}/reads.rs"), &[format!("An operation is kept for {}.", days(operation))]);
     assert_says(&format!("{contract}/parameters.rs"), &[format!("For {} ", hours(outcome))]);
     // The examples are of one moment.
-    let table = read("docs/table.md");
+    let table = read("docs/reference/table.md");
     let expires: BTreeSet<&str> = between(&table, "\"_expires\": {\"N\": \"", "\"").collect();
     let kept = [operation, deleted, outcome].map(|seconds| (EXAMPLE_SECONDS + seconds).to_string());
     assert_eq!(expires, kept.iter().map(String::as_str).collect());
@@ -578,8 +583,7 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
 
 #[test]
 fn the_limits_in_the_documents_are_those_of_the_code() {
-    let table = read("docs/table.md");
-    let limits = table.split_once("\n## Limits\n").unwrap().1;
+    let limits = read("docs/reference/limits.md");
     for figure in [
         format!("| {DEPTH_MAX} |"),
         format!("1 to {} bytes", thousands(ID_BYTES_MAX)),
@@ -589,20 +593,25 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
         assert!(limits.contains(&figure), "{figure}");
     }
     let shards = constant("shared/core/src/keys/schema.rs", "ORPHAN_SHARDS");
-    assert_says("docs/table.md", &[format!("carry `format`, the number {FORMAT}."), format!("modulo {shards})")]);
+    assert_says(
+        "docs/reference/table.md",
+        &[format!("carry `format`, the number {FORMAT}."), format!("modulo {shards})")],
+    );
     let queries = format!("A batch needs at most {shards} queries");
     assert_says("docs/internals/protocol/reconcile.md", &[queries]);
     let compared = format!("one condition can compare ({COMPARED_ATTRIBUTES_MAX})");
     assert_says("docs/internals/protocol/write.md", &[compared]);
     let newest = sapwood_core::write::Limits::default().revision_page_items_max;
     let batch = format!("parents first, {OPERATIONS_MAX} at a time.");
-    assert_says("docs/api.md", &[batch, format!("isn't among its newest {newest} revisions")]);
+    assert_says("docs/guides/import-export.md", &[batch]);
+    assert_says("docs/reference/call-costs.md", &[format!("isn't among its newest {newest} revisions")]);
     let rounds = sapwood_core::fanout::Limits::default().rounds_max;
     assert_says("docs/operate/runbooks/handler-errors.md", &[format!("`rounds` near {rounds} ")]);
     for (document, figure) in [
-        ("README.md", format!("nearest {DEPTH_MAX} ancestors")),
-        ("README.md", format!("rows for {DEPTH_MAX} levels")),
-        ("docs/api.md", format!("deeper than {DEPTH_MAX},")),
+        ("README.md", format!("{DEPTH_MAX} levels")),
+        ("docs/start/concepts.md", format!("nearest {DEPTH_MAX} ancestors")),
+        ("docs/start/concepts.md", format!("Rows exist for {DEPTH_MAX} levels")),
+        ("docs/reference/problems.md", format!("deeper than {DEPTH_MAX},")),
         ("docs/operate/capacity.md", format!("at most {DEPTH_MAX} levels")),
         ("docs/internals/protocol/reconcile.md", format!("after the {DEPTH_MAX}th (`DEPTH_MAX`)")),
         ("docs/operate/runbooks/bad-records.md", format!("deeper than {DEPTH_MAX} levels")),
@@ -636,14 +645,55 @@ fn cells(text: &str) -> Vec<Vec<&str>> {
     rows.map(|row| row.split(" | ").map(str::trim).collect()).collect()
 }
 
+/// A table of figures between its marks, in whichever document has it.
+fn measured(name: &str) -> String {
+    let (begin, end) = (format!("<!-- {name} -->"), format!("<!-- end of {name} -->"));
+    let found = documents().into_iter().find(|(_, text)| text.contains(&begin));
+    section(&found.unwrap_or_else(|| panic!("no document has the table {name}")).1, &begin, &end).to_owned()
+}
+
+/// The cell of a table in the row that begins with these cells, in the column of this head.
+fn cell(table: &str, row: &[&str], column: &str) -> String {
+    let rows = cells(table);
+    let head = rows.first().unwrap().iter().position(|cell| *cell == column);
+    let found = rows.iter().find(|cells| cells.starts_with(row)).unwrap_or_else(|| panic!("{row:?} in {table}"));
+    found[head.unwrap_or_else(|| panic!("no column {column}"))].to_owned()
+}
+
 #[test]
-fn the_readmes_races_are_those_that_were_measured() {
-    let (readme, comparison) = (read("README.md"), read("docs/decide/benchmarks.md"));
-    let measured = cells(section(&comparison, "<!-- races -->", "<!-- end of races -->"));
-    let races: Vec<_> = cells(section(&readme, "# Sapwood", "## Try it")).into_iter().skip(1).collect();
-    assert!(races.len() == 5 && races[0][0] == "Sapwood", "{races:?}");
-    for race in races {
-        assert!(measured.iter().any(|row| row[..3] == race[..3]), "{race:?}");
+fn the_readmes_comparison_is_what_was_measured() {
+    let readme = read("README.md");
+    let shown = cells(section(&readme, "## Compared", "## What it isn't"));
+    let says = |approach: &str, column: usize, figure: &str| {
+        let row = shown.iter().find(|row| row[0].trim_matches(['*', ' ']).starts_with(approach)).unwrap();
+        assert!(row[column].contains(figure), "{approach}: {:?} lacks {figure}", row[column]);
+    };
+    let of_200 = |cell: &str| cell.replace(" of ", "/");
+    let (races, rightness) = (measured("races"), measured("rightness"));
+    let right = cells(&races)[0].iter().position(|cell| *cell == "right").unwrap();
+    for (approach, peer) in [
+        ("Sapwood", "Sapwood"),
+        ("DynamoDB copy", "replication in DynamoDB, a blog's code"),
+        ("PostgreSQL", "PostgreSQL's `ltree`"),
+        ("… `SERIALIZABLE`", "PostgreSQL's `ltree`, `SERIALIZABLE`, tried again"),
+        ("django-treebeard", "django-treebeard 7.0.3, each move with a lock on the table"),
+    ] {
+        let row = cells(&races).into_iter().find(|row| row[0] == peer).unwrap().join(" | ");
+        says(approach, 1, &of_200(row.split(" | ").nth(right).unwrap()));
+    }
+    let (creates, moves, reads) = (measured("creates"), measured("moves"), measured("reads"));
+    let below = "everything below (1,110)";
+    for (approach, pattern) in [
+        ("DynamoDB adjacency", "adjacency list"),
+        ("DynamoDB path", "path"),
+        ("DynamoDB copy", "replication"),
+        ("Sapwood", "Sapwood"),
+    ] {
+        let row = cells(&rightness).into_iter().find(|row| row[0] == pattern).unwrap().join(" | ");
+        says(approach, 1, &of_200(row.split(" | ").nth(1).unwrap()));
+        says(approach, 2, &format!("{} WU", cell(&creates, &["4", "write units"], pattern)));
+        says(approach, 3, &format!("{} WU", cell(&moves, &["1,000", "write units"], pattern)));
+        says(approach, 4, &format!("{} RU", cell(&reads, &[below, "read units"], pattern)));
     }
 }
 

@@ -10,7 +10,6 @@
 
 mod commands;
 mod glossary;
-mod limits;
 mod problems;
 mod template;
 
@@ -23,11 +22,10 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// A generated part: its page, its name, and the function that makes it.
 type Part = (&'static str, &'static str, fn() -> String);
 
-const PARTS: [Part; 6] = [
+const PARTS: [Part; 5] = [
     ("docs/reference/commands.md", "commands", commands::page),
     ("docs/reference/parameters.md", "parameters", template::parameters),
     ("docs/reference/problems.md", "problems", problems::page),
-    ("docs/reference/limits.md", "limits", limits::page),
     ("docs/reference/metrics.md", "alarms", template::alarms),
     ("docs/reference/glossary.md", "glossary", glossary::page),
 ];
@@ -72,14 +70,6 @@ fn row(cells: &[String]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-/// A number with a comma after its thousands.
-fn thousands(number: usize) -> String {
-    match number {
-        0..1_000 => number.to_string(),
-        _ => format!("{},{:03}", thousands(number / 1_000), number % 1_000),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used)]
@@ -88,10 +78,5 @@ mod tests {
     fn the_generated_parts_are_what_the_code_says() {
         let differing: Vec<_> = super::differing().unwrap().into_iter().map(|(path, _)| path).collect();
         assert!(differing.is_empty(), "run `cargo run -p sapwood-reference`: {differing:#?}");
-    }
-
-    #[test]
-    fn thousands_have_commas() {
-        assert_eq!([7, 1_000, 1_048_576].map(super::thousands), ["7", "1,000", "1,048,576"]);
     }
 }

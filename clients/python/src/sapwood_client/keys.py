@@ -1,4 +1,4 @@
-"""The keys of Sapwood's table (docs/table.md), for programs that query the table with boto3 themselves.
+"""The keys of Sapwood's table (docs/reference/table.md), for programs that query the table with boto3 themselves.
 
 Each helper returns a range of one partition: `pk`, and the first and the last sort key, for `BETWEEN`. The tests hold all of them equal to what
 the handler itself makes (`tests/vectors/keys.json`).
@@ -208,7 +208,7 @@ class Keys:
         return self._range(self._in_tenant(f"ORPHANS#{hashed % _ORPHAN_PARTITIONS:x}"), "ORPHAN#", "ORPHAN$")
 
     def totals(self, id: str) -> KeyRange:
-        """The totals of what is below a node: add up the items of the greatest epoch (docs/table.md)."""
+        """The totals of what is below a node: add up the items of the greatest epoch (docs/reference/table.md)."""
         return self._range(self.partition(id), "TOTALS#", "TOTALS$")
 
     def _in_order(

@@ -1,4 +1,4 @@
-"""Values as JSON (docs/api.md, "Values"): sets, bytes and numbers of up to 38 digits have forms of their own.
+"""Values as JSON (docs/reference/http-conventions.md, "Values"): sets, bytes and numbers of up to 38 digits have forms of their own.
 
 Numbers with a fraction are read as `Decimal`, so that none of their digits is lost.
 """

@@ -1,11 +1,11 @@
-//! `sapwood dev --demo`: a folder tree, an audit log and a shop, before and after each change, as the table has them.
+//! `sapwood dev --demo`: a folder tree, an audit log and a shop, after each change, as the table has them.
 
 use std::io::Write;
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use sapwood_core::audit::Difference;
-use sapwood_core::keys::{Id, ItemKey, OrderedList, Schema, SortKey, SortRange, Version};
+use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, OrderedList, Schema, SortKey, SortRange, Version};
 use sapwood_core::model::{Amounts, AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_handlers::audit::Handler;
@@ -54,12 +54,16 @@ const FILES: [(&str, &str, &str); 3] =
     [("beach.jpg", "i", "3.25"), ("sunset.mov", "ii", "1800"), ("notes.txt", "c", "0.5")];
 const SIZE: &str = "size";
 
-/// Most runs until three rows are mended: one finds them, the next mends them, the last sees it.
+/// Most runs until three rows are repaired: one finds them, the next repairs them, the last confirms it.
 const AUDITOR_RUNS_MAX: usize = 10;
 const AUDITOR_TIME: Duration = Duration::from_secs(60);
 
 /// When the demo puts a folder into the trash.
 const TRASHED_AT: &str = "2026-11-21T09:07:00.000Z";
+
+/// The children of a node, and its descendants.
+const CHILDREN: Part = Part::Depths(1, 1);
+const BELOW: Part = Part::Depths(1, DEPTH_MAX);
 
 const AUDITOR: &str = "auditor";
 const NAME: &str = "name";
@@ -67,6 +71,17 @@ const NAME: &str = "name";
 fn query(pk: &str, range: SortRange) -> Query {
     let (pk, reading) = (pk.to_owned(), ReadOptions::default());
     Query { pk, range, after: None, limit: 100, descending: false, reading }
+}
+
+/// The command by which a reader goes on: cargo and npx say in the environment that they run this process.
+#[allow(clippy::disallowed_methods, reason = "one word of a greeting depends on it")]
+fn command() -> &'static str {
+    let has = |name: &str| std::env::var_os(name).is_some();
+    match (has("CARGO_MANIFEST_DIR"), std::env::var_os("npm_command")) {
+        (true, _) => "cargo run --",
+        (false, Some(command)) if command == "exec" => "npx sapwood",
+        (false, _) => "sapwood",
+    }
 }
 
 pub(super) async fn run(table: &DynamoTable, mapping: &Mapping, auditor: Option<&Handler>) -> Result<()> {
@@ -83,108 +98,60 @@ struct Demo<'a> {
 
 impl Demo<'_> {
     async fn run(&self) -> Result<()> {
-        print("Sapwood: base records in, derived rows right.\n")?;
+        print("Sapwood keeps trees in one DynamoDB table. You write records; the stream handler writes rows.\n")?;
         self.folders().await?;
-        self.revisions_orders_and_links().await?;
+        self.orders_revisions_and_links().await?;
         self.trash_and_totals().await?;
         self.audit().await?;
-        print(
-            "\nThat was the real stream handler, on an embedded DynamoDB. Try next:\n\
-             \n  cargo run -- dev                run it, and write to it with the aws CLI, boto3 or any SDK\n  \
-             cargo run -- dev --data DIR     run it and keep the data\n  \
-             cargo test --workspace          see it hold under crashes, duplicates and concurrent moves\n",
-        )
+        let command = command();
+        print(&format!(
+            "\nThat was the real stream handler, on an embedded DynamoDB. Next, in a browser:\n  \
+             {command} dev --example folders --open"
+        ))
     }
 
     async fn folders(&self) -> Result<()> {
-        print("1. Fifteen plain base records are written, as any client would: an id, a parent, a name.")?;
         for (id, parent, name) in FOLDERS {
             self.put_node(id, parent, name, None).await?;
         }
-        self.show(
-            "The partition of D: its base record, and rows for each folder below it: children by name, all by depth and by path",
-            "D",
-            Part::All,
-        )
-        .await?;
-
-        print("\n2. One Query answers any depth window.")?;
-        self.show("Directly below V", "V", Part::Depths(1, 1)).await?;
-        self.show("D and two levels below it", "D", Part::Depths(0, 2)).await?;
-        self.show("Below D, skipping a level", "D", Part::Depths(2, 98)).await?;
-        self.show("Below D, the subtree at path V, in pre-order", "D", Part::Path("V")).await?;
-
-        print("\n3. Folder d is renamed. Its record is written; its rows follow.")?;
-        self.show("Before, directly below V", "V", Part::Depths(1, 1)).await?;
+        self.show("1. Fifteen folders are written: an id, a parent, a name. Directly below D", "D", CHILDREN).await?;
         self.put_node("d", Some("V"), "Holiday pictures", None).await?;
-        self.show("After, directly below V", "V", Part::Depths(1, 1)).await?;
-
-        print("\n4. V moves under III: one attribute of one record; a whole subtree follows.")?;
-        self.show("Before, all below III", "III", Part::Depths(1, 98)).await?;
+        self.show("2. Folder d is renamed by one write. Directly below V", "V", CHILDREN).await?;
         self.put_node("V", Some("III"), "Folder V", None).await?;
-        self.show("After, all below III", "III", Part::Depths(1, 98)).await?;
-
-        print("\n5. Folder e is deleted.")?;
-        self.show("Before, all below V", "V", Part::Depths(1, 98)).await?;
-        self.table.delete(&self.node_key("e"), &Condition::Always).await?;
-        self.show("After, all below V", "V", Part::Depths(1, 98)).await?;
-        Ok(())
+        self.show("3. V moves below III by one write, with its subtree. One Query reads all below III", "III", BELOW)
+            .await
     }
 
-    async fn revisions_orders_and_links(&self) -> Result<()> {
-        print("\n6. A machine is audited three times. `v0_` is always a copy of the newest revision.")?;
+    async fn orders_revisions_and_links(&self) -> Result<()> {
+        self.put_node("b", Some("III"), "A new beginning", None).await?;
+        self.show("4. b is renamed. The children of III by name", "III", Part::InOrder).await?;
         for (number, auditor) in [(1, "Rick"), (2, "Padma"), (3, "Lin")] {
             self.put_audit(number, auditor).await?;
-            self.show(&format!("After audit {number}"), "Equipment_1", Part::Audits).await?;
         }
-
-        print("\n7. Siblings are listed in the order of an attribute, here the name. Folder b gets another one.")?;
-        self.show("Before, the children of III", "III", Part::Children).await?;
-        self.put_node("b", Some("III"), "A new beginning", None).await?;
-        self.show("After, the children of III", "III", Part::Children).await?;
-
-        print(
-            "\n8. Items of orders name products. Each product lists the items that name it, and all that they are below.",
-        )?;
+        self.show("5. A machine is audited three times. The newest revision, copied", "Equipment_1", Part::Latest)
+            .await?;
         for (id, parent, name, product) in SHOP {
             self.put_node(id, parent, name, product).await?;
         }
-        self.show("Orders of the mouse", MOUSE, Part::Links).await?;
-        self.put_node("ORDER#98766", Some("CUSTOMER#24680"), "Order of 28 October", None).await?;
-        self.show("Orders of the mouse, one of them given to Edith", MOUSE, Part::Links).await?;
-        Ok(())
+        self.show("6. Items of orders name products. Who ordered the mouse", MOUSE, Part::Links).await
     }
 
     async fn trash_and_totals(&self) -> Result<()> {
-        print("\n9. Folder V goes into the trash, with all that is below it, and comes back as it was.")?;
-        self.show("With V, all below III", "III", Part::Depths(1, 98)).await?;
         self.put_into_trash("V", "III", "Folder V").await?;
-        self.show("Without V, all below III", "III", Part::Depths(1, 98)).await?;
-        self.show("The trash", &self.schema.trash_partition(None), Part::Trash).await?;
-        self.show("What is below V is still there to be looked at", "V", Part::Depths(1, 98)).await?;
+        self.show("7. V goes into the trash, with its subtree. All below III", "III", BELOW).await?;
         self.put_node("V", Some("III"), "Folder V", None).await?;
-        self.show("Back again, all below III", "III", Part::Depths(1, 98)).await?;
-
-        print("\n10. Files come into folders. Each folder says how much is below it, exactly, whatever moves.")?;
         for (id, parent, size) in FILES {
             let mut item = self.keyed(&self.node_key(id));
             item.extend([(SIZE.to_owned(), AttributeValue::N(size.to_owned())), (NAME.to_owned(), text(id))]);
             item.insert(self.schema.names().parent.clone(), text(parent));
             self.table.put(&item, &Condition::Always).await?;
         }
-        self.show_totals("Before").await?;
-        self.put_node("V", Some("IV"), "Folder V", None).await?;
-        self.show_totals("After V has moved from III to IV").await?;
-        Ok(())
+        self.show_totals("8. V comes back, and files arrive. The totals of III").await
     }
 
-    /// Damages three rows by hand, and has the auditor mend them.
+    /// Damages three rows by hand, and has the auditor repair them.
     async fn audit(&self) -> Result<()> {
         let Some(auditor) = self.auditor else { return Ok(()) };
-        print(
-            "\n11. Somebody damages three rows by hand. The auditor compares every row with the base records, and has these written anew.",
-        )?;
-        self.show("Before, all below D", "D", Part::Depths(1, 98)).await?;
         self.table.delete(&self.row_key("D", 1, "IV")?, &Condition::Always).await?;
         for (depth, id, name) in [(2, "c", "not what its record says"), (1, "i", "a row that nothing asks for")] {
             let mut row = self.keyed(&self.row_key("D", depth, id)?);
@@ -192,8 +159,7 @@ impl Demo<'_> {
             row.extend(ours.map(|(name, value)| (name.to_owned(), value)));
             self.table.put(&row, &Condition::Always).await?;
         }
-        self.show("Damaged", "D", Part::Depths(1, 98)).await?;
-        print("\n   The auditor finds:")?;
+        print("9. Three rows are damaged by hand. The auditor finds them by the records:")?;
         let mut healed = 0;
         for _ in 0..AUDITOR_RUNS_MAX {
             let report = auditor.run(AUDITOR_TIME).await?;
@@ -206,7 +172,7 @@ impl Demo<'_> {
                 break;
             }
         }
-        self.show(&format!("{healed} are mended"), "D", Part::Depths(1, 98)).await
+        print(&format!("     {healed} are repaired"))
     }
 
     fn node_key(&self, id: &str) -> ItemKey {
@@ -257,21 +223,17 @@ impl Demo<'_> {
 
     async fn show_totals(&self, title: &str) -> Result<()> {
         self.mapping.settled().await?;
-        print(&format!("\n   {title}:"))?;
-        for id in ["D", "III", "IV", "V"] {
-            let lanes = self.table.query(&query(id, self.schema.totals_range())).await?.value;
-            let all = Amounts::in_lanes(&lanes.items);
-            let size = all.sums.get(SIZE).copied().unwrap_or_default();
-            print(&format!("     {id:3}  {:>2} nodes below, size {size}", all.count.to_string()))?;
-        }
-        Ok(())
+        let lanes = self.table.query(&query("III", self.schema.totals_range())).await?.value;
+        let all = Amounts::in_lanes(&lanes.items);
+        let size = all.sums.get(SIZE).copied().unwrap_or_default();
+        print(&format!("{title}:\n     {} nodes below, size {size}", all.count))
     }
 
     /// Prints the items that a Query finds, but totals, once the handler is done.
     async fn show(&self, title: &str, pk: &str, part: Part) -> Result<()> {
         self.mapping.settled().await?;
         let mut query = query(pk, self.range(part));
-        let mut lines = vec![["PK", "SK", ""].map(str::to_owned)];
+        let mut lines = Vec::new();
         loop {
             let page = self.table.query(&query).await?.value;
             lines.extend(page.items.iter().filter_map(|item| {
@@ -288,7 +250,7 @@ impl Demo<'_> {
                 None => break,
             }
         }
-        print(&format!("\n   {title}:"))?;
+        print(&format!("{title}:"))?;
         let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
         let (first, second) = (width(0), width(1));
         for [pk, sk, rest] in &lines {
@@ -299,14 +261,9 @@ impl Demo<'_> {
 
     fn range(&self, part: Part) -> SortRange {
         match part {
-            Part::All => SortRange { from: " ".to_owned(), to: "~".to_owned() },
             Part::Depths(from, to) => self.schema.depth_range(from, to),
-            Part::Path(segment) => {
-                self.schema.path_range(&[segment.to_owned()]).unwrap_or_else(|_| self.schema.depth_range(1, 98))
-            }
-            Part::Audits => self.schema.revision_range(),
-            Part::Trash => self.schema.trash_range(None, None),
-            Part::Children => self.schema.ordered_range(OrderedList::Children, None, None),
+            Part::Latest => self.schema.latest_range("").unwrap_or_else(|_| self.schema.revision_range()),
+            Part::InOrder => self.schema.ordered_range(OrderedList::Children, None, None),
             Part::Links => self.schema.link_range(PRODUCT, "").unwrap_or_else(|_| self.schema.depth_range(1, 98)),
         }
     }
@@ -315,12 +272,9 @@ impl Demo<'_> {
 /// A part of a node's partition.
 #[derive(Clone, Copy)]
 enum Part {
-    All,
     Depths(usize, usize),
-    Path(&'static str),
-    Audits,
-    Trash,
-    Children,
+    Latest,
+    InOrder,
     Links,
 }
 

@@ -99,7 +99,7 @@ pub(crate) struct Arguments {
     /// Don't run the stream handler. Rows are written when you invoke one yourself, for example under cargo lambda.
     #[arg(long, conflicts_with = "demo")]
     no_handler: bool,
-    /// Show how rows follow the changes of a folder tree and an audit log, then exit.
+    /// Show how rows follow the changes of a tree, then exit.
     #[arg(long)]
     demo: bool,
     /// Fill the table with the tree of an example, and serve the explorer, on 127.0.0.1:3000 unless --http names

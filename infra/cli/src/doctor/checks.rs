@@ -238,7 +238,7 @@ fn audit(seen: &Seen) -> Finding {
 
 /// Totals that are kept: they are exact from the epoch on in which every node was counted.
 fn totals(seen: &Seen) -> Finding {
-    let (check, page) = ("totals", "api.md#totals");
+    let (check, page) = ("totals", "guides/totals.md");
     let found = |kind: Kind| match &seen.audit {
         Read::Known(Some(Ok(Kept { state, .. }))) => state.pass.findings.get(&kind).copied().unwrap_or_default(),
         _ => 0,

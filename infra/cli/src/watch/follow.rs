@@ -221,7 +221,7 @@ fn unread(refusal: Error) -> Error {
 fn too_old() -> Error {
     Exit::Wrong.because(
         "the stream keeps its records for 24 hours, and has no longer all that comes after the last position. Begin without --after, and read \
-         the rows again (docs/watching.md)",
+         the rows again (docs/guides/watch.md)",
     )
 }
 

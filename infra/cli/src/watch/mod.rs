@@ -47,7 +47,7 @@ With --json there are lines of the kind `position` as well: --after goes on from
 
 It reads the table's stream beside the handler, until it is stopped. A shard has room for two readers, on a global table for one: where the handler \
 and another function read it, the command refuses to be the third. It ends with 1 if it refuses, or if the position is too old, with 2 for wrong arguments, and with 4 if the \
-stream can't be read. docs/watching.md says how a function of yours watches.")]
+stream can't be read. docs/guides/watch.md says how a function of yours watches.")]
 pub(crate) struct Arguments {
     /// The node's id.
     id: String,
@@ -91,7 +91,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     if let Some(other) = after.as_ref().filter(|position| position.stream != arn) {
         return Err(Exit::Wrong.because(format!(
             "--after is a position in {}, and the table's stream is another one now. Its rows may have changed in between: begin without \
-             --after, and read them (docs/watching.md)",
+             --after, and read them (docs/guides/watch.md)",
             other.stream
         )));
     }

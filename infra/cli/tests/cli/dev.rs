@@ -111,42 +111,51 @@ fn what_can_not_work_is_said_in_a_line() {
     println!("{error}");
 }
 
+/// Most lines of the demo: a terminal shows them without scrolling far.
+const DEMO_LINES_MAX: usize = 40;
+
+/// What the demo prints, started as cargo, npx or an installed command would start it.
+fn demo(environment: &[(&str, &str)]) -> String {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
+    command.args(["dev", "--demo"]).env_remove("CARGO_MANIFEST_DIR").env_remove("npm_command");
+    let output = command.envs(environment.iter().copied()).output().unwrap();
+    assert!(output.status.success());
+    String::from_utf8(output.stdout).unwrap()
+}
+
 #[test]
 fn the_demo_ends_by_itself_and_shows_what_it_says() {
-    let output = Command::new(env!("CARGO_BIN_EXE_sapwood")).args(["dev", "--demo"]).output().unwrap();
-    assert!(output.status.success());
-    let text = String::from_utf8(output.stdout).unwrap();
-    let after = |title: &str| text.split(title).nth(1).unwrap().split("\n\n").next().unwrap().to_owned();
-    assert!(after("Before, directly below V:").contains("NODE#0001#d  Folder d"));
-    assert!(after("After, directly below V:").contains("NODE#0001#d  Holiday pictures"));
-    assert!(!after("Before, all below III:").contains("NODE#0003#ii "));
-    assert!(after("After, all below III:").contains("NODE#0003#ii "));
-    assert!(!after("After, all below V:").contains("Folder e"));
-    assert!(after("After audit 3:").contains("v0_Audit    Lin"));
-    let place = |list: &str, name: &str| list.find(name).unwrap();
-    let [before, reordered] = ["Before, the children of III:", "After, the children of III:"].map(after);
-    assert!(place(&before, "Folder a") < place(&before, "Folder b"));
-    assert!(place(&reordered, "A new beginning") < place(&reordered, "Folder a"));
-    let [ordered, given] = ["Orders of the mouse:", "given to Edith:"].map(after);
-    assert!(ordered.contains("below CUSTOMER#12345") && ordered.contains("below CUSTOMER#67890"), "{ordered}");
-    assert!(given.contains("below CUSTOMER#24680") && !given.contains("below CUSTOMER#67890"), "{given}");
-    assert!(!ordered.contains("Keyboard"));
-    let [with, without, back] =
-        ["With V", "Without V", "Back again"].map(|when| after(&format!("{when}, all below III:")));
-    assert!(with.contains("NODE#0003#ii ") && !without.contains("NODE#0001#V") && !without.contains("NODE#0003#ii "));
-    assert_eq!(back, with);
-    assert!(after("The trash:").contains("TRASH#2026-11-21T09:07:00.000Z#V  Folder V"));
-    assert!(after("still there to be looked at:").contains("NODE#0002#ii "));
-    let folder =
-        |list: &str, id: &str| list.lines().find(|line| line.split_whitespace().next() == Some(id)).unwrap().to_owned();
-    let [sizes, moved] = ["Files come into folders.", "After V has moved from III to IV:"];
-    let (sizes, moved) = (text.split(sizes).nth(1).unwrap().split("Before:").nth(1).unwrap().to_owned(), after(moved));
-    assert!(
-        folder(&sizes, "III").ends_with("size 1803.25") && folder(&sizes, "IV").ends_with("2 nodes below, size 0.5")
-    );
-    assert!(folder(&moved, "III").ends_with("size 0") && folder(&moved, "IV").ends_with("size 1803.75"), "{moved}");
-    assert_eq!(folder(&moved, "D"), folder(&sizes, "D"));
-    assert!(text.contains("3 are mended"));
+    let text = demo(&[]);
+    assert!(text.lines().count() <= DEMO_LINES_MAX, "{text}");
+    let step = |number: usize| {
+        let rest = text.split(&format!("\n{number}. ")).nth(1).unwrap();
+        rest.split(&format!("\n{}. ", number + 1)).next().unwrap().to_owned()
+    };
+    assert!(step(1).contains("D  NODE#0001#III  Folder III") && step(1).contains("D  NODE#0001#V    Folder V"));
+    assert!(step(2).contains("NODE#0001#d  Holiday pictures"));
+    assert!(step(3).contains("NODE#0001#V ") && step(3).contains("NODE#0003#ii "), "{text}");
+    let ordered = step(4);
+    let place = |name: &str| ordered.find(name).unwrap();
+    assert!(place("  A new beginning") < place("  Folder V") && place("  Folder V") < place("  Folder a"), "{ordered}");
+    assert!(step(5).contains("v0_Audit  Lin") && !step(5).contains("Padma"));
+    let links = step(6);
+    assert!(links.contains("below CUSTOMER#12345") && links.contains("below CUSTOMER#67890"), "{links}");
+    assert!(!links.contains("Keyboard"));
+    assert!(step(7).contains("NODE#0001#a") && !step(7).contains("NODE#0001#V") && !step(7).contains("NODE#0003#ii"));
+    assert!(step(8).contains("10 nodes below, size 1803.25"), "{text}");
+    assert!(step(9).contains("3 are repaired"), "{text}");
+}
+
+#[test]
+fn the_demo_ends_with_the_callers_own_command() {
+    for (environment, command) in [
+        (&[][..], "sapwood dev --example folders"),
+        (&[("CARGO_MANIFEST_DIR", "/somewhere")], "cargo run -- dev --example folders"),
+        (&[("npm_command", "exec")], "npx sapwood dev --example folders"),
+    ] {
+        let text = demo(environment);
+        assert!(text.lines().last().unwrap().trim_start().starts_with(command), "{text}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread")]

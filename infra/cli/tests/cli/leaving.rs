@@ -30,7 +30,7 @@ fn is_derived(pk: &str, sk: &str) -> bool {
 
 #[test]
 fn the_recipe_has_every_item_of_the_table_but_yours() {
-    let table = page("table.md");
+    let table = page("reference/table.md");
     let all = table.split_once("## All items").unwrap().1.split_once("\n\n`PK`").unwrap().0;
     let items: Vec<Vec<&str>> =
         all.lines().filter(|line| line.contains('`')).map(|line| line.split(" | ").collect()).collect();

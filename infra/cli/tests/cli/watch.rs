@@ -70,7 +70,7 @@ impl Watching {
     }
 }
 
-/// What docs/watching.md makes of the lines: the rows of each node.
+/// What docs/guides/watch.md makes of the lines: the rows of each node.
 #[derive(Default)]
 struct Mirror {
     rows: BTreeMap<String, BTreeSet<u64>>,

@@ -62,7 +62,7 @@ impl Claim {
     }
 
     /// The record of a claim, without what tells whether it is completed: its lease until then, and after that the
-    /// number of parts and the first of them. docs/table.md has an example.
+    /// number of parts and the first of them. docs/reference/table.md has an example.
     fn record(&self, settings: &Settings) -> Item {
         let mut item = with_key(&self.key.key(0, settings), &settings.schema);
         item.insert(FINGERPRINT.to_owned(), text(&self.key.fingerprint));

@@ -95,7 +95,7 @@ pub enum Incomplete {
     CopyGone,
 }
 
-/// The item of a deletion. docs/table.md has an example.
+/// The item of a deletion. docs/reference/table.md has an example.
 pub(super) fn operation_item(
     key: &ItemKey,
     node: &Id,
@@ -108,7 +108,7 @@ pub(super) fn operation_item(
     item
 }
 
-/// The item of a copy, with an attribute for each copy that isn't placed yet. docs/table.md has an example.
+/// The item of a copy, with an attribute for each copy that isn't placed yet. docs/reference/table.md has an example.
 pub(super) fn copy_item(
     key: &ItemKey,
     operation: &str,

@@ -173,7 +173,7 @@ impl NodeRecord<'_> {
     }
 }
 
-/// A record with a caller's attributes and the API's own. docs/table.md has examples.
+/// A record with a caller's attributes and the API's own. docs/reference/table.md has examples.
 pub(super) fn base(key: &ItemKey, attributes: &Item, before: Option<&Item>, stamp: &Stamp, schema: &Schema) -> Item {
     let mut item = with_key(key, schema);
     item.extend(attributes.clone());

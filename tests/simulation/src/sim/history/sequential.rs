@@ -1,4 +1,4 @@
-//! What one call makes of one record, if nobody else is there: written anew, from docs/api.md.
+//! What one call makes of one record, if nobody else is there: written anew, from docs/guides.
 
 use std::cmp::Ordering;
 use std::collections::BTreeMap;
