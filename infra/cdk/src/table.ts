@@ -53,7 +53,7 @@ function keysOf({ KeySchema, AttributeDefinitions = [] }: TableProperties, given
   if (!Array.isArray(KeySchema)) return {};
   const key = (type: string, property: "partitionKey" | "sortKey", words: string): string => {
     const name = KeySchema.find(one => one.KeyType === type)?.AttributeName;
-    if (name === undefined) throw new Error(`the table has no ${words}. Sapwood needs a partition key and a sort key, both strings (docs/table.md): set \`${property}\` of the table`);
+    if (name === undefined) throw new Error(`the table has no ${words}. Sapwood needs a partition key and a sort key, both strings (docs/reference/table.md): set \`${property}\` of the table`);
     const kind = AttributeDefinitions.find(one => one.AttributeName === name)?.AttributeType;
     if (kind !== undefined && kind !== "S") throw new Error(`the table's ${words} ${name} has the type ${kind}. Sapwood needs a string (S)`);
     return agreed(property, given[property], name);

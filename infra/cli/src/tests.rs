@@ -1,20 +1,12 @@
-//! The help of all commands, and the page that lists them.
+//! The help of all commands, and the commands in the documents.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::disallowed_methods)]
 
-use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::Command;
 
 use crate::help;
-
-/// The page that lists all commands.
-const PAGE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/reference/commands.md");
-
-/// The options that many commands have. The page explains them once.
-const COMMON: [&str; 10] =
-    ["table", "region", "profile", "endpoint", "parameter", "tenant", "json", "by", "wait", "if-match"];
 
 /// All commands, each with its words.
 fn commands() -> Vec<(String, Command)> {
@@ -74,28 +66,6 @@ fn every_command_in_a_block_of_the_operators_pages_can_be_read() {
 #[test]
 fn the_description_of_the_arguments_is_sound() {
     help::command().debug_assert();
-}
-
-#[test]
-fn the_page_of_commands_names_every_command_with_its_options() {
-    let page = std::fs::read_to_string(PAGE).unwrap();
-    let common: BTreeSet<&str> = COMMON.into();
-    let mut missing = Vec::new();
-    for option in common.iter().filter(|option| !page.contains(&format!("`--{option}"))) {
-        missing.push(format!("--{option}"));
-    }
-    for (name, command) in commands().into_iter().filter(|(name, _)| name != "sapwood") {
-        let row = page.lines().find(|line| line.starts_with(&format!("| `{name}")));
-        let Some(row) = row else {
-            missing.push(name);
-            continue;
-        };
-        let shown = command.get_arguments().filter(|argument| !argument.is_hide_set());
-        let own = shown.filter_map(|argument| argument.get_long());
-        let own = own.filter(|long| !common.contains(long) && *long != "help");
-        missing.extend(own.filter(|long| !row.contains(&format!("`--{long}"))).map(|long| format!("{name} --{long}")));
-    }
-    assert!(missing.is_empty(), "docs/reference/commands.md lacks {missing:#?}");
 }
 
 #[test]

@@ -142,25 +142,8 @@ fn metrics(directory: &str) -> BTreeSet<String> {
 }
 
 #[test]
-fn every_parameter_of_the_template_is_explained_with_its_default() {
-    let page = read("docs/parameters.md");
-    let mut missing = Vec::new();
-    for (name, default) in defaults() {
-        let row = page
-            .lines()
-            .find(|row| row.starts_with('|') && row.split('|').nth(1).unwrap().contains(&format!("`{name}`")));
-        let cell = row.map_or("", |row| row.split('|').nth(2).unwrap()).replace(['`', ','], " ");
-        let shown = if default.is_empty() { "none" } else { default.as_str() };
-        if !cell.split([' ', ':']).any(|word| word == shown) {
-            missing.push(format!("{name}: {shown}"));
-        }
-    }
-    assert!(missing.is_empty(), "{missing:#?}");
-}
-
-#[test]
 fn the_constants_in_the_page_of_the_parameters_are_the_templates() {
-    let (page, constants) = (read("docs/parameters.md"), constants());
+    let (page, constants) = (read("docs/reference/parameters.md"), constants());
     let table = page.split_once("\n## Constants, and the commands that change them\n").unwrap().1;
     let mut shown = BTreeSet::new();
     let mut wrong = Vec::new();
@@ -231,7 +214,7 @@ fn what_a_stage_sets_is_what_the_page_of_the_parameters_says() {
     let (dev, prod) = stages.split_once("    prod:\n").unwrap();
     let days = |stage: &str| format!("{} days", bare(stage, "LogRetentionDays").unwrap());
     let level = |stage: &str| format!("`{}`", bare(stage, "LogLevel").unwrap());
-    let page = read("docs/parameters.md");
+    let page = read("docs/reference/parameters.md");
     let says = |begin: &str| assert!(page.lines().any(|line| line.starts_with(begin)), "{begin}");
     says(&format!("| how long logs are kept | {} | {} |", days(prod), days(dev)));
     says(&format!("| log level of the functions | {} | {}", level(prod), level(dev)));
@@ -257,41 +240,9 @@ fn what_a_stage_sets_is_what_the_page_of_the_parameters_says() {
     says("| alarms, dashboard | yes | no |");
 }
 
-/// The groups of the template's parameters, each with its parameters, in the order of the console and of `--guided`.
-fn groups() -> Vec<(String, Vec<String>)> {
-    let template = read("template.yaml");
-    let mut groups: Vec<(String, Vec<String>)> = Vec::new();
-    for line in section(&template, "\n    ParameterGroups:\n", "\nParameters:\n").lines().map(str::trim) {
-        if let Some(label) = line.strip_prefix("- Label: {default: \"") {
-            groups.push((label.trim_end_matches("\"}").to_owned(), Vec::new()));
-        } else if let Some(name) = line.strip_prefix("- ") {
-            groups.last_mut().unwrap().1.push(name.to_owned());
-        }
-    }
-    groups
-}
-
-#[test]
-fn the_page_of_the_parameters_has_the_templates_groups_and_their_order() {
-    let page = read("docs/parameters.md");
-    let mut shown: Vec<(String, Vec<String>)> = Vec::new();
-    for part in page.split("\n## ").skip(1) {
-        let (heading, text) = part.split_once('\n').unwrap();
-        let cells = text.lines().filter(|row| row.starts_with("| `")).map(|row| row.split('|').nth(1).unwrap());
-        let names: Vec<String> = cells.flat_map(|cell| cell.split('`').skip(1).step_by(2)).map(str::to_owned).collect();
-        if !names.is_empty() {
-            shown.push((heading.to_owned(), names));
-        }
-    }
-    let groups = groups();
-    assert_eq!(shown, groups);
-    let grouped: BTreeSet<String> = groups.into_iter().flat_map(|(_, names)| names).collect();
-    assert_eq!(grouped, defaults().into_keys().collect());
-}
-
 #[test]
 fn every_metric_is_explained() {
-    let explained = read("docs/metrics.md");
+    let explained = read("docs/reference/metrics.md");
     let (handler, api, auditor) = (metrics(HANDLER_METRICS), metrics(API_METRICS), metrics(AUDITOR_METRICS));
     assert!(handler.contains("RowsPut") && api.contains("Latency"), "{handler:?} {api:?}");
     assert!(auditor.contains("AuditAge"), "{auditor:?}");
@@ -335,7 +286,7 @@ fn threshold(alarm: &str) -> Option<String> {
 #[test]
 fn every_alarm_has_a_page_that_says_when_it_goes_off() {
     let runbooks = read("docs/operate/runbooks/README.md");
-    let parameters = read("docs/parameters.md");
+    let parameters = read("docs/reference/parameters.md");
     let mut missing = Vec::new();
     for (name, alarm) in alarms() {
         let page = value(&alarm, "AlarmDescription").unwrap().split_once("See docs/operate/runbooks/").unwrap().1;
@@ -489,7 +440,7 @@ fn the_auditor_reads_as_much_a_month_as_the_costs_say() {
     let span = (number(&resources["Auditor"], "Timeout") as f64 * share) as u64;
     assert!(span < minutes * 60, "a run is over before the next one begins");
     let second = units / span;
-    assert_says("docs/parameters.md", &[format!("{second} a second, evenly over the run, so that nobody notices")]);
+    assert_says("docs/reference/parameters.md", &[format!("{second} a second, evenly over the run, so that nobody notices")]);
     assert_says("template.yaml", &[format!("spent evenly: {second} a second, so that nobody notices.")]);
     assert_says(
         "docs/decide/pricing.md",
@@ -522,7 +473,7 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
         format!("our own limits are lower: {api} s, a body of {body} MB, a page of {page} MB"),
     ];
     assert_says("docs/operate/capacity.md", &limits);
-    assert_says("docs/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
+    assert_says("docs/reference/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
     assert_says("docs/reference/problems.md", &[format!("the body is over {body} MB")]);
     let source = read("shared/http/src/serve/answer.rs");
     let request = between(&source, "REQUEST_TIME_MAX: Duration = Duration::from_secs(", ")").next().unwrap();
@@ -623,7 +574,7 @@ fn the_limits_in_the_documents_are_those_of_the_code() {
 #[test]
 fn the_page_of_parameters_names_every_variable_of_the_functions() {
     let template = read("template.yaml");
-    let parameters = read("docs/parameters.md");
+    let parameters = read("docs/reference/parameters.md");
     let variables = parameters.split_once("\n## Variables of the functions\n").unwrap().1;
     let is_variable =
         |name: &&str| name.len() > 4 && name.bytes().all(|byte| byte.is_ascii_uppercase() || byte == b'_');

@@ -22,11 +22,10 @@ const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/../..");
 /// A generated part: its page, its name, and the function that makes it.
 type Part = (&'static str, &'static str, fn() -> String);
 
-const PARTS: [Part; 5] = [
+const PARTS: [Part; 4] = [
     ("docs/reference/commands.md", "commands", commands::page),
     ("docs/reference/parameters.md", "parameters", template::parameters),
     ("docs/reference/problems.md", "problems", problems::page),
-    ("docs/reference/metrics.md", "alarms", template::alarms),
     ("docs/reference/glossary.md", "glossary", glossary::page),
 ];
 

@@ -1,11 +1,11 @@
-//! The parameters of the template, and the alarms of the nested stacks.
+//! The parameters of the template.
 
 use std::fmt::Write;
 use std::fs;
 use std::path::Path;
 
 use serde::Deserialize;
-use serde_yaml_ng::{Mapping, Value};
+use serde_yaml_ng::Value;
 
 use super::{ROOT, row};
 
@@ -56,41 +56,6 @@ pub(crate) fn parameters() -> String {
             page.push_str(&row(&[format!("<a id=\"{}\"></a>`{name}`", name.to_lowercase()), default, meaning]));
         }
         page.push('\n');
-    }
-    page
-}
-
-/// When each alarm goes off, as the nested stacks define it.
-pub(crate) fn alarms() -> String {
-    let mut page = String::from("| alarm | goes off when | threshold |\n|---|---|---|\n");
-    for file in ["infra/alarms.yaml", "infra/mapping-alarms.yaml"] {
-        let stack = read(file);
-        for (name, resource) in stack["Resources"].as_mapping().unwrap_or(&Mapping::new()) {
-            if text(&resource["Type"]) != "AWS::CloudWatch::Alarm" {
-                continue;
-            }
-            let alarm = &resource["Properties"];
-            let number = |key: &str| alarm[key].as_f64().unwrap_or_default();
-            let described = text(&alarm["AlarmDescription"]);
-            let (what, page_of) = described.split_once(". See docs/").unwrap_or((&described, ""));
-            let period = match number("Period") {
-                // Those of expressions have theirs inside.
-                0.0 => "periods".to_owned(),
-                seconds if seconds < 120.0 => "minutes".to_owned(),
-                seconds if seconds < 86_400.0 => format!("periods of {} minutes", seconds / 60.0),
-                seconds => format!("periods of {} hours", seconds / 3_600.0),
-            };
-            let sign = match text(&alarm["ComparisonOperator"]).as_str() {
-                "GreaterThanThreshold" => ">",
-                "LessThanThreshold" => "<",
-                _ => "≥",
-            };
-            let of = number("EvaluationPeriods");
-            let datapoints = alarm["DatapointsToAlarm"].as_f64().unwrap_or(of);
-            let limit = format!("{sign} {} in {datapoints} of {of} {period}", number("Threshold"));
-            let link = format!("[`{}`](../{page_of})", text(name));
-            page.push_str(&row(&[link, what.to_owned(), limit]));
-        }
     }
     page
 }

@@ -179,7 +179,7 @@ fn alarms(alarms: &[SeenAlarm]) -> Vec<Finding> {
     let silent = names(&|alarm| !alarm.has_actions);
     if !silent.is_empty() {
         let words = format!("nobody hears of {silent}: give AlarmEmail or AlarmTopicArn");
-        findings.push(warn("alarm-actions", words, "parameters.md"));
+        findings.push(warn("alarm-actions", words, "reference/parameters.md"));
     }
     let there: BTreeSet<&str> = alarms.iter().flat_map(|alarm| alarm.metrics.iter().map(String::as_str)).collect();
     let missing: Vec<&str> = METRICS.into_iter().filter(|metric| !there.contains(metric)).collect();

@@ -10,7 +10,7 @@ use super::facts::{Read, Seen, SeenFunction, SeenMapping};
 use super::finding::{Finding, Verdict, fail, not_here, right, unknown, warn};
 
 pub(super) const STREAM_NOT_READ: &str = "operate/runbooks/rows-behind.md#streamnotread";
-const CONSTANTS: &str = "parameters.md#constants-and-the-commands-that-change-them";
+const CONSTANTS: &str = "reference/parameters.md#constants-and-the-commands-that-change-them";
 
 /// The mappings of the table's stream. Another consumer may read it.
 pub(super) struct Mappings<'a> {
@@ -114,7 +114,7 @@ fn filter(mapping: &SeenMapping, source: &EventSource) -> Finding {
     }
     let words =
         "isn't the template's, for these names of keys: records are missed, or rows reach the handler. Deploy again";
-    fail("filter", words, "parameters.md")
+    fail("filter", words, "reference/parameters.md")
 }
 
 fn batches(mapping: &SeenMapping, source: &EventSource) -> Finding {
@@ -186,7 +186,7 @@ fn concurrency(function: &SeenFunction) -> Finding {
 
 /// The function's settings, and those of the last handler that has started.
 fn environment(function: &SeenFunction, seen: &Seen) -> Finding {
-    let (check, page) = ("settings", "parameters.md");
+    let (check, page) = ("settings", "reference/parameters.md");
     let settings = match Settings::read(|name| function.environment.get(name).cloned()) {
         Ok(settings) => settings,
         Err(error) => return fail(check, format!("the handler can't start: {error}"), page),
