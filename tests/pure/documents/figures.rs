@@ -382,13 +382,14 @@ fn alarms_and_metrics_are_as_many_as_the_costs_of_an_idle_stack_say() {
         "docs/decide/pricing.md",
         &[
             format!(
-                "costs **{}** a month, plus storage: {alarms} alarms on {watched} metrics at $0.10, a dashboard at $3",
-                dollars(idle)
+                "costs **{}** a month, plus storage. With `Audit=off` it costs {}.",
+                dollars(idle),
+                dollars(unaudited)
             ),
-            format!("and the auditor's {auditor} metrics at $0.30,"),
-            format!("has neither alarms nor a dashboard and costs {}.", dollars(auditor * 30 + 40)),
-            format!("With `Audit=off` these are {} and $0.40.", dollars(unaudited)),
-            format!("{handler} of the stream handler and {api} of each API function are {metrics} at $0.30"),
+            format!("| {alarms} alarms on {watched} metrics at $0.10 | {} |", dollars(watched * 10)),
+            format!("| the auditor's {auditor} metrics at $0.30 | {} |", dollars(auditor * 30)),
+            format!("It costs {}, or $0.40 with `Audit=off`.", dollars(auditor * 30 + 40)),
+            format!("{handler} of the stream handler and {api} of each API function. These are {metrics} at $0.30"),
             format!("or {} in a month in which each is written every hour", dollars(metrics * 30)),
             format!("The dashboard shows {shown} metrics"),
         ],
