@@ -8,7 +8,6 @@ use std::path::Path;
 use sapwood_api::body::BODY_BYTES_MAX;
 use sapwood_api::contract::OPERATIONS_MAX;
 use sapwood_api::headers::WAIT_SECONDS_MAX;
-use sapwood_api::problem::Kind;
 use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, Version};
 use sapwood_core::model::FORMAT;
 use sapwood_core::plan::conditions::COMPARED_ATTRIBUTES_MAX;
@@ -441,7 +440,10 @@ fn the_auditor_reads_as_much_a_month_as_the_costs_say() {
     let span = (number(&resources["Auditor"], "Timeout") as f64 * share) as u64;
     assert!(span < minutes * 60, "a run is over before the next one begins");
     let second = units / span;
-    assert_says("docs/reference/parameters.md", &[format!("{second} a second, evenly over the run, so that nobody notices")]);
+    assert_says(
+        "docs/reference/parameters.md",
+        &[format!("{second} a second, evenly over the run, so that nobody notices")],
+    );
     assert_says("template.yaml", &[format!("spent evenly: {second} a second, so that nobody notices.")]);
     assert_says(
         "docs/decide/pricing.md",

@@ -6,7 +6,7 @@
 //! <!-- end -->
 //! ```
 //!
-//! `cargo run -p sapwood-reference` writes all parts. The test `the_generated_parts_are_what_the_code_says` compares them.
+//! The test `the_generated_parts_are_what_the_code_says` compares them. `SAPWOOD_WRITE=1` with it writes them.
 
 mod commands;
 mod glossary;
@@ -29,38 +29,27 @@ const PARTS: [Part; 4] = [
     ("docs/reference/glossary.md", "glossary", glossary::page),
 ];
 
-/// A page that lacks the comments around a part, or can't be read.
-#[derive(Debug)]
-pub struct Faulty(String);
-
-impl std::fmt::Display for Faulty {
-    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        formatter.write_str(&self.0)
-    }
-}
-
-impl std::error::Error for Faulty {}
-
 /// Returns each page that differs from what it should be, with the text that it should have.
 ///
-/// # Errors
+/// # Panics
 ///
-/// [`Faulty`] if a page can't be read, or lacks the comments around one of its parts.
-pub fn differing() -> Result<Vec<(PathBuf, String)>, Faulty> {
+/// If a page can't be read, or lacks the comments around one of its parts.
+#[must_use]
+#[allow(clippy::expect_used, reason = "a page that lacks its part is a fault of this repository")]
+pub fn differing() -> Vec<(PathBuf, String)> {
     let mut differing = Vec::new();
     for (page, name, make) in PARTS {
         let path = Path::new(ROOT).join(page);
-        let text = fs::read_to_string(&path).map_err(|error| Faulty(format!("{page}: {error}")))?;
+        let text = fs::read_to_string(&path).expect("the page is there");
         let begin = format!("<!-- generated: {name} -->\n");
-        let (before, rest) =
-            text.split_once(&begin).ok_or_else(|| Faulty(format!("{page} lacks {}", begin.trim_end())))?;
-        let (_, after) = rest.split_once("<!-- end -->").ok_or_else(|| Faulty(format!("{page} lacks <!-- end -->")))?;
-        let wanted = format!("{before}{begin}\n{}\n<!-- end -->{after}", make());
+        let (before, rest) = text.split_once(&begin).expect("the page has the comment before the part");
+        let (_, after) = rest.split_once("<!-- end -->").expect("the page has the comment after the part");
+        let wanted = format!("{before}{begin}\n{}\n\n<!-- end -->{after}", make().trim_end());
         if wanted != text {
             differing.push((path, wanted));
         }
     }
-    Ok(differing)
+    differing
 }
 
 /// A row of a table in Markdown. A vertical bar would end a cell.
@@ -71,11 +60,15 @@ fn row(cells: &[String]) -> String {
 
 #[cfg(test)]
 mod tests {
-    #![allow(clippy::unwrap_used)]
+    #![allow(clippy::unwrap_used, clippy::disallowed_methods)]
 
     #[test]
     fn the_generated_parts_are_what_the_code_says() {
-        let differing: Vec<_> = super::differing().unwrap().into_iter().map(|(path, _)| path).collect();
-        assert!(differing.is_empty(), "run `cargo run -p sapwood-reference`: {differing:#?}");
+        let mut differing = super::differing();
+        if std::env::var_os("SAPWOOD_WRITE").is_some() {
+            differing.drain(..).for_each(|(path, text)| std::fs::write(path, text).unwrap());
+        }
+        let paths: Vec<_> = differing.into_iter().map(|(path, _)| path).collect();
+        assert!(paths.is_empty(), "`SAPWOOD_WRITE=1 cargo test --workspace generated` writes them: {paths:#?}");
     }
 }
