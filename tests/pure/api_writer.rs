@@ -433,7 +433,7 @@ async fn a_problem_of_a_write_names_what_it_is_about() {
         ("PATCH /nodes/no", json!({ "parent": null }), "there is no node `no`"),
         ("DELETE /nodes/no", Value::Null, "there is no node `no`"),
         ("POST /nodes/no/copy", Value::Null, "there is no node `no`"),
-        ("DELETE /nodes/p", Value::Null, "`children=delete`, `adopt` or `detach`"),
+        ("DELETE /nodes/p", Value::Null, "set `children` to `delete`, `adopt` or `detach`"),
     ] {
         let problem = api.send(call, &[], &body).await;
         assert!(problem.body["detail"].as_str().unwrap().contains(said), "{call}: {}", problem.body);

@@ -114,8 +114,8 @@ pub enum Rule {
     AdoptAncestorPath,
     /// Where the adopting parent has been deleted as well, its own tombstone decides. The child would stay behind.
     AdoptOnwards,
-    /// The lineage of an adopting parent that is gone is read once more: a batch may read it before its deletion begins,
-    /// and the record after it has ended.
+    /// The lineage of an adopting parent that is gone is read once more: a batch may read it before its deletion
+    /// begins, and the record after it has ended.
     HeirReadAgain,
     /// That tombstone counts only for the incarnation that adopts: another may be yet to come.
     HeirLife,

@@ -1,5 +1,5 @@
-//! The generated parts of the documents. A part stands in its page between two comments, and is made of what the code or the
-//! template says:
+//! The generated parts of the documents. A part stands in its page between two comments, and is made of what the code
+//! or the template says:
 //!
 //! ```text
 //! <!-- generated: commands -->

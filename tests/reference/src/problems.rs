@@ -63,7 +63,7 @@ fn guidance(kind: Kind) -> (&'static str, &'static str) {
             ("the item would be over 400 KB", "[move large attributes out](../guides/model.md#choose-attributes)")
         }
         Kind::IdempotencyMismatch => ("the key was used with another body", "use another key"),
-        Kind::Internal => ("a fault of the service", "retry; see [the runbook](../runbooks/api-server-errors.md)"),
+        Kind::Internal => ("a fault of the service", "retry; see [the runbook](../operate/runbooks/api-errors.md)"),
         Kind::OutcomeUnknown => (
             "the write may have been carried out or not",
             "[read `Location`, then decide](../guides/write.md#when-no-answer-comes)",

@@ -199,8 +199,8 @@ body! {
 /// A merge patch (RFC 7396) of a node. Fields that aren't named keep their values.
 #[derive(Default)]
 PatchNode: "an object: a merge patch of a node" {
-    /// Moves the node to this parent. Null makes it a root. Absent with a `position` next to a node, it is the parent of
-    /// that node.
+    /// Moves the node to this parent. Null makes it a root. Absent with a `position` next to a node, it is the parent
+    /// of that node.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     parent: Option<Option<Id>> = optional(json::or_null(json::id)),
     /// Sets the node's name in a path. Null sets it back to the id.
@@ -227,14 +227,14 @@ body! {
 /// How a node is taken out of the trash. All may be left out: it then goes back where it was.
 #[derive(Default)]
 RestoreNode: "an object: where the node goes" {
-    /// The parent that the node gets. Null for a root. Absent for the parent that it had, or with a `position` next to a
-    /// node, the parent of that node.
+    /// The parent that the node gets. Null for a root. Absent for the parent that it had, or with a `position` next to
+    /// a node, the parent of that node.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     parent: Option<Option<Id>> = optional(json::or_null(json::id)),
     /// The name that the node gets in a path. Absent: the one that it had.
     #[schema(min_length = 1, max_length = 1014, nullable = false)]
     segment: Option<String> = optional(segment),
-    /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps the position that it had.
+    /// Where the node is put among its siblings, if they are ordered by hand. Absent: it keeps its position.
     #[schema(nullable = false)]
     position: Option<PositionBody> = optional(json::value),
     /// What happens if a sibling has the node's name, where siblings have unique names. Absent: `fail`.
@@ -247,8 +247,8 @@ body! {
 /// How a node is copied, with all that is below it. All may be left out: the copy is then beside the node.
 #[derive(Default)]
 CopyNode: "an object: where the copy goes" {
-    /// The parent that the copy gets. Null for a root. Absent for that of the node, or with a `position` next to a node,
-    /// the parent of that node.
+    /// The parent that the copy gets. Null for a root. Absent for that of the node, or with a `position` next to a
+    /// node, the parent of that node.
     #[schema(value_type = Option<String>, min_length = 1, max_length = 1014)]
     parent: Option<Option<Id>> = optional(json::or_null(json::id)),
     /// The copy's name in a path. Absent: that of the node. Beside the node, where siblings have unique names, the copy

@@ -165,7 +165,7 @@ fn log(report: &Report) {
     );
 }
 
-/// The metrics of a run (docs/reference/metrics.md). What a run has found that wasn't saved is found again, so it isn't counted.
+/// The metrics of a run (docs/reference/metrics.md). A finding that wasn't saved is found again, so it isn't counted.
 fn measured(report: &Report) -> Vec<Metric> {
     let mut metrics = vec![
         Metric::count("Retries", report.usage.retries),

@@ -258,8 +258,8 @@ fn log(request_id: &str, records: usize, report: &Report) {
     );
 }
 
-/// Returns the metrics of a batch (docs/reference/metrics.md). `written_at` has the times at which its records were written, and
-/// `now` is the time at which it was handled, all in milliseconds since 1970.
+/// Returns the metrics of a batch (docs/reference/metrics.md). `written_at` has the times at which its records were
+/// written, and `now` is the time at which it was handled, all in milliseconds since 1970.
 fn metrics_of(records: usize, written_at: &[u64], report: &Report, now: u64) -> Vec<Metric> {
     let counts = &report.counts;
     let unreadable = report.problems.iter().filter(|problem| problem.unreadable).count();

@@ -188,7 +188,7 @@ fn of_two_moves_that_would_close_a_cycle_the_second_fails() {
         wait 0
         read n DELETED, n LINEAGE, n, p LINEAGE, p; list n NODE#0001#
         read a, b, r
-        refused: `p` is `n` itself or below it; move it somewhere else
+        refused: can't move `n` under itself or its descendant `p`; choose another parent
     ";
     check(&mut world, &moved("n", "p"), &request(), wanted);
 }
@@ -248,7 +248,7 @@ fn a_write_whose_answer_was_lost_finds_itself() {
 #[test]
 fn a_node_without_children_is_deleted_at_once_and_another_is_marked_for_the_stream() {
     let mut world = World::drawn("r n<r c<n");
-    let refused = "read n DELETED, n LINEAGE, n; list n NODE#0001#\nrefused: the node has children; delete or move them first, or say what becomes of them: `children=delete`, `adopt` or `detach`";
+    let refused = "read n DELETED, n LINEAGE, n; list n NODE#0001#\nrefused: the node has children; set `children` to `delete`, `adopt` or `detach`, or move them first";
     check(&mut world, &delete("n", Children::Restrict), &request(), refused);
     let wanted = "
         read n DELETED, n
@@ -395,7 +395,7 @@ fn a_precondition_holds_at_the_moment_of_the_write() {
         update n: refused
         wait 0
         read n
-        refused: it isn't in the state that the request asks for; read it again. A weak tag (W/) in If-Match never matches: if you get one, a proxy on the way has weakened it
+        refused: the precondition failed; read the node, then retry. A weak tag (W/) in If-Match never matches; if you receive one, a proxy has weakened it
     ";
     check(&mut world, &set("n", "other", "ours"), &request, wanted);
 }
@@ -507,7 +507,7 @@ fn what_no_request_can_write_is_refused_before_anything_is_read() {
         &request(),
         "refused: `_rev` is a reserved name; give the attribute another one",
     );
-    let cycle = "refused: `n` is `n` itself or below it; move it somewhere else";
+    let cycle = "refused: can't move `n` under itself or its descendant `n`; choose another parent";
     check(&mut World::drawn(""), &create("n", false, Some("n")), &request(), cycle);
     let long = Latest { node: node("n"), topic: "x".repeat(1_020) };
     let long = steps(&mut World::drawn(""), &Command::Append { topic: long, attributes: Item::new() }, &request());
