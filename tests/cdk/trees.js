@@ -57,7 +57,7 @@ function app({ props = {}, table, constructs = ["Trees"], under = [], bucket, ur
   if (origin) props.corsOrigins = ["http://localhost:5173", `https://${new cdk.CfnParameter(stack, "Domain").valueAsString}`];
   for (const [position, name] of constructs.entries()) {
     const parent = under[position] ? new Construct(stack, under[position]) : stack;
-    const trees = new Sapwood(parent, name, { ...props, ...(given && { table: given }), ...(position > 0 && { outputs: false }) });
+    const trees = new Sapwood(parent, name, { ...props, ...(given && { table: given }), ...((position > 0 || under.length > 0) && { outputs: false }) });
     for (const [key, value] of Object.entries(tags)) cdk.Tags.of(trees).add(key, value);
     for (const [resource, changed] of Object.entries(overrides)) {
       for (const [path, value] of Object.entries(changed)) trees.resource(resource).addPropertyOverride(path, value);
