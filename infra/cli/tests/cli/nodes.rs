@@ -79,7 +79,7 @@ async fn put_writes_only_what_it_is_sure_of() {
 
     for (arguments, code, said) in [
         (&["put", "x", "--parent", "nobody"][..], 1, "`nobody` doesn't exist"),
-        (&["put", "D", "--parent", "D"], 1, "below it"),
+        (&["put", "D", "--parent", "D"], 1, "itself or its descendant"),
         (&["put", "D", "--set", "_name=x"], 1, "reserved"),
         (&["put", "D", "--json-attributes", "{"], 2, "--json-attributes"),
         (&["put", "D", "--json-attributes", "{\"a\": {\"$set\": []}}"], 2, "--json-attributes"),
@@ -104,7 +104,7 @@ async fn a_move_keeps_to_the_rules_of_the_api() {
     }
     running.becomes_right().await;
     let cycle = sapwood(url, &["move", "D", "--to", "d"]);
-    assert!(cycle.status.code() == Some(1) && words(&cycle).contains("below it"), "{}", words(&cycle));
+    assert!(cycle.status.code() == Some(1) && words(&cycle).contains("itself or its descendant"), "{}", words(&cycle));
     printed(url, &["move", "nobody", "--root"], 1);
     printed(url, &["move", "d"], 2);
     printed(url, &["move", "V", "--root", "--wait"], 0);
