@@ -115,7 +115,8 @@ class Tree {
     write(below, row.below?.count ? brief(row.below) : '');
     below.hidden = !row.below?.count;
     below.title = row.below?.count ? inWords(row.below) : '';
-    element.title = STATES[row.state]?.[2] && row.state !== 'right' ? STATES[row.state][2] : '';
+    const meaning = row.state === 'right' ? '' : STATES[row.state]?.[2];
+    element.title = [visible(row.label), row.label === row.id ? '' : visible(row.id), meaning].filter(Boolean).join('\n');
   }
 
   /** Takes a level as it was read: what stays keeps its row, what is new gets one, what has gone loses it. */

@@ -468,50 +468,83 @@ export function trash(_, box) {
 
 // ---- Dragging ----
 
+/** How near to an edge of the pane a drag scrolls it, in pixels, and by how much at a time. */
+const EDGE = 36;
+const SCROLL = 14;
+/** How long a drag rests on a closed node until it opens, in milliseconds. */
+const OPENS_AFTER = 700;
+
 function drags() {
-  const list = $('tree');
+  const [list, pane] = [$('tree'), $('pane-tree')];
+  const root = el('div', { id: 'root-drop', hidden: true }, 'Drop here to make it a root');
+  list.after(root);
   let dragged = null;
   let over = null;
+  let opening = null;
   const clear = () => {
     over?.classList.remove('over-in', 'over-before', 'over-after');
     over = null;
+    clearTimeout(opening);
+    opening = null;
+  };
+  const end = () => {
+    dragged = null;
+    root.hidden = true;
+    clear();
   };
   const zone = (event, element) => {
+    if (element === root) return 'in';
     const box = element.getBoundingClientRect();
     const part = (event.clientY - box.top) / box.height;
     return !about.by_hand || (part > 0.28 && part < 0.72) ? 'in' : part < 0.5 ? 'before' : 'after';
+  };
+  /** The node, or the target for roots, that a drag is over. Nothing else takes a drop. */
+  const target = (event) => {
+    const element = event.target.closest?.('[role=treeitem], #root-drop');
+    return element === root || (element?.nodeId !== undefined && element.nodeId !== dragged) ? element : null;
+  };
+  const scroll = (event) => {
+    const box = pane.getBoundingClientRect();
+    if (event.clientY < box.top + EDGE) pane.scrollTop -= SCROLL;
+    if (event.clientY > box.bottom - EDGE) pane.scrollTop += SCROLL;
   };
   list.addEventListener('dragstart', (event) => {
     dragged = event.target.closest?.('[role=treeitem]')?.nodeId ?? null;
     if (dragged === null) return;
     event.dataTransfer.effectAllowed = 'move';
     event.dataTransfer.setData('text/plain', dragged);
+    // A layout that changes within this event would end the drag.
+    setTimeout(() => {
+      root.hidden = dragged === null || (tree.row(dragged)?.parent ?? null) === null;
+    });
   });
-  list.addEventListener('dragend', () => {
-    dragged = null;
-    clear();
-  });
-  list.addEventListener('dragover', (event) => {
+  list.addEventListener('dragend', end);
+  pane.addEventListener('dragover', (event) => {
     if (dragged === null) return;
+    scroll(event);
+    const element = target(event);
+    if (element !== over) clear();
+    if (!element) return;
     event.preventDefault();
-    const element = event.target.closest('[role=treeitem]');
-    clear();
-    if (element?.nodeId === undefined || element.nodeId === dragged) return;
+    const where = zone(event, element);
+    if (element !== over) {
+      const { nodeId } = element;
+      opening = nodeId === undefined ? null : setTimeout(() => tree.open(nodeId), OPENS_AFTER);
+    }
+    over?.classList.remove('over-in', 'over-before', 'over-after');
     over = element;
-    over.classList.add(`over-${zone(event, element)}`);
+    over.classList.add(`over-${where}`);
   });
-  list.addEventListener('dragleave', (event) => {
-    if (!list.contains(event.relatedTarget)) clear();
+  pane.addEventListener('dragleave', (event) => {
+    if (!pane.contains(event.relatedTarget)) clear();
   });
-  list.addEventListener('drop', async (event) => {
-    if (dragged === null) return;
+  pane.addEventListener('drop', async (event) => {
+    const [id, element] = [dragged, target(event)];
+    if (id === null || !element) return;
     event.preventDefault();
-    const [id, element] = [dragged, event.target.closest('[role=treeitem]')];
-    const where = element && zone(event, element);
-    clear();
-    dragged = null;
-    if (!element?.nodeId) return moveTo(id, null);
-    if (element.nodeId === id) return;
+    const where = zone(event, element);
+    end();
+    if (element === root) return moveTo(id, null);
     const other = tree.row(element.nodeId);
     if (where === 'in') await moveTo(id, other.id, undefined, other.id);
     else await moveTo(id, other.parent, { [where]: other.id }, other.id);
