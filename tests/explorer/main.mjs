@@ -158,6 +158,19 @@ test('names and ids of any length stand in one line, and a drag can only end whe
   assert.equal((await api(server, 'GET', `/nodes/${inside}`)).parent, top);
   await drag(inside, async () => async () => centre(await page.$('#root-drop')));
   await until('a root', async () => !(await api(server, 'GET', `/nodes/${inside}`)).parent);
+  // It is undone by a button, and by keys.
+  const isThere = (id, parent) => until(`${id} below ${parent}`, async () => ((await api(server, 'GET', `/nodes/${id}`)).parent ?? null) === parent);
+  await page.$eval('#undo button', (one) => one.click());
+  await isThere(inside, top);
+  assert.equal(await page.$eval('#undo', (one) => one.hidden), true);
+  await until('the row is back', async () => (await row(page, inside)).evaluate((one) => one.getAttribute('aria-level') === '2'));
+  await drag(inside, async () => async () => centre(await page.$('#root-drop')));
+  await isThere(inside, null);
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.down('Control');
+  await page.keyboard.press('z');
+  await page.keyboard.up('Control');
+  await isThere(inside, top);
   await leave(page);
   await stop(server);
 });
