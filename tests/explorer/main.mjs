@@ -119,6 +119,73 @@ test('a move is seen arriving: the record, the plan, the rows, and the tree', as
   await stop(server);
 });
 
+test('names and ids of any length stand in one line, and a drag can only end where it is shown', async () => {
+  const server = await dev('--parameter', 'Totals=count');
+  const name = 'Quarterly figures of all regions, revised, with the notes of the auditors';
+  const [top, other] = ['7f9c24e8-3b1d-4a6f-9c2e-5d8a1b7c0e11', '0b6c1f3a-52d4-4c8e-8a77-e1f0c9d2b311'];
+  const inside = 'd94e0c55-8f0b-4f6e-b1a3-6c7d8e9f0a12';
+  await create(server, [[top, null, { name }], [other, null, { name: `${name}, again` }], [inside, top, { name: `${name}, inside` }]]);
+  const many = Array.from({ length: 130 }, (_, at) => [`e${String(at).padStart(4, '0')}-52d4-4c8e-8a77-e1f0c9d2b311`, other, { name: `${name} ${at}` }]);
+  await create(server, many.slice(0, 65));
+  await create(server, many.slice(65));
+  const page = await visit(chromium, server.page);
+  await expand(page, top, other);
+  for (const width of [320, 768, 1280]) {
+    await page.setViewport({ width, height: 700 });
+    const heights = await page.$$eval('#tree [role=treeitem]', (all) => all.map((one) => one.getBoundingClientRect().height).filter((height) => height > 0));
+    assert.ok(heights.length > 4 && Math.max(...heights) < 34, `${width}: ${Math.max(...heights)}`);
+    assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width}: wider than the window`);
+  }
+  const centre = async (one) => {
+    const box = await one.boundingBox();
+    return [box.x + box.width / 2, box.y + box.height / 2];
+  };
+  const drag = async (id, onto) => {
+    const [from, to] = [await centre(await row(page, id)), await onto()];
+    await page.mouse.move(...from);
+    await page.mouse.down();
+    await page.mouse.move(from[0] + 5, from[1] + 5);
+    await wait(100);
+    const [x, y] = typeof to === 'function' ? await to() : to;
+    await page.mouse.move(x, y, { steps: 6 });
+    await page.mouse.move(x + 1, y);
+    await page.mouse.up();
+    await wait(300);
+  };
+  // The row that stands for those that aren't loaded takes nothing, and neither does the empty part of the pane.
+  assert.equal(await page.$eval('#root-drop', (one) => one.hidden), true);
+  await drag(inside, async () => async () => centre(await page.$('#trash')));
+  assert.equal((await api(server, 'GET', `/nodes/${inside}`)).parent, top);
+  await drag(inside, async () => async () => centre(await page.$('#root-drop')));
+  await until('a root', async () => !(await api(server, 'GET', `/nodes/${inside}`)).parent);
+  // It is undone by a button, and by keys.
+  const isThere = (id, parent) => until(`${id} below ${parent}`, async () => ((await api(server, 'GET', `/nodes/${id}`)).parent ?? null) === parent);
+  await page.$eval('#undo button', (one) => one.click());
+  await isThere(inside, top);
+  assert.equal(await page.$eval('#undo', (one) => one.hidden), true);
+  await until('the row is back', async () => (await row(page, inside)).evaluate((one) => one.getAttribute('aria-level') === '2'));
+  await drag(inside, async () => async () => centre(await page.$('#root-drop')));
+  await isThere(inside, null);
+  await page.evaluate(() => document.activeElement.blur());
+  await page.keyboard.down('Control');
+  await page.keyboard.press('z');
+  await page.keyboard.up('Control');
+  await isThere(inside, top);
+  await leave(page);
+  await stop(server);
+});
+
+test('characters that nobody sees are shown, and those that belong to a script or to an emoji are not', async () => {
+  const page = await visit(chromium, folders.page);
+  const seen = (text) => page.evaluate(async (text) => (await import('/explorer/base.js')).visible(text), text);
+  for (const hidden of ['\u3164', '\u034f', '\u115f', '\u180e', '\u{e0041}', '\u202e', '\u200b']) {
+    assert.match(await seen(`a${hidden}b`), /^a⟨[0-9A-F]{4,5}⟩b$/);
+  }
+  for (const whole of ['می‌خواهم', '👨‍👩‍👧', '👩🏽‍💻', 'क्‍ष']) assert.equal(await seen(whole), whole);
+  assert.equal(await seen('pay\u200dment'), 'pay⟨200D⟩ment');
+  await leave(page);
+});
+
 test('folders have their totals beside them, and a move changes them', async () => {
   const server = await dev('--example', 'folders');
   const page = await visit(chromium, server.page);

@@ -115,7 +115,8 @@ class Tree {
     write(below, row.below?.count ? brief(row.below) : '');
     below.hidden = !row.below?.count;
     below.title = row.below?.count ? inWords(row.below) : '';
-    element.title = STATES[row.state]?.[2] && row.state !== 'right' ? STATES[row.state][2] : '';
+    const meaning = row.state === 'right' ? '' : STATES[row.state]?.[2];
+    element.title = [visible(row.label), row.label === row.id ? '' : visible(row.id), meaning].filter(Boolean).join('\n');
   }
 
   /** Takes a level as it was read: what stays keeps its row, what is new gets one, what has gone loses it. */
@@ -625,7 +626,7 @@ function where() {
 
 // ---- Changes, whose code is read when somebody comes near the tree ----
 
-const TOOLS = [['Add', 'Insert', 'add'], ['Rename', 'F2', 'rename'], ['Move', 'Ctrl+X', 'move'], ['Delete', 'Delete', 'remove'], ['⋯', 'Shift+F10', 'menu', 'More changes']];
+const TOOLS = [['Add', 'Insert', 'add'], ['Rename', 'F2', 'rename'], ['Move', /Mac/.test(navigator.platform) ? '⌘X' : 'Ctrl+X', 'move'], ['Delete', 'Delete', 'remove'], ['⋯', 'Shift+F10', 'menu', 'More changes']];
 
 let loading = null;
 const change = () => (loading ??= import('./change.js').then((all) => {
@@ -665,9 +666,9 @@ function changes() {
 }
 
 /** The change that a key asks for. */
-function keyed({ key, altKey, ctrlKey, shiftKey }) {
+function keyed({ key, altKey, ctrlKey, metaKey, shiftKey }) {
   if (altKey) return about.by_hand && { ArrowUp: 'before', ArrowDown: 'after' }[key];
-  if (ctrlKey) return key === 'x' && 'move';
+  if (ctrlKey || metaKey) return key === 'x' ? 'move' : key === 'Backspace' && 'remove';
   if (key === 'F10') return shiftKey && 'menu';
   return { F2: 'rename', Delete: 'remove', Insert: 'add', ContextMenu: 'menu' }[key];
 }

@@ -25,11 +25,15 @@ export function el(name, properties = {}, ...children) {
   return made;
 }
 
-const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+const HIDDEN = /[\u0000-\u001f\u007f-\u009f\u00ad\u034f\u061c\u115f\u1160\u17b4\u17b5\u180b-\u180f\u200b-\u200f\u2028-\u202e\u2060-\u206f\u3164\ufeff\uffa0\u{e0000}-\u{e0fff}]/gu;
+/** Where the joiners are part of the writing: between letters of scripts that join, and between emoji. */
+const JOINED = /(?<=[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}])[\u200c\u200d](?=[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}])|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})/gu;
 
-/** A text as people can tell it from others: what has no width, or turns the direction, is shown by its number. */
+/** A text as people can tell it from others: a character without a width, or that turns the direction, is shown by its number. */
 export function visible(text) {
-  return String(text).replace(HIDDEN, (one) => `⟨${one.charCodeAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`);
+  const whole = String(text);
+  const joined = new Set([...whole.matchAll(JOINED)].map(({ index }) => index));
+  return whole.replace(HIDDEN, (one, at) => (joined.has(at) ? one : `⟨${one.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`));
 }
 
 /** A message of the API, whose names stand between backticks. */

@@ -10,7 +10,64 @@ const patience = () => (about.live ? {} : { prefer: 'wait=5' });
 export function begin(of) {
   if (tree) return;
   tree = of;
-  if (about.writes) drags();
+  if (!about.writes) return;
+  drags();
+  undos();
+}
+
+// ---- Undo ----
+
+/** Most changes that can be undone. */
+const UNDOS_MAX = 20;
+/** What undoes the last changes, the newest last. */
+const done = [];
+let bar;
+
+function undos() {
+  bar = el('p', { id: 'undo', hidden: true });
+  $('pane-tree').append(bar);
+  addEventListener('keydown', (event) => {
+    const isUndo = (event.ctrlKey || event.metaKey) && !event.shiftKey && !event.altKey && event.key.toLowerCase() === 'z';
+    if (!isUndo || event.target.closest?.('input, textarea, dialog') || !done.length) return;
+    event.preventDefault();
+    undo();
+  });
+}
+
+/** Offers to undo a change of a node. `back` sends what undoes it. */
+function undoable(id, text, back) {
+  done.push({ id, text, back });
+  if (done.length > UNDOS_MAX) done.shift();
+  offer();
+}
+
+function offer() {
+  const last = done.at(-1);
+  bar.hidden = !last;
+  bar.replaceChildren(...(last ? [el('span', {}, visible(last.text)), ' · ', el('button', { type: 'button', class: 'link', title: 'Ctrl+Z', onclick: undo }, 'Undo')] : []));
+}
+
+async function undo() {
+  const last = done.pop();
+  offer();
+  const label = labelOf(last.id);
+  if (await attempt(last.id, last.back, `Undone: ${last.text}`)) say(`Undone: ${label}`);
+}
+
+const labelOf = (id) => tree.row(id)?.label ?? id;
+
+/** What puts a node back where it is now among its siblings. */
+function wayBack(id) {
+  const parent = tree.row(id)?.parent ?? null;
+  const siblings = tree.siblings(id);
+  const previous = siblings[siblings.indexOf(id) - 1];
+  const position = about.by_hand ? { position: previous === undefined ? 'first' : { after: previous } } : {};
+  return async () => {
+    const now = tree.row(id)?.parent ?? null;
+    const answer = await send('PATCH', path(id), { parent, ...position }, { ...MERGE, ...patience() });
+    tree.changed(now, parent);
+    return answer;
+  };
 }
 
 // ---- Menu ----
@@ -175,8 +232,16 @@ export async function rename(id) {
     const value = input.value;
     end(true);
     const body = name || segment === undefined || segment === null ? { attributes: { [name ?? 'name']: value } } : { segment: value };
-    await attempt(id, () => send('PATCH', path(id), body, { ...MERGE, 'if-match': known.headers.get('etag'), ...patience() }), `renamed ${value}`);
+    const former = name ? own[name] : body.segment === undefined ? null : segment;
+    const answer = await attempt(id, () => send('PATCH', path(id), body, { ...MERGE, 'if-match': known.headers.get('etag'), ...patience() }), `renamed ${value}`);
     tree.changed(row.parent);
+    if (!answer) return;
+    undoable(id, `Renamed ${former ?? id} to ${value}`, async () => {
+      const again = body.segment === undefined ? { attributes: { [name ?? 'name']: former } } : { segment: former };
+      const undone = await send('PATCH', path(id), again, { ...MERGE, ...patience() });
+      tree.changed(tree.row(id)?.parent ?? null);
+      return undone;
+    });
   });
 }
 
@@ -206,8 +271,10 @@ async function attempt(id, act, done, at = id) {
 export async function moveTo(id, parent, place, at = id) {
   const before = tree.row(id)?.parent ?? null;
   const body = { parent, ...(place ? { position: place } : {}) };
-  const answer = await attempt(id, () => send('PATCH', path(id), body, { ...MERGE, ...patience() }), `${id} is moved`, at);
+  const back = wayBack(id);
+  const answer = await attempt(id, () => send('PATCH', path(id), body, { ...MERGE, ...patience() }), `${labelOf(id)} is moved`, at);
   if (!answer) return false;
+  undoable(id, `Moved ${labelOf(id)} ${parent === null ? 'to the roots' : `to ${labelOf(parent)}`}`, back);
   tree.changed(before, parent);
   progress(id);
   return true;
@@ -218,7 +285,9 @@ export function move(id) {
   const row = tree.row(id);
   dialog(`Move ${visible(row?.label ?? id)}`, target('Below which node?', 'parent', row?.parent ?? '', id), 'Move', async (form) => {
     const parent = form.parent.value || null;
+    const back = wayBack(id);
     await send('PATCH', path(id), { parent }, { ...MERGE, ...patience() });
+    if (row) undoable(id, `Moved ${row.label} ${parent === null ? 'to the roots' : `to ${labelOf(parent)}`}`, back);
     tree.changed(row?.parent ?? null, parent);
     say(`${id} is moved`);
     tell('wrote', { id, what: 'moved' });
@@ -234,7 +303,9 @@ async function step(id, by) {
   const other = siblings[siblings.indexOf(id) + by];
   if (other === undefined) return;
   const place = by < 0 ? { before: other } : { after: other };
+  const back = wayBack(id);
   if (await attempt(id, () => send('PATCH', path(id), { position: place }, { ...MERGE, ...patience() }), `${id} is ${by < 0 ? 'before' : 'after'} ${other}`)) {
+    undoable(id, `Moved ${labelOf(id)} ${by < 0 ? 'up' : 'down'}`, back);
     tree.changed(tree.row(id)?.parent ?? null);
   }
 }
@@ -302,7 +373,14 @@ async function toTrash(id) {
 }
 
 function trashed(id) {
-  tree.changed(tree.row(id)?.parent ?? null, null);
+  const parent = tree.row(id)?.parent ?? null;
+  undoable(id, `Put ${labelOf(id)} into the trash`, async () => {
+    const restored = await send('POST', path(id, '/restore'), {}, patience());
+    tree.changed(parent, null);
+    tell('trashed');
+    return restored;
+  });
+  tree.changed(parent, null);
   tell('trashed');
   progress(id);
 }
@@ -468,50 +546,83 @@ export function trash(_, box) {
 
 // ---- Dragging ----
 
+/** How near to an edge of the pane a drag scrolls it, in pixels, and by how much at a time. */
+const EDGE = 36;
+const SCROLL = 14;
+/** How long a drag rests on a closed node until it opens, in milliseconds. */
+const OPENS_AFTER = 700;
+
 function drags() {
-  const list = $('tree');
+  const [list, pane] = [$('tree'), $('pane-tree')];
+  const root = el('div', { id: 'root-drop', hidden: true }, 'Drop here to make it a root');
+  list.after(root);
   let dragged = null;
   let over = null;
+  let opening = null;
   const clear = () => {
     over?.classList.remove('over-in', 'over-before', 'over-after');
     over = null;
+    clearTimeout(opening);
+    opening = null;
+  };
+  const end = () => {
+    dragged = null;
+    root.hidden = true;
+    clear();
   };
   const zone = (event, element) => {
+    if (element === root) return 'in';
     const box = element.getBoundingClientRect();
     const part = (event.clientY - box.top) / box.height;
     return !about.by_hand || (part > 0.28 && part < 0.72) ? 'in' : part < 0.5 ? 'before' : 'after';
+  };
+  /** The node, or the target for roots, that a drag is over. Nothing else takes a drop. */
+  const target = (event) => {
+    const element = event.target.closest?.('[role=treeitem], #root-drop');
+    return element === root || (element?.nodeId !== undefined && element.nodeId !== dragged) ? element : null;
+  };
+  const scroll = (event) => {
+    const box = pane.getBoundingClientRect();
+    if (event.clientY < box.top + EDGE) pane.scrollTop -= SCROLL;
+    if (event.clientY > box.bottom - EDGE) pane.scrollTop += SCROLL;
   };
   list.addEventListener('dragstart', (event) => {
     dragged = event.target.closest?.('[role=treeitem]')?.nodeId ?? null;
     if (dragged === null) return;
     event.dataTransfer.effectAllowed = 'move';
     event.dataTransfer.setData('text/plain', dragged);
+    // A layout that changes within this event would end the drag.
+    setTimeout(() => {
+      root.hidden = dragged === null || (tree.row(dragged)?.parent ?? null) === null;
+    });
   });
-  list.addEventListener('dragend', () => {
-    dragged = null;
-    clear();
-  });
-  list.addEventListener('dragover', (event) => {
+  list.addEventListener('dragend', end);
+  pane.addEventListener('dragover', (event) => {
     if (dragged === null) return;
+    scroll(event);
+    const element = target(event);
+    if (element !== over) clear();
+    if (!element) return;
     event.preventDefault();
-    const element = event.target.closest('[role=treeitem]');
-    clear();
-    if (element?.nodeId === undefined || element.nodeId === dragged) return;
+    const where = zone(event, element);
+    if (element !== over) {
+      const { nodeId } = element;
+      opening = nodeId === undefined ? null : setTimeout(() => tree.open(nodeId), OPENS_AFTER);
+    }
+    over?.classList.remove('over-in', 'over-before', 'over-after');
     over = element;
-    over.classList.add(`over-${zone(event, element)}`);
+    over.classList.add(`over-${where}`);
   });
-  list.addEventListener('dragleave', (event) => {
-    if (!list.contains(event.relatedTarget)) clear();
+  pane.addEventListener('dragleave', (event) => {
+    if (!pane.contains(event.relatedTarget)) clear();
   });
-  list.addEventListener('drop', async (event) => {
-    if (dragged === null) return;
+  pane.addEventListener('drop', async (event) => {
+    const [id, element] = [dragged, target(event)];
+    if (id === null || !element) return;
     event.preventDefault();
-    const [id, element] = [dragged, event.target.closest('[role=treeitem]')];
-    const where = element && zone(event, element);
-    clear();
-    dragged = null;
-    if (!element?.nodeId) return moveTo(id, null);
-    if (element.nodeId === id) return;
+    const where = zone(event, element);
+    end();
+    if (element === root) return moveTo(id, null);
     const other = tree.row(element.nodeId);
     if (where === 'in') await moveTo(id, other.id, undefined, other.id);
     else await moveTo(id, other.parent, { [where]: other.id }, other.id);

@@ -69,7 +69,7 @@ function boto3(asked, about) {
   }
   const { names, values, condition, filter } = expressions(asked, about.keys);
   const more = [filter && `FilterExpression=${literal(filter)},`, asked.descending && `ScanIndexForward=${python(false)},`].filter(Boolean).map((line) => `\n    ${line}`).join('');
-  return `${head}answer = table.query(\n    KeyConditionExpression=${literal(condition)},\n    ExpressionAttributeNames=${json(names)},\n    ExpressionAttributeValues=${json(values)},${more}${strong}\n    Limit=${asked.limit},\n)\nfor item in answer["Items"]:\n    print(item)\n`;
+  return `${head}answer = table.query(\n    KeyConditionExpression=${literal(condition)},\n    ExpressionAttributeNames=${json(names)},\n    ExpressionAttributeValues=${json(values)},${more}${strong}\n    Limit=${asked.limit},\n)\nfor item in answer["Items"]:\n    print(item)\nif "LastEvaluatedKey" in answer:\n    print("There is more: ask again with ExclusiveStartKey =", answer["LastEvaluatedKey"])\n`;
 }
 
 function javascript(asked, about) {
@@ -82,7 +82,7 @@ function javascript(asked, about) {
   }
   const { names, values, condition, filter } = expressions(asked, about.keys);
   const more = [filter && `FilterExpression: ${literal(filter)},`, asked.descending && 'ScanIndexForward: false,'].filter(Boolean).map((line) => `\n  ${line}`).join('');
-  return `${head}const { Items } = await client.send(new QueryCommand({\n  TableName: ${literal(about.table)},\n  KeyConditionExpression: ${literal(condition)},\n  ExpressionAttributeNames: ${json(names)},\n  ExpressionAttributeValues: ${json(values)},${more}${strong}\n  Limit: ${asked.limit},\n}));\nconsole.log(Items);\n`;
+  return `${head}const { Items, LastEvaluatedKey } = await client.send(new QueryCommand({\n  TableName: ${literal(about.table)},\n  KeyConditionExpression: ${literal(condition)},\n  ExpressionAttributeNames: ${json(names)},\n  ExpressionAttributeValues: ${json(values)},${more}${strong}\n  Limit: ${asked.limit},\n}));\nconsole.log(Items);\nif (LastEvaluatedKey) console.log("There is more: ask again with ExclusiveStartKey =", LastEvaluatedKey);\n`;
 }
 
 function rust(asked, about) {
@@ -101,7 +101,7 @@ function rust(asked, about) {
     ...Object.entries(names).map(([name, value]) => `.expression_attribute_names(${rusts(name)}, ${rusts(value)})`),
     ...Object.entries(values).map(([name, value]) => `.expression_attribute_values(${rusts(name)}, ${text(value)})`),
     filter && `.filter_expression(${rusts(filter)})`, asked.descending && '.scan_index_forward(false)', strong, `.limit(${asked.limit})`, '.send()', '.await?');
-  return `${head}let answer = client${calls};\nprintln!("{:?}", answer.items());\n`;
+  return `${head}let answer = client${calls};\nprintln!("{:?}", answer.items());\nif let Some(next) = answer.last_evaluated_key() {\n    println!("There is more: ask again with exclusive_start_key {next:?}");\n}\n`;
 }
 
 function curl(asked, about, question) {
