@@ -73,10 +73,10 @@ class Commands(unittest.TestCase):
         """It offers the template's default, whatever the stack has, and Enter sends it."""
         offered = GuidedContext._get_parameter_value("TenantClaim", self.known["TenantClaim"], {})
         self.assertEqual(offered, "")
-        explaining = [path for path in DOCUMENTS if re.search(r"`(sam deploy )?--guided` asks", path.read_text())]
-        self.assertEqual([path.name for path in explaining], ["deploy.md", "parameters.md"])
+        explaining = [path for path in DOCUMENTS if "--guided`" in path.read_text()]
+        self.assertLessEqual({"deploy.md", "parameters.md"}, {path.name for path in explaining})
         for path in explaining:
-            self.assertIn("**only for a new stack**", " ".join(path.read_text().split()), path.name)
+            self.assertRegex(" ".join(path.read_text().split()), r"only for a new stack|for new stacks only", path.name)
 
 
     def test_the_first_page_names_its_shell_and_the_stack_for_trying_things(self):
