@@ -8,6 +8,7 @@ use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_tests::client::{node, put, s};
 
 use crate::running::{Sapwood, TABLE};
+use crate::stack::size;
 
 /// Runs the binary on the table behind this URL.
 fn sapwood(url: &str, command: &str, arguments: &[&str]) -> Output {
@@ -170,7 +171,7 @@ fn what_is_wrong_with_a_call_is_said() {
 #[tokio::test(flavor = "multi_thread")]
 async fn a_pass_that_is_killed_goes_on_from_there() {
     let running = planted().await;
-    for n in 0..600_usize {
+    for n in 0..size("AUDITED_NODES", 300) {
         let parent = n.checked_sub(1).map_or("V".to_owned(), |n| format!("n{}", n / 5));
         put(&running.client, TABLE, node(&format!("n{n}"), Some(&parent), "n")).await;
     }

@@ -7,6 +7,7 @@ use sapwood_tests::client::{node, put, s};
 use serde_json::Value;
 
 use crate::running::{Sapwood, TABLE, printed, sapwood, words};
+use crate::stack::size;
 
 async fn delete(sapwood: &Sapwood, pk: &str, sk: &str) {
     let key = sapwood.client.delete_item().table_name(TABLE).key("PK", s(pk)).key("SK", s(sk));
@@ -178,11 +179,12 @@ async fn each_node_is_found_once_if_one_row_leads_to_it() {
     let seed = std::env::var("SAPWOOD_SEED").map_or_else(|_| fastrand::u64(..), |seed| seed.parse().unwrap());
     println!("SAPWOOD_SEED={seed}");
     let mut random = fastrand::Rng::with_seed(seed);
+    let nodes = size("UNDER_NODES", 150);
     let running = Sapwood::start(&[]);
     let mut parents: BTreeMap<String, String> = BTreeMap::new();
     let mut depths = vec![0_usize];
     put(&running.client, TABLE, node("n0", None, "top")).await;
-    for n in 1..260_usize {
+    for n in 1..nodes {
         // Half of them are children of two nodes, the others are anywhere.
         let parent = if random.bool() { random.usize(0..n.min(2)) } else { random.usize(0..n) };
         depths.push(depths[parent] + 1);
@@ -211,7 +213,7 @@ async fn each_node_is_found_once_if_one_row_leads_to_it() {
     for (pk, sk) in &lost {
         delete(&running, pk, sk).await;
     }
-    let all: BTreeSet<String> = (0..260).map(|n| format!("n{n}")).collect();
+    let all: BTreeSet<String> = (0..nodes).map(|n| format!("n{n}")).collect();
     assert_eq!(exported(&running.url, "n0"), all, "{lost:?}");
     let wanted: BTreeSet<String> = lost.iter().map(|(pk, sk)| format!("row-missing {pk} {sk}")).collect();
     let found: BTreeSet<String> = confirmed(&running.url, &["--under", "n0"], 1).into_iter().collect();
