@@ -1,6 +1,6 @@
 //! The documents agree with the code: their links and files exist, their examples are what the codecs write, their list
-//! of rules is complete, their policies are of a form that IAM can read, and (`figures.rs`) their figures are those of
-//! the code and the template.
+//! of rules is complete, their policies are of a form that IAM can read, their figures are those of the code and the
+//! template (`figures.rs`), and their language is plain (`words.rs`).
 
 use std::collections::BTreeSet;
 use std::fs;
@@ -15,6 +15,7 @@ use sapwood_core::model::{
 use serde_json::Value;
 
 mod figures;
+mod words;
 
 /// Most lines of ARCHITECTURE.md: it is a map, and details have pages of their own.
 const ARCHITECTURE_LINES_MAX: usize = 130;
