@@ -28,7 +28,7 @@ use crate::say::say;
 
 At most 5,000 nodes are drawn. It ends with 0, with 1 if there is no such node, and with 4 if the table can't be read.")]
 pub(crate) struct Arguments {
-    /// Name the node by its id.
+    /// Name the node.
     id: String,
     #[command(flatten)]
     connection: Connection,

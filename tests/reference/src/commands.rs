@@ -61,8 +61,11 @@ fn also(mut common: Vec<&str>) -> String {
     for (name, options) in SETS {
         if options.iter().all(|option| common.contains(option)) {
             common.retain(|option| !options.contains(option));
-            names.push(format!("{name} options"));
+            names.push(name.to_owned());
         }
+    }
+    if let Some(last) = names.last_mut() {
+        last.push_str(" options");
     }
     names.extend(common.iter().map(|option| format!("`--{option}`")));
     if names.is_empty() { String::new() } else { format!("- Also {}\n", names.join(", ")) }

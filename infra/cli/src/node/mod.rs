@@ -42,7 +42,7 @@ use crate::connect::{Connection, Patient, TableClient};
 /// The node that a command is about.
 #[derive(Args)]
 struct Target {
-    /// Name the node by its id.
+    /// Name the node.
     id: String,
     #[command(flatten)]
     connection: Connection,

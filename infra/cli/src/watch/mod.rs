@@ -49,7 +49,7 @@ It reads the table's stream beside the handler, until it is stopped. A shard has
 and another function read it, the command refuses to be the third. It ends with 1 if it refuses, or if the position is too old, with 2 for wrong arguments, and with 4 if the \
 stream can't be read. docs/guides/watch.md says how a function of yours watches.")]
 pub(crate) struct Arguments {
-    /// Name the node by its id.
+    /// Name the node.
     id: String,
     #[command(flatten)]
     connection: Connection,
