@@ -125,10 +125,10 @@ class Bursts(unittest.TestCase):
 
 
 class OneCall(unittest.TestCase):
-    """The call that tells whether `FILL` makes zeros of a metric without data (docs/reference/metrics.md)."""
+    """The call that tells whether `FILL` makes zeros of a metric without data (docs/internals/unverified-on-aws.md)."""
 
     def test_it_asks_for_what_the_alarms_compute(self):
-        page = (ROOT / "docs" / "metrics.md").read_text()
+        page = (ROOT / "docs" / "internals" / "unverified-on-aws.md").read_text()
         queries = json.loads(re.search(r"--metric-data-queries '(\[.*?\])'", page, flags=re.S)[1])
         asked = {query["Expression"] for query in queries if "Expression" in query}
         computed = [one["Expression"] for alarm in alarms().values() for one in alarm["Properties"].get("Metrics", []) if "Expression" in one]
@@ -142,7 +142,7 @@ class OneCall(unittest.TestCase):
 
     def test_the_aws_cli_takes_it(self):
         """Up to the credentials, which it hasn't."""
-        block = re.search(r"^```sh\n(aws cloudwatch get-metric-data.*?)^```$", (ROOT / "docs" / "metrics.md").read_text(), flags=re.M | re.S)[1]
+        block = re.search(r"^```sh\n(aws cloudwatch get-metric-data.*?)^```$", (ROOT / "docs" / "internals" / "unverified-on-aws.md").read_text(), flags=re.M | re.S)[1]
         nowhere = {"AWS_ACCESS_KEY_ID": "a", "AWS_SECRET_ACCESS_KEY": "b", "AWS_ENDPOINT_URL": "http://127.0.0.1:1", "AWS_MAX_ATTEMPTS": "1"}
         environment = os.environ | nowhere | {"PATH": f"{ROOT / '.cache/awscli/bin'}:{os.environ['PATH']}"}
         done = subprocess.run(["bash", "-c", block], env=environment, capture_output=True, text=True)
@@ -191,7 +191,7 @@ class NewStack(unittest.TestCase):
     def test_those_alone_tell_of_an_end_that_the_page_names(self):
         """A new alarm has no data, and then becomes OK, which is news."""
         page = (ROOT / "docs" / "operate" / "runbooks" / "README.md").read_text()
-        named = re.search(r"sends an OK only for ([^:]*):", page.replace("\n", " "))[1]
+        named = re.search(r"sends an OK only for ([^.]*)\\.", page.replace("\n", " "))[1]
         telling = {name for name, alarm in alarms().items() if "OKActions" in alarm["Properties"]}
         self.assertEqual(set(re.findall("`(\\w+)`", named)), telling)
 
