@@ -191,7 +191,7 @@ class NewStack(unittest.TestCase):
     def test_those_alone_tell_of_an_end_that_the_page_names(self):
         """A new alarm has no data, and then becomes OK, which is news."""
         page = (ROOT / "docs" / "operate" / "runbooks" / "README.md").read_text()
-        named = re.search(r"sends an OK only for ([^:]*):", page.replace("\n", " "))[1]
+        named = re.search(r"sends an OK only for ([^.]*)\.", page.replace("\n", " "))[1]
         telling = {name for name, alarm in alarms().items() if "OKActions" in alarm["Properties"]}
         self.assertEqual(set(re.findall("`(\\w+)`", named)), telling)
 

@@ -19,7 +19,7 @@ from templates import ROOT
 
 STACK = "auditing"
 FAST = {"AUDIT_SETTLE_SECONDS": "2", "AUDIT_PASS_HOURS": "0"}
-CONSTANTS = ROOT / "docs" / "parameters.md"
+CONSTANTS = ROOT / "docs" / "reference" / "parameters.md"
 POSITION = ("SAPWOOD", "AUDIT")
 # A row of a node that is there, with attributes that no record has; and a row that no lineage names.
 CHANGED = ("D", "NODE#0001#V")

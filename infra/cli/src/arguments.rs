@@ -12,8 +12,8 @@ const SEGMENTS: u32 = 4;
 /// How a table is cut for reading.
 #[derive(Args)]
 pub(crate) struct Segments {
-    /// How many parts of the table are read at a time: 4 if none are named, and 1 with --endpoint, because a local
-    /// engine has one thread.
+    /// Read so many parts of the table in parallel. By default 4, and 1 with --endpoint, because a local engine has one
+    /// thread.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=256))]
     segments: Option<u32>,
 }

@@ -30,22 +30,20 @@ pub(crate) const LOCAL_CALL_TIME_MAX: Duration = Duration::from_secs(60);
 /// The table, and how to reach it.
 #[derive(Args)]
 pub(crate) struct Connection {
-    /// The table's name.
+    /// Use this table.
     #[arg(long, value_name = "NAME", env = "TABLE_NAME")]
     pub(crate) table: String,
-    /// The region, if the profile doesn't name it. An endpoint may keep the tables of each region apart.
+    /// Use this region instead of the profile's. An endpoint may keep the tables of each region apart.
     #[arg(long, value_name = "REGION")]
     pub(crate) region: Option<String>,
-    /// The profile of ~/.aws/config and ~/.aws/credentials, single sign-on included.
+    /// Use this AWS profile, single sign-on included.
     #[arg(long, value_name = "NAME")]
     pub(crate) profile: Option<String>,
-    /// Another endpoint than the region's own, such as http://127.0.0.1:8000 for `sapwood dev`. It checks no
-    /// credentials.
+    /// Use this DynamoDB endpoint, such as http://127.0.0.1:8000 for `sapwood dev`. It checks no credentials.
     #[arg(long, value_name = "URL", value_parser = endpoint)]
     endpoint: Option<String>,
-    /// A parameter that the stack was deployed with, for example PathRows=off. Repeat it for more parameters; what
-    /// isn't named then has the template's default. It isn't needed where a stream handler has left its settings in the
-    /// table: without it these count.
+    /// Set a parameter of the deployed stack, for example PathRows=off. Repeat it for more; omitted parameters use the
+    /// template's defaults. Without it the settings count that the stream handler has left in the table.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = template_parameter)]
     parameters: Vec<(String, String)>,
 }

@@ -40,7 +40,7 @@ It ends with 0 after Ctrl-C, with 2 for wrong arguments, and with 4 if the table
 pub(crate) struct Arguments {
     #[command(flatten)]
     connection: Connection,
-    /// Whose nodes are shown, in a table with tenants.
+    /// Show the nodes of this tenant.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
     /// Serve the page on this loopback address. By default its port is any free one.
@@ -55,7 +55,7 @@ pub(crate) struct Arguments {
     /// Print one JSON object a line.
     #[arg(long)]
     json: bool,
-    /// Who writes: `_updated_by` and `_created_by` of the records.
+    /// Set `_updated_by` and `_created_by` of the records.
     #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "sapwood")]
     by: String,
 }

@@ -59,7 +59,7 @@ struct Arguments {
 
 #[derive(Subcommand)]
 enum Command {
-    /// Run DynamoDB, the stream handler and the API in this process. They are as template.yaml configures them.
+    /// Run DynamoDB, the stream handler and the API in this process. They are configured as in template.yaml.
     Dev(dev::Arguments),
     Explore(explore::Arguments),
     Settled(settled::Arguments),

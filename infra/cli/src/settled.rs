@@ -34,10 +34,10 @@ const ANSWER_BYTES_MAX: usize = 100_000;
 It asks GET /dev/settled of the port of --http or --container. It ends with 0 when all is handled, with 1 if the stream handler doesn't run there, \
 with 2 for wrong arguments, with 3 if the time is over before, and with 4 if nobody answers.")]
 pub(crate) struct Arguments {
-    /// Where the HTTP API of `sapwood dev` is.
+    /// Call the HTTP API of `sapwood dev` at this address.
     #[arg(long, value_name = "URL", value_parser = endpoint, default_value = "http://127.0.0.1:3000")]
     http: String,
-    /// How long to wait.
+    /// Wait at most so long.
     #[arg(long, value_name = "SECONDS", default_value_t = SECONDS, value_parser = clap::value_parser!(u64).range(..=SECONDS_MAX))]
     seconds: u64,
     /// Print one JSON object.

@@ -10,7 +10,7 @@ use clap_mangen::Man;
 
 const NAME: &str = "sapwood";
 
-/// Print the completions of a shell.
+/// Print the completions for a shell.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood completions bash > ~/.local/share/bash-completion/completions/sapwood
@@ -21,13 +21,14 @@ pub(crate) struct CompletionsArguments {
     shell: Shell,
 }
 
-/// Print the man page, or write those of all commands. These go into a directory.
+/// Print the man page, or write those of all commands.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood man | man -l -
   sapwood man --dir ~/.local/share/man/man1")]
 pub(crate) struct ManArguments {
-    /// The directory, which is made if need be. Each command has a page of its own, such as sapwood-verify.1.
+    /// Write the pages into this directory, which is created if need be. Each command has a page of its own, such as
+    /// sapwood-verify.1.
     #[arg(long, value_name = "DIRECTORY")]
     dir: Option<PathBuf>,
 }

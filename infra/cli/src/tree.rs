@@ -18,7 +18,7 @@ use crate::exit::of_table;
 use crate::printable::{json as json_of, shown, shown_json};
 use crate::say::say;
 
-/// Draw a node and what is below it.
+/// Draw a subtree.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood tree D --table sapwood --endpoint http://127.0.0.1:8000
@@ -28,26 +28,26 @@ use crate::say::say;
 
 At most 5,000 nodes are drawn. It ends with 0, with 1 if there is no such node, and with 4 if the table can't be read.")]
 pub(crate) struct Arguments {
-    /// The node's id.
+    /// Name the node.
     id: String,
     #[command(flatten)]
     connection: Connection,
-    /// The node's tenant, in a table with tenants.
+    /// Set the node's tenant, in a table with tenants.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
-    /// How many levels below the node are drawn. By default all are.
+    /// Draw at most so many levels below the node. By default all are drawn.
     #[arg(long, value_name = "LEVELS")]
     depth: Option<usize>,
     /// Show this attribute beside the id. Repeat it for more attributes.
     #[arg(long = "show", value_name = "ATTRIBUTE")]
     shown: Vec<String>,
-    /// Say how many nodes are below each node, and what their numbers add up to, where Totals is set.
+    /// Show subtree totals beside each node (they need `Totals`).
     #[arg(long)]
     totals: bool,
-    /// Name the items behind each node: its lineage, and the rows that this names.
+    /// Show the items behind each node: its lineage and its rows.
     #[arg(long)]
     rows: bool,
-    /// Print one JSON object a line: a node with its depth, its parent and all attributes that rows carry, by depth.
+    /// Print one JSON object a node, by depth. It has the depth, the parent and all attributes that rows carry.
     #[arg(long, conflicts_with = "shown")]
     json: bool,
 }

@@ -440,10 +440,7 @@ fn the_auditor_reads_as_much_a_month_as_the_costs_say() {
     let span = (number(&resources["Auditor"], "Timeout") as f64 * share) as u64;
     assert!(span < minutes * 60, "a run is over before the next one begins");
     let second = units / span;
-    assert_says(
-        "docs/reference/parameters.md",
-        &[format!("{second} a second, evenly over the run, so that nobody notices")],
-    );
+    assert_says("docs/reference/parameters.md", &[format!("{second} units a second, spread over the run")]);
     assert_says("template.yaml", &[format!("spent evenly: {second} a second, so that nobody notices.")]);
     assert_says(
         "docs/decide/pricing.md",

@@ -5,10 +5,15 @@ use std::fmt::Write;
 
 use clap::{Arg, Command};
 
-use super::row;
-
-/// An option that at least this many commands have stands once, in the table of common options.
+/// An option that at least this many commands have is explained once, in the list of common options.
 const COMMON: usize = 4;
+
+/// Options that come together, under one name.
+const SETS: [(&str, &[&str]); 3] = [
+    ("table", &["table", "region", "profile", "endpoint", "parameter"]),
+    ("position", &["first", "last", "before", "after"]),
+    ("write", &["if-match", "by", "wait"]),
+];
 
 /// The commands in their groups, each with its own options, and the options that several commands have.
 pub(crate) fn page() -> String {
@@ -29,28 +34,41 @@ pub(crate) fn page() -> String {
                 let _ = writeln!(page, "### `{path}`\n\n{}\n", about(leaf));
                 let arguments: String = leaf.get_positionals().map(entry).collect();
                 let own: String = options(leaf).filter(|option| !is_common(option)).map(entry).collect();
-                if !(arguments.is_empty() && own.is_empty()) {
-                    let _ = writeln!(page, "| argument or option | meaning |\n|---|---|\n{arguments}{own}");
-                }
-                let common: Vec<String> = options(leaf)
-                    .filter(is_common)
-                    .filter_map(|one| Some(format!("`--{}`", one.get_long()?)))
-                    .collect();
-                if !common.is_empty() {
-                    let _ = writeln!(page, "Common options: {}\n", common.join(", "));
-                }
+                let also = also(options(leaf).filter(is_common).filter_map(Arg::get_long).collect());
+                let _ = writeln!(page, "{arguments}{own}{also}");
             }
         }
     }
-    let common: BTreeMap<String, String> = leaves(&command, "sapwood")
-        .into_iter()
-        .flat_map(|(_, leaf)| options(leaf))
-        .filter(is_common)
-        .map(|option| (shown(option), entry(option)))
-        .collect();
-    let _ = write!(page, "## Common options\n\n| option | meaning |\n|---|---|\n");
+    let mut common: BTreeMap<&str, String> = BTreeMap::new();
+    for (_, leaf) in leaves(&command, "sapwood") {
+        let all = options(leaf).filter(is_common);
+        common.extend(all.filter_map(|option| Some((option.get_long()?, entry(option)))));
+    }
+    let _ = writeln!(page, "## Common options\n");
+    for (name, options) in SETS {
+        let _ = writeln!(page, "{}{} options:\n", name[..1].to_uppercase(), &name[1..]);
+        options.iter().filter_map(|option| common.remove(option)).for_each(|entry| page.push_str(&entry));
+        page.push('\n');
+    }
+    page.push_str("Others:\n\n");
     common.into_values().for_each(|entry| page.push_str(&entry));
     page
+}
+
+/// A line that names the common options of a command: the sets that it has as a whole, then the others.
+fn also(mut common: Vec<&str>) -> String {
+    let mut names = Vec::new();
+    for (name, options) in SETS {
+        if options.iter().all(|option| common.contains(option)) {
+            common.retain(|option| !options.contains(option));
+            names.push(name.to_owned());
+        }
+    }
+    if let Some(last) = names.last_mut() {
+        last.push_str(" options");
+    }
+    names.extend(common.iter().map(|option| format!("`--{option}`")));
+    if names.is_empty() { String::new() } else { format!("- Also {}\n", names.join(", ")) }
 }
 
 /// The commands that do something, each with its path.
@@ -63,17 +81,14 @@ fn leaves<'a>(command: &'a Command, path: &str) -> Vec<(String, &'a Command)> {
     if below.is_empty() { vec![(path.to_owned(), command)] } else { below }
 }
 
+/// The options and flags of a command, each once, but for those that every command has.
 fn options(command: &Command) -> impl Iterator<Item = &Arg> {
-    command.get_opts().filter(|option| !option.is_hide_set()).chain(flags(command))
-}
-
-fn flags(command: &Command) -> impl Iterator<Item = &Arg> {
-    let is_ours = |flag: &&Arg| !flag.is_hide_set() && !["help", "version"].contains(&flag.get_id().as_str());
-    command.get_arguments().filter(|one| !one.is_positional() && !one.get_action().takes_values()).filter(is_ours)
+    let is_ours = |option: &&Arg| !option.is_hide_set() && !["help", "version"].contains(&option.get_id().as_str());
+    command.get_arguments().filter(|argument| !argument.is_positional()).filter(is_ours)
 }
 
 fn entry(argument: &Arg) -> String {
-    row(&[shown(argument), help(argument)])
+    format!("- {}: {}\n", shown(argument), help(argument))
 }
 
 /// An argument as it is typed.
@@ -114,6 +129,6 @@ fn help(argument: &Arg) -> String {
 }
 
 fn about(command: &Command) -> String {
-    let text = command.get_long_about().or_else(|| command.get_about()).map(ToString::to_string).unwrap_or_default();
+    let text = command.get_about().or_else(|| command.get_long_about()).map(ToString::to_string).unwrap_or_default();
     format!("{}.", text.split("\n\n").next().unwrap_or_default().trim_end_matches('.'))
 }

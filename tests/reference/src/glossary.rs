@@ -2,8 +2,6 @@
 
 use serde::Deserialize;
 
-use super::row;
-
 /// A word of the glossary.
 #[derive(Deserialize)]
 struct Word {
@@ -14,8 +12,8 @@ struct Word {
 #[allow(clippy::expect_used, reason = "the list is part of this repository")]
 pub(crate) fn page() -> String {
     let words: Vec<Word> = serde_yaml_ng::from_str(include_str!("../glossary.yaml")).expect("the list is YAML");
-    let rows = words.into_iter().map(|Word { word, meaning }| row(&[word, meaning])).collect::<String>();
-    format!("| word | meaning |\n|---|---|\n{rows}")
+    let rows = words.into_iter().map(|Word { word, meaning }| format!("- **{word}**: {meaning}\n"));
+    rows.collect()
 }
 
 #[cfg(test)]

@@ -52,12 +52,6 @@ pub fn differing() -> Vec<(PathBuf, String)> {
     differing
 }
 
-/// A row of a table in Markdown. A vertical bar would end a cell.
-fn row(cells: &[String]) -> String {
-    let cells: Vec<String> = cells.iter().map(|cell| cell.replace('|', "\\|")).collect();
-    format!("| {} |\n", cells.join(" | "))
-}
-
 #[cfg(test)]
 mod tests {
     #![allow(clippy::unwrap_used, clippy::disallowed_methods)]

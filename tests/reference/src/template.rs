@@ -7,7 +7,7 @@ use std::path::Path;
 use serde::Deserialize;
 use serde_yaml_ng::Value;
 
-use super::{ROOT, row};
+use super::ROOT;
 
 /// A parameter as template.yaml declares it.
 #[derive(Deserialize)]
@@ -34,26 +34,32 @@ fn text(value: &Value) -> String {
     }
 }
 
-/// A table of parameters for each group of the console.
+/// A list of parameters for each group of the console.
 pub(crate) fn parameters() -> String {
     let template = read("template.yaml");
     let groups = &template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"];
     let mut page = String::new();
     for group in groups.as_sequence().into_iter().flatten() {
         let _ = writeln!(page, "## {}\n", text(&group["Label"]["default"]));
-        page.push_str("| parameter | default | meaning |\n|---|---|---|\n");
         for name in group["Parameters"].as_sequence().into_iter().flatten().map(text) {
             let Ok(parameter) = serde_yaml_ng::from_value::<Parameter>(template["Parameters"][name.as_str()].clone())
             else {
                 continue;
             };
             let default = Some(text(&parameter.default)).filter(|default| !default.is_empty());
-            let default = default.map_or_else(|| "none".to_owned(), |default| format!("`{default}`"));
+            let default = default.map_or_else(String::new, |default| format!(" (default `{default}`)"));
+            // A description that explains each value names them all.
+            let explained = parameter.description.to_lowercase();
+            let is_explained = |value: &Value| explained.contains(&text(value).to_lowercase());
             let values: Vec<String> =
                 parameter.allowed_values.iter().map(|value| format!("`{}`", text(value))).collect();
-            let values = if values.is_empty() { String::new() } else { format!(" Values: {}.", values.join(", ")) };
+            let values = if parameter.allowed_values.iter().all(is_explained) {
+                String::new()
+            } else {
+                format!(" Values: {}.", values.join(", "))
+            };
             let meaning = format!("{}.{values}", parameter.description.trim_end_matches('.'));
-            page.push_str(&row(&[format!("<a id=\"{}\"></a>`{name}`", name.to_lowercase()), default, meaning]));
+            let _ = writeln!(page, "- <a id=\"{}\"></a>`{name}`{default}: {meaning}", name.to_lowercase());
         }
         page.push('\n');
     }

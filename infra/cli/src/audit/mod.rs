@@ -25,22 +25,21 @@ use crate::arguments::{Segments, node};
 /// How a table is compared.
 #[derive(Args)]
 struct Comparison {
-    /// Compare this node and what is below it, instead of the whole table.
+    /// Compare this node's subtree instead of the whole table.
     #[arg(long, value_name = "ID", conflicts_with = "segments")]
     under: Option<String>,
-    /// The tenant of the node that --under names, in a table with tenants.
+    /// Set the tenant of the node that --under names.
     #[arg(long, value_name = "TENANT", requires = "under")]
     tenant: Option<String>,
     #[command(flatten)]
     segments: Segments,
-    /// Most read units a second, on average. A table on demand serves 12,000 at least.
+    /// Use at most so many read units a second, on average. A table on demand serves 12,000 at least.
     #[arg(long, value_name = "UNITS")]
     rate: Option<f64>,
-    /// How many seconds a difference must stay the same until it counts. Rows follow their records: take more than the
-    /// stream is behind.
+    /// Set the seconds for which a difference must stay the same to be confirmed. Take more than the stream is behind.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
     settle: u64,
-    /// Keep in this file how far the pass over the table is. After a kill the same command goes on from there.
+    /// Save the progress in this file. The same command resumes from it.
     #[arg(long, value_name = "FILE", conflicts_with = "under")]
     work: Option<PathBuf>,
     /// Print one JSON object a line.

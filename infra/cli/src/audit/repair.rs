@@ -29,8 +29,8 @@ use crate::say::{YES, agrees, say};
 /// Most rounds: a row that no lineage names waits for its node's lineage, and a child for its parent's.
 const ROUNDS_MAX: usize = 10;
 
-/// Mend what `sapwood verify` finds, while the table is in use. Nothing of yours in a base record changes: the stream
-/// handler writes the rows anew.
+/// Repair what `sapwood verify` finds. The table may be in use. Nothing of yours in a base record changes: the stream
+/// handler rewrites the rows.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood repair --table sapwood --endpoint http://127.0.0.1:8000
@@ -44,13 +44,13 @@ pub(crate) struct Arguments {
     connection: Connection,
     #[command(flatten)]
     comparison: Comparison,
-    /// Mend what this file says, as far as it is still there, instead of comparing the whole table.
+    /// Repair the differences in this report, as far as they persist.
     #[arg(long, value_name = "FILE", conflicts_with = "under")]
     report: Option<PathBuf>,
-    /// Don't ask.
+    /// Skip the confirmation.
     #[arg(long)]
     yes: bool,
-    /// Do nothing if more is wrong than this: with wrong settings everything is.
+    /// Stop before writing if there are more differences: a sign of wrong settings.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     max_differences: usize,
 }

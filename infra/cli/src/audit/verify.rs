@@ -13,7 +13,7 @@ use crate::exit::Exit;
 use crate::recognised::check_keys;
 use crate::stop_signal;
 
-/// Compare everything that is derived with the base records. It writes nothing, and the table may be in use.
+/// Compare all derived items with the base records. It writes nothing, and the table may be in use.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood verify --table sapwood --endpoint http://127.0.0.1:8000
@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     connection: Connection,
     #[command(flatten)]
     comparison: Comparison,
-    /// Write all differences into this file, one JSON object a line. `sapwood repair --report` takes it.
+    /// Write all differences to this file, one JSON object a line. `sapwood repair --report` takes it.
     #[arg(long, value_name = "FILE")]
     report: Option<PathBuf>,
 }

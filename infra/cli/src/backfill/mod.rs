@@ -37,8 +37,8 @@ const IN_FLIGHT_MAX: usize = 32;
 /// How old a working file may be that a backfill goes on from.
 const SCAN_AGE_MAX: Duration = Duration::from_secs(24 * 60 * 60);
 
-/// Have nodes placed that the stream handler has never seen. They are those of an existing or a restored table, or all
-/// after a switch. Parents come first. It can be stopped at any time: the same command goes on.
+/// Reconcile nodes that the stream handler has never seen. They are those of an existing or a restored table, or all
+/// nodes after you change a parameter. Parents come first. You can stop it at any time: the same command resumes.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood backfill --table sapwood --endpoint http://127.0.0.1:8000 --dry-run
@@ -52,37 +52,35 @@ verify` afterwards.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     connection: Connection,
-    /// Write every node, even if all of it is right already.
+    /// Requeue every node, even if its rows are right.
     #[arg(long)]
     all: bool,
-    /// Start all cursors anew, and do nothing else: for a table whose stream is another than the one that they come
-    /// from.
+    /// Restart all checkpoints, and do nothing else. A table with a new stream needs it.
     #[arg(long, conflicts_with = "all")]
     cursors: bool,
-    /// Claim all names that nobody has claimed, delete the claims of names that their nodes don't have, and do nothing
-    /// else: where UniqueNames was switched on or changed, or after an import.
+    /// Add missing name reservations, delete wrong ones, and do nothing else. Use it after UniqueNames was changed, or
+    /// after an import.
     #[arg(long, conflicts_with_all = ["all", "cursors"])]
     names: bool,
-    /// Begin all totals anew, count every node in them, delete the parts of those of before, and do nothing else: where
-    /// Totals was switched on or changed, and after a restore.
+    /// Recount all totals, and do nothing else. Use it after Totals was changed, and after a restore. The parts of
+    /// earlier totals are deleted.
     #[arg(long, conflicts_with_all = ["all", "cursors", "names"])]
     totals: bool,
-    /// Read the table, say what the backfill costs, and write nothing.
+    /// Report what the backfill would cost, and write nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Don't ask.
+    /// Skip the confirmation.
     #[arg(long)]
     yes: bool,
-    /// Most write units a second, with all that the stream handler writes.
+    /// Use at most so many write units a second, the stream handler's included.
     #[arg(long, value_name = "UNITS")]
     rate: Option<f64>,
-    /// Most read units a second while the table is read.
+    /// Use at most so many read units a second while the table is read.
     #[arg(long, value_name = "UNITS")]
     read_rate: Option<f64>,
     #[command(flatten)]
     segments: Segments,
-    /// The working file, which remembers what was done. By default it is in the current directory, and named after the
-    /// table.
+    /// Save the progress in this file. By default it is in the current directory, and named after the table.
     #[arg(long, value_name = "FILE")]
     work: Option<PathBuf>,
     /// Print JSON.

@@ -21,8 +21,8 @@ const GB: f64 = 1e9;
 /// The bytes that a read unit pays for, if the read is strong. Lists of rows aren't.
 const READ_UNIT_BYTES: usize = 4_096;
 
-/// Say what a workload costs a month. Each change is carried out once, by the stream handler on a DynamoDB in this
-/// process, and what the engine reports is multiplied. It needs neither a table nor AWS.
+/// Calculate what a workload costs a month. Each change is carried out once, by the stream handler on a DynamoDB in
+/// this process, and what the engine reports is multiplied. It needs neither a table nor AWS.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood cost --nodes 1000000 --depth 4
@@ -35,43 +35,43 @@ own, traffic. In a batch nodes share reads and invocations, so a busy handler co
 
 It ends with 0, with 2 for wrong arguments, and with 4 if it can't measure.")]
 pub(crate) struct Arguments {
-    /// The nodes that are stored.
+    /// Set the number of stored nodes.
     #[arg(long, value_name = "NUMBER")]
     nodes: u64,
-    /// The ancestors of an average node.
+    /// Set the ancestors of an average node.
     #[arg(long, value_name = "LEVELS", default_value_t = 4, value_parser = clap::value_parser!(u16).range(1..=97))]
     depth: u16,
-    /// The bytes of a record's own attributes.
+    /// Set the bytes of a record's own attributes.
     #[arg(long, value_name = "NUMBER", default_value_t = 200, value_parser = clap::value_parser!(u32).range(1..=100_000))]
     bytes: u32,
-    /// The bytes of an id: those of a UUID, unless you say. Long ids make lineages of more than a KB.
+    /// Set the bytes of an id. Long ids make lineages of more than a KB.
     #[arg(long, value_name = "NUMBER", default_value_t = 36, value_parser = clap::value_parser!(u16).range(1..=200))]
     id_bytes: u16,
-    /// Nodes created a month.
+    /// Set the nodes created a month.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     creates: u64,
-    /// Changes of a name, or of another attribute, a month.
+    /// Set the changes of attributes a month.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     writes: u64,
-    /// Moves a month.
+    /// Set the moves a month.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     moves: u64,
-    /// The nodes of a subtree that moves, its top included.
+    /// Set the nodes of a moved subtree, its top included.
     #[arg(long, value_name = "NUMBER", default_value_t = 1, value_parser = clap::value_parser!(u64).range(1..))]
     moved_nodes: u64,
-    /// Nodes deleted a month, each by itself.
+    /// Set the nodes deleted a month, one by one.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     deletes: u64,
-    /// Revisions appended a month.
+    /// Set the revisions appended a month.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     revisions: u64,
-    /// Lists that are read from the table a month.
+    /// Set the lists read from the table a month.
     #[arg(long, value_name = "NUMBER", default_value_t = 0)]
     reads: u64,
-    /// The rows of such a list.
+    /// Set the rows of such a list.
     #[arg(long, value_name = "NUMBER", default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     rows: u32,
-    /// A parameter of your stack, for example PathRows=off. Repeat it for more parameters.
+    /// Set a parameter of your stack, for example PathRows=off. Repeat it for more parameters.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = template_parameter)]
     parameters: Vec<(String, String)>,
     #[command(flatten)]
@@ -84,16 +84,16 @@ pub(crate) struct Arguments {
 /// Prices in dollars.
 #[derive(Args)]
 struct Prices {
-    /// Dollars for a million write units.
+    /// Set the price of a million write units.
     #[arg(long, value_name = "DOLLARS", default_value_t = DOLLARS_PER_MILLION_UNITS)]
     price_write: f64,
-    /// Dollars for a million read units.
+    /// Set the price of a million read units.
     #[arg(long, value_name = "DOLLARS", default_value_t = 0.125)]
     price_read: f64,
-    /// Dollars for a GB stored a month.
+    /// Set the price of a GB stored a month.
     #[arg(long, value_name = "DOLLARS", default_value_t = 0.25)]
     price_storage: f64,
-    /// Dollars for a million invocations of the handler, with 20 ms of time and 2 KB of log each.
+    /// Set the price of a million invocations of the handler. Each has 20 ms of time and 2 KB of log.
     #[arg(long, value_name = "DOLLARS", default_value_t = 1.33)]
     price_invocation: f64,
 }

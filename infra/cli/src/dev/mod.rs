@@ -57,60 +57,59 @@ pub(crate) struct Arguments {
     /// Serve DynamoDB on this loopback address. Port 0 is any free port.
     #[arg(long, value_name = "ADDRESS", conflicts_with = "endpoint")]
     dynamodb: Option<SocketAddr>,
-    /// Serve the HTTP API on this loopback address, for example 127.0.0.1:3000, and the explorer at /explorer. It has
-    /// no authorizer: whoever reaches it can do everything.
+    /// Serve the HTTP API and the explorer on this loopback address. An example is 127.0.0.1:3000; the explorer is at
+    /// /explorer. There is no authorizer: every client has full access.
     #[arg(long, value_name = "ADDRESS")]
     http: Option<SocketAddr>,
-    /// Serve the HTTP API on an address that other machines can reach, too. The explorer isn't served there.
+    /// Allow an HTTP address that other machines can reach. The explorer isn't served there.
     #[arg(long, requires = "http")]
     allow_remote: bool,
-    /// Run in a container: serve DynamoDB on 0.0.0.0:8000 and the HTTP API on 0.0.0.0:3000, for requests that name any
-    /// port, because a container's ports have other numbers outside. Every machine that reaches them can do everything,
-    /// without credentials: publish them on 127.0.0.1 only.
+    /// Serve 0.0.0.0:8000 (DynamoDB) and 0.0.0.0:3000 (HTTP) in a container. Requests may name any port, because a
+    /// container's ports have other numbers outside. Every machine that reaches them can do everything, without
+    /// credentials: publish them on 127.0.0.1 only.
     #[arg(long, conflicts_with_all = ["demo", "endpoint"])]
     container: bool,
-    /// Answer requests for this host name, besides localhost and addresses, for example host.docker.internal. Repeat it
-    /// for more names.
+    /// Accept requests for this host name, for example host.docker.internal. Repeat it for more names.
     #[arg(long = "allow-host", value_name = "NAME")]
     allow_hosts: Vec<String>,
-    /// Give every caller of the HTTP API this claim, for example tenant=acme or sub=ada. Repeat it for more claims.
+    /// Give each HTTP caller a claim, for example tenant=acme or sub=ada. Repeat it for more claims.
     #[arg(long = "claim", value_name = "NAME=VALUE", value_parser = parameter, requires = "api")]
     claims: Vec<(String, String)>,
-    /// Keep the data and the position in the stream in this directory. Without it everything is in memory.
+    /// Keep the data and the stream position in this directory. Without it everything is in memory.
     #[arg(long, value_name = "DIRECTORY")]
     data: Option<PathBuf>,
-    /// Use a DynamoDB that runs already, such as Amazon's DynamoDB Local, instead of the embedded one.
+    /// Use a running DynamoDB, such as DynamoDB Local, not the embedded one.
     #[arg(long, value_name = "URL")]
     endpoint: Option<String>,
-    /// The table's name. The table is created if it doesn't exist.
+    /// Use this table. It is created if it doesn't exist.
     #[arg(long, value_name = "NAME", default_value = "sapwood")]
     table: String,
     /// Set a parameter of the template, for example PathRows=off. Repeat it for more parameters.
     #[arg(long = "parameter", value_name = "NAME=VALUE", value_parser = parameter)]
     parameters: Vec<(String, String)>,
-    /// Change a setting of the event source mapping, for example ParallelizationFactor=10 or BatchSize=1000. Repeat it
-    /// for more settings. The factor is 1 unless it is set, the other settings are the template's.
+    /// Change the event source mapping, for example BatchSize=1000. Repeat it for more settings. The factor is 1 unless
+    /// it is set, the other settings are the template's.
     #[arg(long = "mapping", value_name = "NAME=VALUE", value_parser = parameter, conflicts_with = "no_handler")]
     mapping: Vec<(String, String)>,
-    /// Run the auditor, too: every 10 seconds it carries a pass over the table on, and mends what is wrong, or reports
-    /// it with --parameter Audit=report.
+    /// Run the auditor, too. Every 10 seconds it continues a pass over the table, and repairs differences, or reports
+    /// them with --parameter Audit=report.
     #[arg(long, conflicts_with_all = ["no_handler", "demo"])]
     audit: bool,
     /// Don't run the stream handler. Rows are written when you invoke one yourself, for example under cargo lambda.
     #[arg(long, conflicts_with = "demo")]
     no_handler: bool,
-    /// Show how rows follow the changes of a tree, then exit.
+    /// Show how rows follow a tree's changes, then exit.
     #[arg(long)]
     demo: bool,
-    /// Fill the table with the tree of an example, and serve the explorer, on 127.0.0.1:3000 unless --http names
-    /// another address. What is there already stays.
+    /// Load an example tree, and serve the explorer. Its address is 127.0.0.1:3000 unless --http names another.
+    /// Existing nodes stay.
     #[arg(long, value_name = "EXAMPLE", conflicts_with = "demo")]
     example: Option<Example>,
     /// Open the explorer in a browser. It is served on 127.0.0.1:3000 unless --http names another address.
     #[arg(long, conflicts_with_all = ["demo", "allow_remote"])]
     open: bool,
-    /// End when the standard input ends, as after Ctrl-C. A program that starts a stack for itself leaves none behind
-    /// then, however it ends.
+    /// Exit when the standard input ends, as after Ctrl-C. A program that starts a stack for itself then leaves none
+    /// behind, however it ends.
     #[arg(long)]
     end_with_input: bool,
     /// Print one JSON object a line.

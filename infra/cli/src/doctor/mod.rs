@@ -23,8 +23,8 @@ use crate::connect::Connection;
 use crate::exit::Exit;
 use crate::printable::{shown, shown_json};
 
-/// Look at a deployment once, and say what to do. It looks at the table, its stream, the event source mapping, the
-/// stream handler, alarms and the auditor. Nothing is written.
+/// Check a deployment once, and suggest fixes. It looks at the table, its stream, the event source mapping, the stream
+/// handler, alarms and the auditor. Nothing is written.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood doctor --table sapwood --profile prod
@@ -35,8 +35,7 @@ It ends with 0 if nothing fails (there may be warnings), 1 if something does, 2 
 pub(crate) struct Arguments {
     #[command(flatten)]
     connection: Connection,
-    /// Another endpoint of Lambda and CloudWatch than the region's own, such as an emulator's. It checks no
-    /// credentials.
+    /// Use this endpoint for Lambda and CloudWatch, such as an emulator's. It checks no credentials.
     #[arg(long, value_name = "URL")]
     services_endpoint: Option<String>,
     /// Print one JSON object a line.

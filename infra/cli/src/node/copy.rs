@@ -10,7 +10,7 @@ use super::Target;
 use super::write::{SpotArguments, Writing};
 use crate::exit::Exit;
 
-/// Copy a node, with all that is below it.
+/// Copy a node and its subtree.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood copy V --table sapwood --endpoint http://127.0.0.1:8000
@@ -26,16 +26,16 @@ written.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// The parent of the copy.
+    /// Set the parent of the copy.
     #[arg(long, value_name = "PARENT")]
     to: Option<String>,
     /// Make the copy a root.
     #[arg(long, conflicts_with = "to")]
     root: bool,
-    /// The copy's name in a path, if not that of the node.
+    /// Set the copy's name in paths.
     #[arg(long)]
     segment: Option<String>,
-    /// The id of the copy, with which the ids of all below it begin. Without it they are UUIDs.
+    /// Set the id of the copy, the prefix of the ids below it. Without it the ids are UUIDs.
     #[arg(long, value_name = "ID")]
     ids: Option<String>,
     #[command(flatten)]

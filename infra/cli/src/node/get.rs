@@ -11,7 +11,7 @@ use super::Target;
 use crate::printable::{line, shown};
 use crate::say::say;
 
-/// Read a node's own record. With it comes the tag that `--if-match` takes.
+/// Read a node's base record. The output has the tag that `--if-match` takes.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood get V --table sapwood --endpoint http://127.0.0.1:8000

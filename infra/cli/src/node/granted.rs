@@ -10,7 +10,7 @@ use crate::exit::Exit;
 use crate::printable::{line, shown};
 use crate::say::say;
 
-/// Ask whether a node, or one above it, names a principal. It says which node does, in which attribute.
+/// Check whether a node or an ancestor names a principal. The output has that node and attribute.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood granted d viewers ada GROUP#ops --table sapwood --endpoint http://127.0.0.1:8000
@@ -22,12 +22,12 @@ node, with 2 if the attribute is Sapwood's own, and with 4 if the table can't be
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// The attribute that names principals.
+    /// Read principals from this attribute.
     attribute: String,
-    /// The principals: a user and the user's groups.
+    /// Check these principals: a user and the user's groups.
     #[arg(required = true, value_name = "PRINCIPAL")]
     principals: Vec<String>,
-    /// Have grants count in the trash as well.
+    /// Evaluate grants in the trash, too.
     #[arg(long)]
     in_trash: bool,
 }

@@ -14,7 +14,7 @@ use super::get::together;
 use crate::printable::{line, shown, word};
 use crate::say::say;
 
-/// Read the revisions of a node, the newest first. Those of all topics come by version, or those of one topic.
+/// Read the revisions of a node, newest first. Without a topic, those of all topics come by version.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood history eq --table sapwood --endpoint http://127.0.0.1:8000
@@ -26,15 +26,15 @@ with 0, with 1 if there is neither a node nor a revision, and with 4 if the tabl
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// The topic; by default all are read.
+    /// Read this topic only.
     topic: Option<String>,
-    /// How many revisions are read.
+    /// Read at most so many revisions.
     #[arg(long, value_name = "N", default_value = "100")]
     limit: NonZeroUsize,
     /// Read all revisions.
     #[arg(long, conflicts_with = "limit")]
     all: bool,
-    /// Go on after this position, as an earlier call has named it.
+    /// Continue after this position, which an earlier call has printed.
     #[arg(long, value_name = "POSITION")]
     after: Option<String>,
 }

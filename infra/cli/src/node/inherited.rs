@@ -10,7 +10,7 @@ use super::Target;
 use crate::printable::{line, shown};
 use crate::say::say;
 
-/// Read the values that a node has from the nodes above it. Its own are among them, and each says of which node it is.
+/// Read the values that a node inherits or sets. Each comes with the node that sets it.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood inherited d owner quota --table sapwood --endpoint http://127.0.0.1:8000
@@ -21,10 +21,10 @@ are. It ends with 0, with 1 if there is no such node, with 2 if an attribute is 
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// The attributes.
+    /// Read these attributes.
     #[arg(required = true, value_name = "ATTRIBUTE")]
     attributes: Vec<String>,
-    /// Read all values, from the root down, and not only the nearest.
+    /// Read all values from the root down, not only the nearest.
     #[arg(long)]
     all: bool,
 }

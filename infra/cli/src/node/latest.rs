@@ -10,7 +10,8 @@ use super::{Target, whole_pages};
 use crate::printable::{line, shown};
 use crate::say::say;
 
-/// Read the newest revision of each topic of a node. These are the `v0_` copies, which the stream handler keeps.
+/// Read the newest revision of each topic of a node. These are the latest items (`v0_`), which the stream handler
+/// writes.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood latest eq --table sapwood --endpoint http://127.0.0.1:8000
@@ -20,7 +21,7 @@ A copy follows its revision by a moment. It ends with 0, with 1 if there is no s
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// The topic; by default all are read.
+    /// Read this topic only.
     topic: Option<String>,
 }
 

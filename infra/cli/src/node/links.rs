@@ -10,7 +10,7 @@ use super::{Target, whole_pages};
 use crate::printable::{line, shown};
 use crate::say::say;
 
-/// List the nodes that name an id in an attribute. These are the link rows, which the stream handler keeps.
+/// List the nodes whose attribute refers to an id. They come from rows that the stream handler writes.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood links PRODUCT#mouse product --table sapwood --endpoint http://127.0.0.1:8000
@@ -22,12 +22,12 @@ links by this attribute, and with 4 if the table can't be read.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// The attribute that links.
+    /// Read the references of this attribute.
     attribute: String,
-    /// Name only ancestors whose ids begin so, and only nodes that have such an ancestor.
+    /// List only nodes with an ancestor whose id begins so. Only such ancestors are printed.
     #[arg(long, value_name = "PREFIX")]
     ancestors: Option<String>,
-    /// Name only nodes at, above or below this one.
+    /// List only this node, its ancestors and descendants.
     #[arg(long, value_name = "ID")]
     below: Option<String>,
 }

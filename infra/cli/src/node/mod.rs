@@ -42,14 +42,14 @@ use crate::connect::{Connection, Patient, TableClient};
 /// The node that a command is about.
 #[derive(Args)]
 struct Target {
-    /// The node's id.
+    /// Name the node.
     id: String,
     #[command(flatten)]
     connection: Connection,
-    /// The node's tenant, in a table with tenants.
+    /// Set the node's tenant, in a table with tenants.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
-    /// Print JSON, as the HTTP API has it.
+    /// Print the JSON of the HTTP API.
     #[arg(long)]
     json: bool,
 }

@@ -9,7 +9,7 @@ use super::Target;
 use super::write::{SpotArguments, Writing};
 use crate::exit::Exit;
 
-/// Give a node another parent, with all that is below it.
+/// Move a node and its subtree.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood move d --to V --table sapwood --endpoint http://127.0.0.1:8000
@@ -22,7 +22,7 @@ all that is below is placed, and 4 if the table can't be read or written.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// The new parent.
+    /// Set the new parent.
     #[arg(long, value_name = "PARENT", required_unless_present = "root")]
     to: Option<String>,
     /// Make the node a root.

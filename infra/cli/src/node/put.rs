@@ -19,9 +19,9 @@ use super::{Opened, Target};
 use crate::arguments::parameter;
 use crate::exit::Exit;
 
-/// Create or change a node, or append a revision. What isn't named stays as it is, as in the HTTP API's PATCH. With
-/// --replace the node becomes what is named and nothing else, as in its PUT. With --topic a revision is appended
-/// instead, and with --revision together with the change of the node: both are done, or neither.
+/// Create or change a node, or append a revision. Omitted attributes stay, as in the HTTP API's PATCH. With --replace
+/// they are deleted, as in its PUT. With --topic a revision is appended instead. With --revision it is appended
+/// together with the change of the node: both are done, or neither.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood put D --set name='Drive D' --table sapwood --endpoint http://127.0.0.1:8000
@@ -39,37 +39,37 @@ be read or written.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// The parent. Another one than before moves the node, with all that is below it.
+    /// Set the parent. A new one moves the node and its subtree.
     #[arg(long, value_name = "PARENT")]
     parent: Option<String>,
     /// Make the node a root.
     #[arg(long, conflicts_with = "parent")]
     root: bool,
-    /// The node's name in paths. An empty one sets it back to the id.
+    /// Set the node's name in paths. An empty one resets it to the id.
     #[arg(long, value_name = "SEGMENT")]
     segment: Option<String>,
-    /// An attribute, as text. Repeat it for more attributes.
+    /// Set an attribute to a text. Repeat it for more attributes.
     #[arg(long = "set", value_name = "NAME=VALUE", value_parser = parameter)]
     set: Vec<(String, String)>,
     /// Delete an attribute. Repeat it for more attributes.
     #[arg(long = "unset", value_name = "NAME", conflicts_with_all = ["replace", "topic"])]
     unset: Vec<String>,
-    /// Attributes as JSON: an object, @ and a file that has it, or @- for the standard input.
+    /// Set attributes from JSON: an object, @FILE, or @- (standard input).
     #[arg(long, value_name = "JSON")]
     json_attributes: Option<String>,
-    /// Replace the node as a whole: what isn't named goes. Name its parent, or --root.
+    /// Replace the node, and delete omitted attributes. Name its parent, or --root.
     #[arg(long, conflicts_with = "topic")]
     replace: bool,
-    /// Only create the node: it must not be there yet.
+    /// Create the node only if it doesn't exist.
     #[arg(long, value_name = "*", value_parser = ["*"], conflicts_with_all = ["if_match", "topic"])]
     if_none_match: Option<String>,
-    /// Append a revision of this topic, instead of writing the node.
+    /// Append a revision of this topic instead of writing the node.
     #[arg(long, value_name = "TOPIC", conflicts_with_all = ["parent", "root", "segment", "if_match", "first", "last", "before", "after"])]
     topic: Option<String>,
-    /// Append a revision of this topic together with the node: both are written, or neither.
+    /// Append a revision of this topic in the transaction of the node.
     #[arg(long, value_name = "TOPIC", conflicts_with = "topic")]
     revision: Option<String>,
-    /// The revision's attributes as JSON: an object, or @ and a file that has it.
+    /// Set the revision's attributes from JSON: an object or @FILE.
     #[arg(long, value_name = "JSON", requires = "revision")]
     revision_attributes: Option<String>,
     #[command(flatten)]

@@ -15,7 +15,7 @@ use crate::exit::Exit;
 use crate::printable::shown;
 use crate::say::{YES, agrees, count, say};
 
-/// Delete a node, or put it into the trash. What becomes of its children, --children says; its revisions stay unless
+/// Delete a node, or put it into the trash. --children sets what happens to its children. Its revisions stay unless
 /// --revisions is given. With it, revisions without a node are deleted, too.
 #[derive(Args)]
 #[command(after_help = "Examples:
@@ -36,17 +36,17 @@ table can't be read or written.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     target: Target,
-    /// Put the node into the trash, with all that is below it. It doesn't ask.
+    /// Put the node and its subtree into the trash. No confirmation is asked for.
     #[arg(long, conflicts_with_all = ["children", "revisions"])]
     trash: bool,
-    /// What becomes of the children.
+    /// Set what happens to the children.
     #[arg(long, value_name = "HOW", default_value = "restrict")]
     children: ChildrenName,
-    /// Delete the node's revisions as well, and with --children delete those of all that is below. If the node is gone,
+    /// Delete the node's revisions, too. With --children delete, delete those of its subtree. If the node is gone,
     /// delete the revisions that it has left.
     #[arg(long)]
     revisions: bool,
-    /// Don't ask.
+    /// Skip the confirmation.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]
@@ -55,14 +55,14 @@ pub(crate) struct Arguments {
 
 #[derive(Clone, Copy, ValueEnum)]
 enum ChildrenName {
-    /// There must be none: else nothing is deleted.
+    /// Delete nothing if there are children.
     #[value(alias = "refuse")]
     Restrict,
-    /// They are deleted, with all that is below them.
+    /// Delete them and their subtrees.
     Delete,
-    /// They move to the node's parent.
+    /// Move them to the node's parent.
     Adopt,
-    /// They become roots.
+    /// Make them roots.
     Detach,
 }
 

@@ -9,7 +9,7 @@ use super::Target;
 use crate::printable::{line, shown};
 use crate::say::say;
 
-/// Read how many nodes are below a node, and their sums. The table has them where Totals is set.
+/// Read a node's subtree totals (they need `Totals`).
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood totals d --table sapwood --endpoint http://127.0.0.1:8000

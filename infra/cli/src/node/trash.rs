@@ -38,13 +38,12 @@ pub(crate) struct Arguments {
 
 /// `--json` before the command, which is the command's own.
 fn json() -> Arg {
-    Arg::new("json").long("json").global(true).action(ArgAction::SetTrue).help("Print JSON, as the HTTP API has it")
+    Arg::new("json").long("json").global(true).action(ArgAction::SetTrue).help("Print the JSON of the HTTP API")
 }
 
 #[derive(Subcommand)]
 enum What {
-    /// List what was put into the trash: the newest first, each with its time, who put it there, and from below which
-    /// parent.
+    /// List the nodes in the trash, newest first. Each has its time, its writer and its former parent.
     #[command(after_help = "Examples:
   sapwood trash list --table sapwood --endpoint http://127.0.0.1:8000
   sapwood trash list --older-than 30d --json --table sapwood --profile prod")]
@@ -58,18 +57,18 @@ enum What {
 struct Whose {
     #[command(flatten)]
     connection: Connection,
-    /// The tenant, in a table with tenants.
+    /// Set the tenant, in a table with tenants.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
-    /// Print JSON, as the HTTP API has it.
+    /// Print the JSON of the HTTP API.
     #[arg(long)]
     json: bool,
-    /// Only what was put there so long ago: 30d, 12h, 45m or 10s. Where nobody knows when that was, it isn't that old.
+    /// Select nodes in the trash for so long: 30d, 12h, 45m or 10s. Nodes without a trash time are skipped.
     #[arg(long, value_name = "TIME", value_parser = seconds)]
     older_than: Option<u64>,
 }
 
-/// Take a node out of the trash, with all that is below it: to where it was, or elsewhere.
+/// Restore a node and its subtree from the trash.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood trash restore V --table sapwood --endpoint http://127.0.0.1:8000
@@ -79,7 +78,7 @@ It is refused if the parent that the node had is gone, if another node has its i
 struct RestoreArguments {
     #[command(flatten)]
     target: Target,
-    /// Another parent than the one that it had.
+    /// Set another parent than the former one.
     #[arg(long, value_name = "PARENT")]
     to: Option<String>,
     /// Make the node a root.
@@ -91,8 +90,8 @@ struct RestoreArguments {
     writing: Writing,
 }
 
-/// Delete what is in the trash for good, with all that is below it, the oldest first. What is restored meanwhile
-/// stays.
+/// Delete nodes in the trash permanently, oldest first. Their subtrees are deleted, too. Nodes that are restored
+/// meanwhile stay.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood trash empty --table sapwood --endpoint http://127.0.0.1:8000
@@ -102,10 +101,10 @@ Each is an operation of the HTTP API's, which the stream handler carries out. Wi
 struct EmptyArguments {
     #[command(flatten)]
     whose: Whose,
-    /// Delete the revisions as well.
+    /// Delete the revisions, too.
     #[arg(long)]
     revisions: bool,
-    /// Don't ask.
+    /// Skip the confirmation.
     #[arg(long)]
     yes: bool,
     #[command(flatten)]

@@ -25,16 +25,15 @@ const USUAL_WAIT: &str = "60";
 /// How a node is written.
 #[derive(Clone, Args)]
 pub(super) struct Writing {
-    /// Write only if the node has this tag, as `sapwood get` shows it, with its quotes or without. `*`: only if the
-    /// node is there.
+    /// Write only if the node has this tag, which `sapwood get` prints. Its quotes may be omitted. `*`: only if the
+    /// node exists.
     // One tag of 64 begins with a hyphen.
     #[arg(long, value_name = "TAG", value_parser = tags, allow_hyphen_values = true)]
     pub(super) if_match: Option<Tags>,
-    /// Who writes: `_updated_by` and `_created_by` of the record.
+    /// Set `_updated_by` and `_created_by` of the record.
     #[arg(long, value_name = "NAME", env = "USER", hide_env_values = true, default_value = "sapwood")]
     by: String,
-    /// Wait until the stream handler has brought everything up to date, what is below a moved node included, at most so
-    /// many seconds.
+    /// Wait until the rows are up to date, those of a moved subtree included. The value is the most seconds.
     #[arg(
         long,
         value_name = "SECONDS",

@@ -34,7 +34,7 @@ const PAGE_KEYS_MAX: usize = 512;
 /// Nodes whose items are redriven at a time.
 const IN_FLIGHT_MAX: usize = 16;
 
-/// Have the items of discarded or lost records handled again. The event source has given these records up.
+/// Requeue the items of discarded or lost stream records. The event source has given these records up.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood redrive s3://sapwood-failedrecords-1x2y/ --table sapwood --profile prod
@@ -49,21 +49,21 @@ before anything is written. No record is replayed. The command can be stopped, r
 It ends with 0 if every item is redriven, 1 if a source can't be read (nothing is written then) or an item couldn't be redriven, 2 for wrong
 arguments, and 4 if it can't go on.")]
 pub(crate) struct Arguments {
-    /// A file, a directory of files, s3://BUCKET/PREFIX, or the ARN of the table's stream.
+    /// Read a file, a directory, s3://BUCKET/PREFIX, or the table's stream (ARN).
     #[arg(required = true, value_name = "SOURCE")]
     sources: Vec<String>,
     #[command(flatten)]
     connection: Connection,
-    /// Another endpoint of S3 than the region's own. It checks no credentials. AWS_ENDPOINT_URL_S3 names one that does.
+    /// Use this S3 endpoint. It checks no credentials. AWS_ENDPOINT_URL_S3 names one that does.
     #[arg(long, value_name = "URL", value_parser = endpoint)]
     s3_endpoint: Option<String>,
     /// The endpoint that the SDK takes from the environment.
     #[arg(long, value_name = "URL", env = "AWS_ENDPOINT_URL_S3", hide = true)]
     s3_endpoint_of_environment: Option<String>,
-    /// Read the sources and the table, say what would be done, and write nothing.
+    /// Report what would be done, and write nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Most write units a second, on average. The stream handler's come on top.
+    /// Use at most so many write units a second, on average. The stream handler's come on top.
     #[arg(long, value_name = "UNITS")]
     rate: Option<f64>,
     /// Print one JSON object a line.

@@ -30,8 +30,8 @@ const PAGE_ITEMS_MAX: usize = 1_000;
 /// Revisions in a page of a node's history. Those of several nodes are held at a time.
 const HISTORY_PAGE_ITEMS_MAX: usize = 50;
 
-/// Write all nodes and revisions into a file. In JSON Lines, which `sapwood import` reads, types and numbers stay as
-/// they are. CSV and graphs have nodes alone.
+/// Export all nodes and revisions to a file. JSON Lines, which `sapwood import` reads, keeps types and numbers. CSV and
+/// graphs have nodes only.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood export --table sapwood --endpoint http://127.0.0.1:8000 > places.jsonl
@@ -56,7 +56,7 @@ if the table can't be read.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     connection: Connection,
-    /// Export this node and what is below it only. The node keeps its parent, which an import asks for.
+    /// Export this node's subtree only. The node keeps its parent, which an import asks for.
     #[arg(long, value_name = "ID")]
     under: Option<String>,
     /// Write the node that --under names as a root.
@@ -65,23 +65,23 @@ pub(crate) struct Arguments {
     /// Export the nodes and revisions of this tenant only.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
-    /// The format.
+    /// Set the format.
     #[arg(long, value_name = "FORMAT", default_value = "jsonl")]
     format: FormatName,
-    /// CSV: only these attributes, with commas between.
+    /// Write these columns only, separated by commas (CSV).
     #[arg(long, value_name = "NAMES", value_delimiter = ',')]
     columns: Vec<String>,
-    /// CSV: put an apostrophe before cells that a spreadsheet would take for formulas: texts that begin with =, +, -,
-    /// @, a tab, a carriage return or an apostrophe. The same option of `sapwood import` takes it off.
+    /// Put an apostrophe before cells that look like formulas (CSV). They are texts that begin with =, +, -, @, a tab,
+    /// a carriage return or an apostrophe. The same option of `sapwood import` takes it off.
     #[arg(long)]
     guard_formulas: bool,
-    /// Graphs: show this attribute below the id. Repeat it for more attributes.
+    /// Show this attribute below the id (graphs). Repeat it for more attributes.
     #[arg(long = "show", value_name = "ATTRIBUTE")]
     shown: Vec<String>,
-    /// The file; by default the standard output.
+    /// Write to this file instead of the standard output.
     #[arg(long, value_name = "FILE")]
     output: Option<PathBuf>,
-    /// Most read units a second, on average.
+    /// Use at most so many read units a second, on average.
     #[arg(long, value_name = "UNITS")]
     rate: Option<f64>,
     /// Print a JSON object at the end.

@@ -28,8 +28,8 @@ use crate::stop_signal;
 /// Requests under way at a time.
 const IN_FLIGHT_MAX: usize = 32;
 
-/// Write the nodes and revisions of a file into a table. They are checked as a whole first, and parents come first. It
-/// can be stopped at any time: the same command goes on.
+/// Import the nodes and revisions of a file. They are checked as a whole first, and parents are written first. You can
+/// stop it at any time: the same command resumes.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood import places.jsonl --table sapwood --endpoint http://127.0.0.1:8000
@@ -47,60 +47,60 @@ belongs to this file and this table. What was refused is tried again by the next
 It ends with 0 if everything is written, 1 if the file has faults or records were refused, 2 for wrong arguments, 3 if Ctrl-C has stopped
 it while it wrote, and 4 if it can't go on.")]
 pub(crate) struct Arguments {
-    /// The file: JSON Lines, CSV, treebeard's dump_bulk JSON, or an export of DynamoDB; .gz as well. `-` is the
-    /// standard input; it and pipes are copied into a temporary file first.
+    /// Read JSON Lines, CSV, treebeard's dump_bulk or a DynamoDB export, or .gz. `-` is the standard input; it and
+    /// pipes are copied into a temporary file first.
     file: PathBuf,
     #[command(flatten)]
     connection: Connection,
-    /// The format, if the file's name and beginning don't tell it.
+    /// Set the format if the file's name and beginning don't show it.
     #[arg(long, value_name = "FORMAT")]
     format: Option<FormatName>,
-    /// The tenant of records that name none.
+    /// Set the tenant of records that name none.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
-    /// CSV: the column with the id. By default `id`.
+    /// Read ids from this column (CSV). By default `id`.
     #[arg(long, value_name = "COLUMN")]
     id: Option<String>,
-    /// CSV: the column with the parent's id. By default `parent` or `parent_id`.
+    /// Read the parent's id from this column (CSV). By default `parent` or `parent_id`.
     #[arg(long, value_name = "COLUMN")]
     parent: Option<String>,
-    /// CSV: the column with paths such as Top.Science (ltree), which name the parents. By default `path`, where no
-    /// column has the parent's id.
+    /// Read paths such as Top.Science from this column (CSV). They name the parents, as in ltree. By default `path`, if
+    /// no column has the parent's id.
     #[arg(long, value_name = "COLUMN", conflicts_with_all = ["parent", "levels"])]
     path: Option<String>,
-    /// CSV and treebeard: the column, or the field, that becomes the segment.
+    /// Read the segment from this column or field (CSV, treebeard).
     #[arg(long, value_name = "COLUMN")]
     segment: Option<String>,
-    /// CSV: a column of numbers. Repeat it for more columns.
+    /// Read this column as numbers (CSV). Repeat it for more columns.
     #[arg(long = "number", value_name = "COLUMN")]
     numbers: Vec<String>,
-    /// CSV: the columns of a path, from the top, with commas between. Each is a level.
+    /// Read paths from these columns, from the top (CSV). Separate them by commas. Each is a level.
     #[arg(long, value_name = "COLUMNS", value_delimiter = ',', conflicts_with_all = ["id", "parent"])]
     levels: Vec<String>,
-    /// CSV: what separates the cells. By default a comma, and a tab in files that end in .tsv.
+    /// Set the separator of cells (CSV). By default a comma, and a tab in files that end in .tsv.
     #[arg(long, value_name = "CHARACTER")]
     delimiter: Option<char>,
-    /// CSV: most lines of a cell in quotes. One that has more is taken for a quote that isn't closed. By default 100.
+    /// Set the most lines of a quoted cell (CSV). More lines are reported as an unclosed quote. By default 100.
     #[arg(long, value_name = "LINES", value_parser = clap::value_parser!(u64).range(1..))]
     cell_lines: Option<u64>,
-    /// CSV: take the apostrophe off that guards a cell, as `sapwood export --guard-formulas` puts it.
+    /// Remove the apostrophes of `sapwood export --guard-formulas` (CSV).
     #[arg(long)]
     guard_formulas: bool,
-    /// The file is a copy of a table: take what a table can hold. Parents that are nowhere, cycles, nodes with more
+    /// Accept whatever a table can hold: the file is a copy of one. Parents that are nowhere, cycles, nodes with more
     /// than 98 ancestors and records of up to 400 KB are written as they are, with the same findings of `sapwood
     /// verify`.
     #[arg(long)]
     as_is: bool,
-    /// Check the file, say what the import costs, and write nothing.
+    /// Check the file, report the cost, and write nothing.
     #[arg(long)]
     dry_run: bool,
-    /// Most write units a second, with all that the stream handler writes.
+    /// Use at most so many write units a second, the stream handler's included.
     #[arg(long, value_name = "UNITS")]
     rate: Option<f64>,
-    /// Don't wait until parents are placed. The stream handler then places many nodes twice.
+    /// Skip waiting for parents. The stream handler then reconciles many nodes twice.
     #[arg(long)]
     no_wait: bool,
-    /// The working file, which remembers what was written. By default it is beside the file, and ends in .import.
+    /// Save the progress in this file. By default it is beside the input, and ends in .import.
     #[arg(long, value_name = "FILE")]
     work: Option<PathBuf>,
     /// Print a JSON object at the end.

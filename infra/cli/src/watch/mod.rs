@@ -35,7 +35,7 @@ const READERS_MAX_GLOBAL: usize = 1;
 /// The longest time between two positions, in seconds. A stream goes on where nothing changes below the node.
 const POSITION_EVERY_SECONDS: i64 = 60;
 
-/// Print changes of a node and of the rows below it. It begins now, or where a position says.
+/// Stream changes in a subtree. They begin now, or at a position.
 #[derive(Args)]
 #[command(after_help = "Examples:
   sapwood watch V --table sapwood --endpoint http://127.0.0.1:8000
@@ -49,26 +49,27 @@ It reads the table's stream beside the handler, until it is stopped. A shard has
 and another function read it, the command refuses to be the third. It ends with 1 if it refuses, or if the position is too old, with 2 for wrong arguments, and with 4 if the \
 stream can't be read. docs/guides/watch.md says how a function of yours watches.")]
 pub(crate) struct Arguments {
-    /// The node's id.
+    /// Name the node.
     id: String,
     #[command(flatten)]
     connection: Connection,
-    /// The node's tenant, in a table with tenants.
+    /// Set the node's tenant, in a table with tenants.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
-    /// How many levels below the node are watched. By default all are.
+    /// Watch at most so many levels below the node. By default all are watched.
     #[arg(long, value_name = "LEVELS", default_value_t = DEPTH_MAX, hide_default_value = true)]
     depth: usize,
-    /// Watch the node's own topics instead: their newest revisions.
+    /// Watch the newest revisions of the node's topics instead.
     #[arg(long, conflicts_with = "depth")]
     revisions: bool,
-    /// Go on from this position: the last line of the kind `position` that an earlier run has printed with --json.
+    /// Continue from this position, which an earlier run has printed. With --json it is the last line of the kind
+    /// `position`.
     #[arg(long, value_name = "POSITION", value_parser = position)]
     after: Option<WatchPosition>,
-    /// Read the stream even if it has as many readers as it has room for, or if nobody says how many it has.
+    /// Read the stream even if it may already have two readers.
     #[arg(long)]
     third_reader: bool,
-    /// Another endpoint of Lambda than the region's own, such as an emulator's. It checks no credentials.
+    /// Use this Lambda endpoint, such as an emulator's. It checks no credentials.
     #[arg(long, value_name = "URL")]
     services_endpoint: Option<String>,
     /// Print one JSON object a line.

@@ -21,7 +21,7 @@ pub(crate) enum FormatName {
     /// JSON Lines: all nodes and revisions, without loss.
     #[default]
     Jsonl,
-    /// CSV: a node a row, with a column for each attribute that is a text, a number or a boolean.
+    /// CSV: a row for each node. It has a column for each attribute that is a text, a number or a boolean.
     Csv,
     /// Graphviz: nodes, and edges from parents.
     Dot,
