@@ -19,6 +19,7 @@ from pages import ROOT, Pages, description, indented, tabbed, title
 BUILD, SITE = ROOT / "target/site-build", ROOT / "target/site"
 SETTINGS = ROOT / "infra/site/mkdocs.yml"
 API_PAGE = ROOT / "shared/api/src/contract/docs.html"
+HOME = "Trees and version history in one DynamoDB table"
 HTTP_API = """# HTTP API
 
 Every call of the API, from [its OpenAPI document](../openapi.json). [The reference](../api.html) has parameters, bodies, answers and examples.
@@ -69,7 +70,7 @@ def write_pages():
     shutil.rmtree(BUILD, ignore_errors=True)
     staged = BUILD / "pages"
     for place, text in pages.texts.items():
-        head = {"description": description(text)}
+        head = {"title": HOME if place == "index.md" else title(text), "description": description(text)}
         # A link to a file finds it. A search for words would only find it before the page that explains it.
         head |= {"search": {"exclude": True}, "hide": ["toc"]} if place.startswith("files/") else {}
         target = staged / place
@@ -80,6 +81,7 @@ def write_pages():
         (staged / place).parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(source, staged / place)
     shutil.copyfile(SETTINGS, BUILD / "mkdocs.yml")
+    shutil.copytree(SETTINGS.parent / "theme", BUILD / "theme")
     (staged / "api.html").write_text(api_page())
     print(f"{len(shown)} pages, and {len(kept) - len(shown)} of files that they link to")
 
