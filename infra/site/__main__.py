@@ -2,13 +2,14 @@
 """Makes what the site of the documentation is built of, and checks what is built.
 
     python infra/site pages     writes target/site-build, which the site is built of
-    python infra/site finish    writes llms.txt and llms-full.txt into target/site, and checks each page there
+    python infra/site finish    moves what was built to target/site, adds llms.txt and llms-full.txt, and checks each page
 
 `.ci/site` calls both. A page gets its description, its links lead to pages of the site, and examples in several languages become tabs. The script
 needs Python 3.11 with Zensical's modules.
 """
 
 import json
+import os
 import shutil
 import sys
 
@@ -88,13 +89,22 @@ def write_pages():
 
 def api_page():
     """The page that the API serves at /docs, with a way back."""
-    before, body, after = API_PAGE.read_text().partition("<body>\n")
-    return f'{before}{body}<p><a href="reference/http-api/">Documentation</a></p>\n{after}'
+    html = API_PAGE.read_text().replace("</head>", '<link rel="icon" href="assets/images/favicon.png">\n</head>')
+    return html.replace("<body>\n", '<body>\n<p><a href="reference/http-api/">Documentation</a></p>\n')
+
+
+def mark_internals():
+    """Names internals as such in the index of the search, and takes their pages' names from what a search weighs, so that guides come before them."""
+    index = json.loads((SITE / "search.json").read_text())
+    for item in index["items"]:
+        if item["location"].startswith("internals/"):
+            item["title"], item["path"] = f"Internals: {item['title']}", item["path"][:-1]
+    (SITE / "search.json").write_text(json.dumps(index, ensure_ascii=False, separators=(",", ":")))
 
 
 def write_texts():
     """llms.txt, the list of the pages, and llms-full.txt, all of them in one. Internals are in neither: they are no help to users."""
-    pages = Pages()
+    pages, url = Pages(root=os.environ.get("SITE_URL") or "./"), os.environ.get("SITE_URL", "")
     pages.texts["reference/http-api.md"] = http_api()
     home = pages.texts["index.md"]
     listed, full, last = [f"# {title(home)}\n\n> {description(home)}\n"], [], None
@@ -106,8 +116,8 @@ def write_texts():
             listed.append(f"\n## {section}\n")
         last = section
         if section:
-            listed.append(f"- [{title(text)}]({output.address(place)}): {description(text)}")
-        full.append(f"<!-- {output.address(place) or './'} -->\n\n{text.strip()}\n")
+            listed.append(f"- [{title(text)}]({url}{output.address(place)}): {description(text)}")
+        full.append(f"<!-- {url}{output.address(place)} -->\n\n{text.strip()}\n")
     (SITE / "llms.txt").write_text("\n".join(listed) + "\n")
     (SITE / "llms-full.txt").write_text("\n\n".join(full))
 
@@ -119,7 +129,10 @@ def main():
         case ["finish"]:
             shutil.rmtree(SITE, ignore_errors=True)
             shutil.move(BUILD / "site", SITE)
+            mark_internals()
             write_texts()
+            # A map of the site has whole addresses.
+            os.environ.get("SITE_URL") or (SITE / "sitemap.xml").unlink()
             output.check(SITE)
         case _:
             sys.exit(__doc__)

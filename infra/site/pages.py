@@ -4,6 +4,8 @@ import os
 import re
 from pathlib import Path
 
+from output import address
+
 ROOT = Path(__file__).resolve().parents[2]
 # Pages from outside of docs/, and where each is on the site.
 OTHERS = {
@@ -130,10 +132,10 @@ def description(text):
 
 
 class Pages:
-    """Gathers the pages: `texts`, by their place on the site, and `files`, which are copied."""
+    """Gathers the pages: `texts`, by their place on the site, and `files`, which are copied. Links begin at the page, or at the site's `root`."""
 
-    def __init__(self):
-        self.texts, self.files, self.wrong = {}, {}, []
+    def __init__(self, root=None):
+        self.texts, self.files, self.wrong, self.root = {}, {}, [], root
         sources = [*OTHERS, *(str(path.relative_to(ROOT)) for path in sorted((ROOT / "docs").rglob("*.md")))]
         for source in sources:
             self.texts[place(source)] = self.page(source)
@@ -153,6 +155,8 @@ class Pages:
             self.wrong.append(f"{source}: {link} leads to no file")
             return link
         there = place(wanted) or self.file(wanted)
+        if self.root:
+            return self.root + (address(there) if there.endswith(".md") else there) + mark + anchor
         return os.path.relpath(there, os.path.dirname(here) or ".") + mark + anchor
 
     def file(self, source):
