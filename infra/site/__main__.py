@@ -33,7 +33,7 @@ def http_api():
     api = json.loads((ROOT / "docs/openapi.json").read_text())
     text = HTTP_API
     for tag in api["tags"]:
-        text += f"\n## {tag['name']}\n\n{tag['description']}\n\n| call | |\n|---|---|\n"
+        text += f"\n## {tag['name']}\n\n{tag['description']}\n\n| call | purpose |\n|---|---|\n"
         for path, methods in api["paths"].items():
             for method, call in methods.items():
                 if tag["name"] in call["tags"]:

@@ -119,11 +119,12 @@ const tests = {
   }, { scheme: 'dark' }),
   'the API page shows the document beside it, and the way back': () => visit('/api.html', async (page) => {
     await page.waitForSelector('#delete_node');
+    assert.ok(await slips(page) <= 0);
     const calls = Object.values(JSON.parse(readFileSync(path.join(root, 'docs/openapi.json'))).paths).flatMap(Object.keys).length;
     assert.equal(await page.$$eval('nav li', (all) => all.length), calls);
     await Promise.all([page.waitForNavigation(), page.click('body > p a')]);
     assert.equal(await page.$$eval('article td a', (all) => all.length), calls);
-  }),
+  }, { width: 320 }),
   'an address without a page leads on': async () => {
     const answer = await fetch(`${origin}/nothing`);
     assert.equal(answer.status, 404);
