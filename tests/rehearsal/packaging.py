@@ -433,14 +433,16 @@ class Workflows(unittest.TestCase):
         publishing = {name: job for name, job in jobs.items() if "environment" in job}
         # One after the other, and what can't be taken back last.
         after = {name: job["needs"] for name, job in publishing.items()}
-        self.assertEqual(after, {"draft": ["test", "packages"], "image": "draft", "npm": "image", "pypi": "npm", "crates": "pypi",
-                                 "release": "crates"})
+        self.assertEqual(after, {"draft": ["test", "packages", "pages"], "image": "draft", "npm": "image", "pypi": "npm", "crates": "pypi",
+                                 "release": "crates", "site": "release"})
         for name, job in jobs.items():
             with self.subTest(name):
                 if name not in publishing:
                     self.assertNotIn("permissions", job)
                     continue
-                self.assertEqual(job["environment"], "release")
+                # GitHub's pages have an environment of their own.
+                of_pages = {"name": "github-pages", "url": "${{ steps.site.outputs.page_url }}"}
+                self.assertEqual(job["environment"], of_pages if name == "site" else "release")
                 of_checkout = any(step.get("uses", "").startswith("actions/checkout@") for step in job["steps"])
                 # A crate is published from its sources, and nothing of them is run.
                 self.assertEqual(of_checkout, name == "crates")
