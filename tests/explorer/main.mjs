@@ -141,6 +141,7 @@ test('names and ids of any length stand in one line, and a drag can only end whe
     return [box.x + box.width / 2, box.y + box.height / 2];
   };
   const drag = async (id, onto) => {
+    await (await row(page, id)).evaluate((one) => one.scrollIntoView({ block: 'center' }));
     const [from, to] = [await centre(await row(page, id)), await onto()];
     await page.mouse.move(...from);
     await page.mouse.down();
@@ -148,13 +149,24 @@ test('names and ids of any length stand in one line, and a drag can only end whe
     await wait(100);
     const [x, y] = typeof to === 'function' ? await to() : to;
     await page.mouse.move(x, y, { steps: 6 });
+    // A drop counts where the page has seen the drag.
+    await wait(200);
     await page.mouse.move(x + 1, y);
+    await wait(200);
     await page.mouse.up();
     await wait(300);
   };
   // The row that stands for those that aren't loaded takes nothing, and neither does the empty part of the pane.
   assert.equal(await page.$eval('#root-drop', (one) => one.hidden), true);
-  await drag(inside, async () => async () => centre(await page.$('#trash')));
+  await page.setViewport({ width: 1280, height: 6000 });
+  await until('all rows are in view', async () => (await drawn(page)).length === 133);
+  const empty = await page.$eval('#pane-tree', (one) => {
+    const [pane, last] = [one.getBoundingClientRect(), [...one.querySelectorAll('[role=treeitem]')].at(-1).getBoundingClientRect()];
+    return [pane.left + pane.width / 2, (last.bottom + pane.bottom) / 2, pane.bottom - last.bottom];
+  });
+  assert.ok(empty[2] > 200, 'the pane has an empty part');
+  await drag(inside, async () => empty.slice(0, 2));
+  await page.setViewport({ width: 1280, height: 700 });
   assert.equal((await api(server, 'GET', `/nodes/${inside}`)).parent, top);
   await drag(inside, async () => async () => centre(await page.$('#root-drop')));
   await until('a root', async () => !(await api(server, 'GET', `/nodes/${inside}`)).parent);
@@ -577,6 +589,85 @@ test('the handler is killed, gets records twice and late, rows are damaged, and 
   await page.click('#tab-check');
   await page.evaluate(() => [...document.querySelectorAll('#panel-check button')].find((one) => /whole table/.test(one.textContent)).click());
   await until('the comparison', async () => /No difference: \d+ items/.test(await text(page, '#panel-check')));
+  await leave(page);
+  await stop(server);
+}, { isLong: true });
+
+/** The rows and lineages of a table, as far as they say where nodes stand. */
+async function standing(server) {
+  const { Items } = await dynamodb(server, 'Scan', { TableName: 'sapwood', ConsistentRead: true });
+  const isRow = ({ SK: { S: sk } }) => /^(NODE#|PATH#|CHILD#|ROOT#|ORDERED#)/.test(sk);
+  const place = ({ ancestors, path }) => ({ ancestors, path });
+  const rows = Items.filter((item) => isRow(item) || item.SK.S === 'LINEAGE').map((item) => [`${item.PK.S}|${item.SK.S}`, JSON.stringify(isRow(item) ? Object.entries(item).sort() : place(item))]);
+  return { rows: new Map(rows.sort()), records: Items.filter((item) => item.SK.S === 'NODE').sort((a, b) => (a.PK.S < b.PK.S ? -1 : 1)) };
+}
+
+test('as many items lag as a scan counts while a move of 40 nodes waits, damage has a button, and the page then asks for nothing', async () => {
+  const id = (n) => `${String(n).padStart(8, '0')}-3b1d-4a6f-9c2e-5d8a1b7c0e11`;
+  const name = (n) => ({ name: `Quarterly figures of all regions, revised by the auditors, part ${n}` });
+  const server = await dev();
+  // A root, another, and a node with 39 below it, in three levels.
+  await create(server, [[id(0), null, name(0)], [id(1), null, name(1)], [id(2), id(0), name(2)], ...Array.from({ length: 39 }, (_, n) => [id(n + 3), id(n < 6 ? 2 : 3 + (n % 6)), name(n + 3)])]);
+  const page = await visit(chromium, `${server.page}?node=${id(2)}&view=trust`);
+  await page.waitForSelector('#node .derived');
+  await page.click('#panel-trust input[value=hold-back]');
+  await page.type('#trial-target', id(1));
+  await page.click('#panel-trust form [type=submit]');
+  const bars = () => page.$$eval('.chart > span', (all) => all.map((one) => Number(one.dataset.all)));
+  const hasEnded = async () => /whole table was compared.*No difference: \d+ items/s.test(await text(page, '#panel-trust .panel > .card:last-child'));
+  // A record has its attributes in any order.
+  const ofMoment = ({ rows, records }) => JSON.stringify([...rows, ...records.map(({ PK, parent, name }) => [PK.S, parent?.S, name?.S])]);
+  const moments = [];
+  const moment = async () => {
+    await until('a moment at which nothing moves', async () => {
+      const before = await standing(server);
+      // A look that has begun by then is over, and so is the next.
+      const first = (await bars()).length;
+      await until('two looks, or the last', async () => (await bars()).length >= first + 2 || hasEnded());
+      const shown = { all: (await bars()).at(-1), words: await text(page, '#panel-trust .panel > .card:last-child > p') };
+      const after = await standing(server);
+      const isSame = ofMoment(before) === ofMoment(after);
+      return isSame && moments.push({ ...before, shown });
+    });
+  };
+  await until('the move is written', async () => /is written/.test(await text(page, '.steps')));
+  await moment();
+  await api(server, 'PATCH', `/nodes/${id(9)}`, { attributes: { name: 'Renamed while the stream waits' } });
+  await moment();
+  await api(server, 'PATCH', `/nodes/${id(4)}`, { parent: id(0) });
+  await moment();
+  await until('it ends right', hasEnded, 120_000);
+  assert.equal((await bars()).at(-1), 0);
+  // What the base records of each moment ask for is what another table makes of them.
+  for (const { rows, records, shown } of moments) {
+    const other = await dev();
+    for (let at = 0; at < records.length; at += 25) await dynamodb(other, 'BatchWriteItem', { RequestItems: { sapwood: records.slice(at, at + 25).map((Item) => ({ PutRequest: { Item } })) } });
+    const wanted = await until('the rows', async () => {
+      const { items, wrong, moving } = await (await fetch(`${other.page}/data/verify`)).json();
+      const { rows } = await standing(other);
+      return items > 0 && wrong + moving === 0 && rows.size > records.length * 3 && rows;
+    });
+    const put = [...wanted.keys()].filter((key) => !rows.has(key)).length;
+    const gone = [...rows.keys()].filter((key) => !wanted.has(key)).length;
+    const change = [...wanted].filter(([key, item]) => rows.has(key) && rows.get(key) !== item).length;
+    assert.equal(shown.all, put + gone + change, shown.words);
+    const parts = [[put, 'to put'], [gone, 'to delete'], [change, 'to change']].filter(([number]) => number).map(([number, words]) => `${number} ${words}`);
+    if (shown.all) assert.ok(shown.words.startsWith(`${shown.all} items lag: ${parts.join(', ')}. The records come`), shown.words);
+    console.log(`  ${shown.words}`);
+    await stop(other);
+  }
+  assert.ok(moments[0].shown.all > 100, moments[0].shown.words);
+  // Nothing tells the handler of a row that somebody has deleted: no lag, but damage.
+  await page.evaluate(() => [...document.querySelectorAll('#panel-trust button')].find((one) => one.textContent === 'Delete a row').click());
+  await until('the damage', async () => /no change is under way/.test(await text(page, '#damage')), 40_000);
+  for (const other of [0, 2, 1, 2, 0, 2]) await page.evaluate((id) => document.querySelector('#node') && import('/explorer/base.js').then(({ tell }) => tell('go', id)), id(other));
+  await until('the damage again', async () => /no change is under way/.test(await text(page, '#damage')), 40_000);
+  await wait(1000);
+  const before = page.asked.length;
+  await wait(12_000);
+  assert.equal(page.asked.length, before, 'nothing is under way, and nothing is asked');
+  await page.click('#damage button');
+  await until('it is mended', async () => (await page.$('#damage')) === null && (await page.$('#behind')) === null);
   await leave(page);
   await stop(server);
 }, { isLong: true });

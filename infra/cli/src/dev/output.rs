@@ -219,8 +219,8 @@ fn greeting(url: &str, http: &str, table: &str, kept: &str, schema: &Schema, ten
         }
         item
     };
-    let (first, second) = (folder("V", None, "Folder V"), folder("d", Some("V"), "Folder d"));
-    let values = json!({ ":v": text(&pk("V")), ":from": text(&from), ":to": text(&to) });
+    let (first, second) = (folder("first", None, "First folder"), folder("second", Some("first"), "Second folder"));
+    let values = json!({ ":v": text(&pk("first")), ":from": text(&from), ":to": text(&to) });
     let aws = |call: &str| format!("aws dynamodb {call} --endpoint-url {url} --table-name {table}");
     format!(
         "Sapwood is running. Ctrl-C ends it.\n\

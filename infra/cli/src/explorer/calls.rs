@@ -17,6 +17,7 @@ use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
+use super::lag::lag;
 use super::node::{NODES_MAX, Whole, label, totals, whole};
 use super::node_state::{NodeState, states};
 use super::question::Question;
@@ -44,6 +45,7 @@ pub(super) fn router(explorer: Arc<Explorer>) -> Router {
         .route("/node", get(node))
         .route("/ask", get(ask))
         .route("/verify", get(verify))
+        .route("/lag", get(lagging))
         .route("/mend", post(mend))
         .route("/live", get(live))
         .route("/trial", post(trial))
@@ -270,6 +272,13 @@ async fn mend(Shared(explorer): Context, request: Request) -> Result<Response, P
     let table = explorer.table();
     let count = mended(&explorer.client(&table), &explorer.settings, top).await;
     Ok(Answer(json!({"mended": count.map_err(failed)?})).into_response())
+}
+
+async fn lagging(Shared(explorer): Context) -> Result<Response, Problem> {
+    explorer.trials.as_ref().ok_or_else(no_trials)?;
+    let table = explorer.table();
+    let found = lag(&explorer.client(&table), &explorer.settings).await;
+    Ok(Answer(json!({"lag": found.map_err(failed)?})).into_response())
 }
 
 async fn live(Shared(explorer): Context) -> Result<Response, Problem> {

@@ -4,6 +4,7 @@
 
 mod assets;
 mod calls;
+mod lag;
 mod live;
 mod node;
 mod node_state;

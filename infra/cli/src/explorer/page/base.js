@@ -186,6 +186,24 @@ export function calmly(milliseconds, act) {
   return ask;
 }
 
+/** Records that the stream has read and that the handler hasn't handled, as far as this page has heard, and when it heard of each. */
+const waiting = new Map();
+/** Longest time for which a record counts as waiting: the stream is held back for ten seconds, and events may be missed. */
+const WAITING_MAX = 15_000;
+const nameOf = ([pk, sk]) => `${pk}\u0000${sk}`;
+
+export function heardOf(event) {
+  if (event.type === 'read') for (const one of event.records) if (one.goes_on) waiting.set(nameOf([one.pk, one.sk]), Date.now());
+  if (event.type === 'begun' || event.type === 'held') for (const item of event.items) waiting.set(nameOf(item), Date.now());
+  if (event.type === 'handled' && !event.failed) for (const item of event.items) waiting.delete(nameOf(item));
+}
+
+/** True while a change is on its way to the handler, as far as this page knows. */
+export function isUnderWay() {
+  for (const [name, at] of waiting) if (Date.now() - at > WAITING_MAX) waiting.delete(name);
+  return waiting.size > 0;
+}
+
 /** What each state of a node is called, how it looks, and what it means. */
 export const STATES = {
   right: ['', '', 'Its rows are where its record wants them.'],

@@ -1,5 +1,5 @@
 // The right side: what the stream handler does, questions, the comparison, and what can be done to the handler.
-import { $, about, address, bdi, cost, count, data, el, get, hear, key, leads, Lost, node as path, post, say, tell, units, visible, wait } from './base.js';
+import { $, about, address, bdi, cost, count, data, el, get, hear, heardOf, key, leads, Lost, node as path, post, say, tell, units, visible, wait } from './base.js';
 import { last } from './node.js';
 
 /** Most stories that are kept, and most rows that one names. */
@@ -7,8 +7,6 @@ const STORIES_MAX = 60;
 const ROWS_MAX = 12;
 /** Most changes below nodes that are kept. */
 const CHANGES_MAX = 2000;
-/** When a node that is behind is looked at again, where no events tell of it. */
-const LOOK_AGAIN_AFTER = 2000;
 
 let tree;
 let panels;
@@ -108,6 +106,7 @@ const isChildRow = (sk) => sk.startsWith(`${about.keys.node}#0001#`) || sk.start
 
 /** What an event means for the tree and for the node that is shown. */
 function heard(event) {
+  heardOf(event);
   tell('event', event);
   const [levels, nodes, totals] = [new Set(), new Set(), new Set()];
   let isWatched = false;
@@ -241,8 +240,6 @@ function statePanel() {
     box.replaceChildren(el('section', { class: 'card' }, el('h3', {}, 'The stream handler and ', bdi(found.label)),
       el('p', { class: behind ? 'wrong' : 'right-box' }, behind ? `${count(behind, 'item')} still to follow the base record.` : 'Its rows are as its record asks.'),
       el('p', { class: 'question' }, `It was looked at just now (${new Date().toLocaleTimeString()}).`)));
-    // Nobody tells when the rows have come.
-    if (behind) setTimeout(() => tell('again'), LOOK_AGAIN_AFTER);
   };
   hear('shown', draw);
   hear('wrote', () => tell('again'));
@@ -362,6 +359,44 @@ function trustPanel() {
     el('section', { class: 'card' }, el('h3', {}, 'Damage a row of the selected node'), el('div', { class: 'row' }, el('button', { type: 'button', onclick: () => damage(true) }, 'Delete a row'), el('button', { type: 'button', onclick: () => damage(false) }, 'Change a row'))), story);
 }
 
+/** What will happen to the items that lag in each trial. */
+const WILL = {
+  kill: 'Lambda delivers the records again until the handler has written all of it.', twice: 'The handler writes it once, and finds nothing left to do the second time.',
+  'hold-back': 'The records come to the handler when the ten seconds are over, and it writes all of it then.',
+};
+
+/** Counts the items that lag: what a scan of the table finds to be otherwise than the base records ask. */
+async function lagging(id) {
+  const { lag } = await data('lag');
+  if (lag) return { ...lag, all: lag.put + lag.delete + lag.change };
+  // The table is too large to be scanned each time: the comparison sees the node alone.
+  const { wrong, moving } = await data('verify', { id });
+  return { all: wrong + moving };
+}
+
+/** How high each part of what lags is, and what it says. */
+const PARTS = [['put', 'to put'], ['delete', 'to delete'], ['change', 'to change']];
+
+function bar(found, most) {
+  const part = (name) => {
+    const made = el('i', { class: `lag-${name}` });
+    made.style.flexGrow = found[name];
+    return made;
+  };
+  const made = el('span', { class: found.all ? undefined : 'none', title: said(found) }, found.all && found.put !== undefined ? PARTS.map(([name]) => part(name)) : []);
+  made.dataset.all = found.all;
+  made.style.height = `${most ? Math.max(4, (100 * found.all) / most) : 4}%`;
+  return made;
+}
+
+function said(found) {
+  if (!found.all) return 'Nothing lags: all rows are as the base records ask.';
+  const parts = PARTS.filter(([name]) => found[name]).map(([name, words]) => `${found[name].toLocaleString('en')} ${words}`);
+  return `${count(found.all, 'item lags', 'items lag')}${parts.length ? `: ${parts.join(', ')}` : ''}.`;
+}
+
+let toldOfTrial = null;
+
 /** Runs a trial: arms it, moves the node, and counts the rows that lag until none does. */
 async function run(trial, id, parent, story) {
   if (id === null) return;
@@ -373,7 +408,8 @@ async function run(trial, id, parent, story) {
   const step = (words) => steps.append(el('li', {}, words));
   let quiet = 0;
   let happened = 0;
-  const told = (one) => {
+  if (!toldOfTrial) hear('event', (one) => toldOfTrial(one));
+  toldOfTrial = (one) => {
     if (!steps.isConnected) return;
     if (one.type === 'killed' || one.type === 'held' || one.again) happened += 1;
     if (one.type === 'killed') step(`The handler died after ${count(one.writes, 'write')}.`);
@@ -381,7 +417,6 @@ async function run(trial, id, parent, story) {
     if (one.type === 'handled' && one.again) step(`The same records were delivered again: ${one.rows_put + one.rows_deleted ? `${one.rows_put + one.rows_deleted} rows written once more, as they were` : 'nothing was left to do'}.`);
     if (one.type !== 'read') quiet = 0;
   };
-  hear('event', told);
   const changes = await import('./change.js');
   changes.begin(tree);
   await post('trial', { trial });
@@ -393,14 +428,15 @@ async function run(trial, id, parent, story) {
   const begun = performance.now();
   let most = 0;
   for (let looks = 0; looks < 120; looks += 1) {
-    const found = await data('verify', { id });
-    const [wrong, items] = [found.wrong + found.moving, found.items];
-    most = Math.max(most, wrong);
-    const bar = el('span', { class: wrong ? undefined : 'none' });
-    bar.style.height = `${most ? Math.max(4, (100 * wrong) / most) : 4}%`;
-    chart.append(bar);
-    now.textContent = wrong ? `${count(wrong, 'row or lineage lags', 'rows and lineages lag')}.` : `No row lags: ${count(items, 'item')} compared.`;
-    quiet = wrong ? 0 : quiet + 1;
+    const found = await lagging(id);
+    if (!steps.isConnected) return;
+    if (found.all > most) {
+      for (const one of chart.children) one.style.height = `${Math.max(4, (100 * one.dataset.all) / found.all)}%`;
+      most = found.all;
+    }
+    chart.append(bar(found, most));
+    now.textContent = found.all ? `${said(found)} ${WILL[trial]}` : said(found);
+    quiet = found.all ? 0 : quiet + 1;
     // A batch that was killed is tried again after a pause, and one that was handled may be delivered again.
     if (quiet >= (happened >= HAPPENS[trial] ? 6 : 40)) break;
     await wait(250);

@@ -1,5 +1,5 @@
 // The node: its base record, and every item that is derived from it.
-import { $, about, badge, bdi, calmly, cost, count, data, el, get, hear, key, leads, Lost, node as path, say, shown, sumsOf, tell, values, visible } from './base.js';
+import { $, about, badge, bdi, calmly, cost, count, data, el, get, hear, isUnderWay, key, leads, Lost, node as path, post, say, shown, sumsOf, tell, values, visible } from './base.js';
 
 /** The kinds of derived items: what each is called, and which question it answers of a node. */
 const KINDS = [
@@ -35,6 +35,30 @@ let drawn = null;
 let isOpen = new Set();
 let topic = null;
 
+/** When a node with differences is looked at again, in milliseconds. After as many looks that found the same, nobody asks any more. */
+const LOOK_AGAIN = [2000, 2000, 4000, 8000];
+let lookAgain = null;
+/** How many looks have found the same differences. */
+let looks = 0;
+let differed = '';
+
+/** The differences of a node, as text. */
+const differences = (found) => found.items.filter((item) => item.wrong || item.is_stale).map((item) => `${item.pk}|${item.sk}|${item.wrong}`).join('\n');
+
+/** True if what is wrong is no lag: the node stands where its record says, and no change has been under way for a while. */
+function isDamaged(found) {
+  return found.state === 'right' && differed !== '' && !isUnderWay() && looks >= (about.live ? 1 : LOOK_AGAIN.length);
+}
+
+/** Has a node that is behind looked at again, once, however often it is drawn. */
+function watch(found) {
+  clearTimeout(lookAgain);
+  const now = differences(found) && `${found.id}\n${differences(found)}`;
+  looks = now === differed ? looks + 1 : 0;
+  differed = now;
+  if (now && !isDamaged(found) && looks < LOOK_AGAIN.length) lookAgain = setTimeout(again, LOOK_AGAIN[looks]);
+}
+
 hear('seen', ({ nodes, totals }) => {
   if (current !== null && (nodes.includes(current) || totals.includes(current))) again();
 });
@@ -63,10 +87,11 @@ export async function open(id, known = null) {
 async function show(id, known = null) {
   const found = known ?? await data('node', { id });
   if (current !== id) return;
+  watch(found);
   const focus = focused();
   const isNew = $('node').dataset.of !== id;
   // What is as it was isn't drawn anew: somebody may be about to click.
-  const text = JSON.stringify({ ...found, requests: 0, read_units: 0 });
+  const text = JSON.stringify({ ...found, requests: 0, read_units: 0, damaged: isDamaged(found) });
   if (!isNew && text === drawn) return tell('shown', found);
   drawn = text;
   $('node').dataset.of = id;
@@ -146,12 +171,31 @@ function rows(found) {
   const groups = KINDS.map(([kind, name, question]) => [kind, name, question, all.filter((item) => item.kind === kind)]).filter(([, , , items]) => items.length);
   return el('section', { class: 'card derived', 'aria-labelledby': 'rows-title' },
     el('div', { class: 'bar' }, el('h3', { id: 'rows-title' }, count(all.length, 'derived item')), el('span', { class: 'badge right' }, 'the stream handler writes these'),
-      wrong > 0 && el('span', { class: 'badge', id: 'behind' }, `${wrong} still to follow`)),
+      wrong > 0 && el('span', { class: isDamaged(found) ? 'badge bad' : 'badge', id: 'behind' }, isDamaged(found) ? `${wrong} damaged` : `${wrong} still to follow`)),
+    wrong > 0 && isDamaged(found) && repair(found, wrong),
     groups.map(([kind, name, question, items]) => el('div', { class: 'group' },
       el('h4', {}, name, items.length > 1 ? ` (${items.length})` : ''), el('p', { class: 'question' }, question(visible(found.label), !found.ancestors.length)),
       el('ul', { class: 'items' }, items.map((item) => one(kind, item))))),
     !all.length && el('p', { class: 'question' }, 'None yet: the stream handler hasn’t come to it.'),
     el('p', { class: 'question' }, `Read and compared with ${cost(found.requests, found.read_units)}.`));
+}
+
+/** What nothing will mend by itself. */
+function repair(found, wrong) {
+  const words = `${count(wrong, 'item is', 'items are')} missing or changed, and no change is under way: the stream will not mend ${wrong === 1 ? 'it' : 'them'}.`;
+  if (!about.trials) return el('p', { class: 'wrong', id: 'damage' }, words, ' The auditor does, and so does ', el('code', {}, 'sapwood repair'), '.');
+  const button = el('button', { type: 'button', class: 'main', 'data-focus': 'repair', onclick: async () => {
+    button.disabled = true;
+    try {
+      await post('mend', { id: found.id });
+      again();
+    } catch (error) {
+      box.append(el('span', {}, ` ${error.message}`));
+      button.disabled = false;
+    }
+  } }, 'Repair');
+  const box = el('p', { class: 'wrong', id: 'damage' }, words, ' ', button);
+  return box;
 }
 
 function one(kind, item) {
