@@ -5,8 +5,9 @@ use std::collections::BTreeMap;
 
 use sapwood_core::fanout::placement;
 use sapwood_core::keys::{ItemKey, NodeRef, SortKey};
-use sapwood_core::model::{BaseNode, Item, Placement, PlacementInput, Settings, Shown};
-use sapwood_core::model::{Stored, has_mark, key_of, rows, shown_by};
+use sapwood_core::model::{
+    BaseNode, Item, Placement, PlacementInput, Settings, Shown, Stored, has_mark, key_of, rows, shown_by,
+};
 use sapwood_core::plan::Rules;
 use sapwood_store::{Client, ReadOptions, RetryPolicy, Scan, Scannable, TableError};
 use serde_json::{Value, json};
@@ -66,8 +67,7 @@ fn count(items: &BTreeMap<ItemKey, Item>, settings: &Settings) -> Value {
     json!({"put": put, "delete": delete, "change": change})
 }
 
-/// Adds the placements of a node and of those above it, by base records alone. `None` stands for those in a cycle, and
-/// for those being deleted with what is below them: they keep the rows that they have.
+/// Adds the placements of a node and of those above it, by base records alone. `None`: in a cycle, or being deleted.
 fn place(
     node: &NodeRef,
     bases: &BTreeMap<NodeRef, BaseNode>,

@@ -1,9 +1,7 @@
 //! The deletion of expired items, in small pages.
 //!
-//! dynoxide's own sweep reads all tables in one call, without a pause. On the thread that answers requests that was
-//! 0.45 s in every 10 s at 100,000 items, and where a sweep took longer than 10 s the next one followed at once: no
-//! request was answered in time any more. Here each call reads one page, and the caller pauses. The benchmark
-//! `tests/long_table.rs` measures the longest wait for an answer.
+//! dynoxide's own sweep reads all tables in one call, on the thread that answers requests. Here a call reads one page,
+//! and the caller pauses. The benchmark `tests/long_table.rs` measures the longest wait for an answer.
 //!
 //! The sweep has connections of its own to the database. They run on the engine's thread, so that no statement of
 //! dynoxide's is under way meanwhile.

@@ -578,7 +578,9 @@ function drags() {
   };
   /** The node, or the target for roots, that a drag is over. Nothing else takes a drop. */
   const target = (event) => {
-    const element = event.target.closest?.('[role=treeitem], #root-drop');
+    // A drag can be over a text.
+    const at = event.target.closest ? event.target : event.target.parentElement;
+    const element = at?.closest('[role=treeitem], #root-drop');
     return element === root || (element?.nodeId !== undefined && element.nodeId !== dragged) ? element : null;
   };
   const scroll = (event) => {
@@ -599,8 +601,8 @@ function drags() {
   list.addEventListener('dragend', end);
   pane.addEventListener('dragover', (event) => {
     if (dragged === null) return;
-    scroll(event);
     const element = target(event);
+    if (element !== root) scroll(event);
     if (element !== over) clear();
     if (!element) return;
     event.preventDefault();

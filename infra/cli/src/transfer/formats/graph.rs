@@ -1,19 +1,4 @@
 //! Graphs of nodes: Graphviz, as in `dot -Tsvg places.dot`, and Mermaid's flowchart, which GitHub and many wikis draw.
-//!
-//! ```dot
-//! digraph sapwood {
-//!   "D" [label="D\nname=Drive D"];
-//!   "V" [label="V"];
-//!   "D" -> "V";
-//! }
-//! ```
-//!
-//! ```text
-//! flowchart LR
-//!   n_D["D"]
-//!   n_V["V"]
-//!   n_D --> n_V
-//! ```
 
 use std::fmt::Write as _;
 use std::io::Write;
