@@ -23,6 +23,9 @@ let answer = client
     .send()
     .await?;
 println!("{:?}", answer.items());
+if let Some(next) = answer.last_evaluated_key() {
+    println!("There is more: ask again with exclusive_start_key {next:?}");
+}
 Ok(())
 }
 
@@ -49,6 +52,9 @@ let answer = client
     .send()
     .await?;
 println!("{:?}", answer.items());
+if let Some(next) = answer.last_evaluated_key() {
+    println!("There is more: ask again with exclusive_start_key {next:?}");
+}
 Ok(())
 }
 
@@ -75,6 +81,9 @@ let answer = client
     .send()
     .await?;
 println!("{:?}", answer.items());
+if let Some(next) = answer.last_evaluated_key() {
+    println!("There is more: ask again with exclusive_start_key {next:?}");
+}
 Ok(())
 }
 
@@ -100,6 +109,9 @@ let answer = client
     .send()
     .await?;
 println!("{:?}", answer.items());
+if let Some(next) = answer.last_evaluated_key() {
+    println!("There is more: ask again with exclusive_start_key {next:?}");
+}
 Ok(())
 }
 
@@ -185,6 +197,9 @@ let answer = client
     .send()
     .await?;
 println!("{:?}", answer.items());
+if let Some(next) = answer.last_evaluated_key() {
+    println!("There is more: ask again with exclusive_start_key {next:?}");
+}
 Ok(())
 }
 
@@ -212,6 +227,9 @@ let answer = client
     .send()
     .await?;
 println!("{:?}", answer.items());
+if let Some(next) = answer.last_evaluated_key() {
+    println!("There is more: ask again with exclusive_start_key {next:?}");
+}
 Ok(())
 }
 
@@ -236,6 +254,9 @@ let answer = client
     .send()
     .await?;
 println!("{:?}", answer.items());
+if let Some(next) = answer.last_evaluated_key() {
+    println!("There is more: ask again with exclusive_start_key {next:?}");
+}
 Ok(())
 }
 
@@ -261,6 +282,9 @@ let answer = client
     .send()
     .await?;
 println!("{:?}", answer.items());
+if let Some(next) = answer.last_evaluated_key() {
+    println!("There is more: ask again with exclusive_start_key {next:?}");
+}
 Ok(())
 }
 
@@ -286,5 +310,8 @@ let answer = client
     .send()
     .await?;
 println!("{:?}", answer.items());
+if let Some(next) = answer.last_evaluated_key() {
+    println!("There is more: ask again with exclusive_start_key {next:?}");
+}
 Ok(())
 }

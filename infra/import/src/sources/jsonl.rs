@@ -6,10 +6,9 @@
 //! {"node": "eq", "topic": "Audit", "version": 3, "attributes": {"auditor": "Padma"}}
 //! ```
 //!
-//! A node has `id`; a revision has `node`, `topic` and `version`. The other fields may be absent, and a parent or a
-//! segment may be null, which is the same. An id may be a whole number. `tenant` names the tenant where the table has
-//! tenants. Attributes are in the JSON of the HTTP API ([`sapwood_json`]): numbers have up to 38 digits, binary is
-//! `{"$binary": …}`, a set is `{"$set": […]}`.
+//! A node has `id`; a revision has `node`, `topic` and `version`. Other fields may be absent. An id may be a number.
+//! `tenant` is the tenant, if the table has tenants. Attributes are in the JSON of the HTTP API ([`sapwood_json`]):
+//! numbers have up to 38 digits, binary is `{"$binary": …}`, a set is `{"$set": […]}`.
 
 use sapwood_core::keys::{Id, NodeRef, Tenant, TrashTime, Version};
 use sapwood_core::model::Trashed;

@@ -6,8 +6,7 @@
 //! V,D,,Volume V,12.5
 //! ```
 //!
-//! The first row has to name all columns, and only the last node tells all of them. So the nodes go into a temporary
-//! file first.
+//! The first row names all columns, and only the last node tells all of them, so nodes go into a temporary file first.
 
 use std::borrow::Cow;
 use std::collections::BTreeMap;

@@ -7,9 +7,8 @@
 //! d,V,docs,Documents
 //! ```
 //!
-//! Or with a column of paths, as PostgreSQL's `ltree` has them (`Top.Science.Astronomy`). A path ends with the id, and
-//! the label before it is the parent. Where the path itself is the id, or nothing else is, its last label is the
-//! segment, and the path before that is the parent.
+//! Or with a column of paths, as PostgreSQL's `ltree` has them (`Top.Science.Astronomy`). A path ends with the id after
+//! the parent's. Where the path itself is the id, its last label is the segment, and the path before it the parent.
 
 use std::path::Path;
 
