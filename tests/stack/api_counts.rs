@@ -448,7 +448,7 @@ async fn a_place_costs_what_the_guide_says() {
     assert_eq!(before.figures(), [2.0 + 2.0, 2.0 * 1.0 + 2.0, 1.0 + 1.0 + 1.0 + 1.0]);
     let last = place("last, behind three without a value", "a", Spot::Last).await;
     assert_eq!((last.usage.write_units, last.counted.round_trips), (2.0 * (1.0 + 3.0), 2 + 2 * 2));
-    assert!(PAGE.contains("| with `position` | 2 more, up to 12 where siblings get other values | with `before` or `after` twice the units of the write, and 2. With siblings that get other values twice the units of all |"));
+    assert!(PAGE.contains("| with `position` | 2 more, up to 12 | with `before` or `after` twice the units of the write, and 2; with siblings that get other values twice those of all |"));
     let oracle = Oracle { path_rows: false, order: Some("rank".to_owned()), ..Oracle::default() };
     running.assert_right(&oracle).await;
     running.stop().await;

@@ -161,10 +161,8 @@ async fn nodes_of_a_full_batch_share_the_totals_of_their_ancestors() {
         println!("totals of an import, shuffled: {is_shuffled}: {units:.2} units a node more, {counts:?}");
         more.push(format!("{units:.1}"));
     }
-    let says = format!(
-        "costs {} units more for each node where it is sorted by parents, and {} where it isn't",
-        more[0], more[1]
-    );
+    let says =
+        format!("costs {} units more for each node if it is sorted by parents, and {} if it isn't", more[0], more[1]);
     let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/costs.md")).unwrap();
     assert!(page.contains(&says), "{says}");
 }

@@ -369,17 +369,17 @@ fn who_reads_that_it_listens_may_end_it_at_once() {
 fn the_first_record_is_the_tenants_where_there_are_tenants() {
     let end = "--expression-attribute-values";
     let plain = greeting(&[], end);
-    assert!(plain.contains(r#""PK":{"S":"V"}"#) && plain.contains(r#"":v":{"S":"V"}"#), "{plain}");
+    assert!(plain.contains(r#""PK":{"S":"first"}"#) && plain.contains(r#"":v":{"S":"first"}"#), "{plain}");
     let api = ["--http", "127.0.0.1:0", "--parameter", "TenantClaim=org"];
     for (claim, tenant) in
         [(&["--claim", "org=blue"][..], "blue"), (&["--claim", "tenant=blue"], "acme"), (&[], "acme")]
     {
         let told = greeting(&[&api, claim].concat(), end);
-        for id in ["V", "d"] {
+        for id in ["first", "second"] {
             assert!(told.contains(&format!(r#""PK":{{"S":"TENANT#{tenant}#{id}"}}"#)), "{told}");
         }
-        assert!(told.contains(r#""parent":{"S":"V"}"#), "a parent is named by its id: {told}");
-        assert!(told.contains(&format!(r#"":v":{{"S":"TENANT#{tenant}#V"}}"#)), "{told}");
+        assert!(told.contains(r#""parent":{"S":"first"}"#), "a parent is named by its id: {told}");
+        assert!(told.contains(&format!(r#"":v":{{"S":"TENANT#{tenant}#first"}}"#)), "{told}");
     }
 }
 
