@@ -73,7 +73,7 @@ class Commands(unittest.TestCase):
         """It offers the template's default, whatever the stack has, and Enter sends it."""
         offered = GuidedContext._get_parameter_value("TenantClaim", self.known["TenantClaim"], {})
         self.assertEqual(offered, "")
-        explaining = [path for path in DOCUMENTS if "--guided`" in path.read_text()]
+        explaining = [path for path in DOCUMENTS if "sam deploy --guided`" in path.read_text()]
         self.assertLessEqual({"deploy.md", "parameters.md"}, {path.name for path in explaining})
         for path in explaining:
             self.assertRegex(" ".join(path.read_text().split()), r"only for a new stack|for new stacks only", path.name)
