@@ -1,13 +1,9 @@
 //! The parameters of the template.
 
 use std::fmt::Write;
-use std::fs;
-use std::path::Path;
 
 use serde::Deserialize;
 use serde_yaml_ng::Value;
-
-use super::ROOT;
 
 /// A parameter as template.yaml declares it.
 #[derive(Deserialize)]
@@ -20,9 +16,8 @@ struct Parameter {
 }
 
 #[allow(clippy::expect_used, reason = "the template is part of this repository")]
-fn read(file: &str) -> Value {
-    let text = fs::read_to_string(Path::new(ROOT).join(file)).expect("the file can be read");
-    serde_yaml_ng::from_str(&text).expect("the file is YAML")
+fn template() -> Value {
+    serde_yaml_ng::from_str(include_str!("../../../template.yaml")).expect("the template is YAML")
 }
 
 fn text(value: &Value) -> String {
@@ -35,17 +30,16 @@ fn text(value: &Value) -> String {
 }
 
 /// A list of parameters for each group of the console.
+#[allow(clippy::expect_used, reason = "a group that names no parameter is a fault of this repository")]
 pub(crate) fn parameters() -> String {
-    let template = read("template.yaml");
+    let template = template();
     let groups = &template["Metadata"]["AWS::CloudFormation::Interface"]["ParameterGroups"];
     let mut page = String::new();
     for group in groups.as_sequence().into_iter().flatten() {
         let _ = writeln!(page, "## {}\n", text(&group["Label"]["default"]));
         for name in group["Parameters"].as_sequence().into_iter().flatten().map(text) {
-            let Ok(parameter) = serde_yaml_ng::from_value::<Parameter>(template["Parameters"][name.as_str()].clone())
-            else {
-                continue;
-            };
+            let declared = template["Parameters"][name.as_str()].clone();
+            let parameter: Parameter = serde_yaml_ng::from_value(declared).expect("the parameter is declared");
             let default = Some(text(&parameter.default)).filter(|default| !default.is_empty());
             let default = default.map_or_else(String::new, |default| format!(" (default `{default}`)"));
             // A description that explains each value names them all.
@@ -64,4 +58,17 @@ pub(crate) fn parameters() -> String {
         page.push('\n');
     }
     page
+}
+
+#[cfg(test)]
+mod tests {
+    #![allow(clippy::unwrap_used)]
+
+    #[test]
+    fn every_parameter_of_the_template_is_in_a_group() {
+        let (page, template) = (super::parameters(), super::template());
+        let names: Vec<&str> =
+            template["Parameters"].as_mapping().unwrap().keys().map(|name| name.as_str().unwrap()).collect();
+        assert!(names.len() > 30 && names.iter().all(|name| page.contains(&format!("</a>`{name}`"))), "{names:?}");
+    }
 }
