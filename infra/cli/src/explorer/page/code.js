@@ -1,15 +1,16 @@
 // A question as code. Every text is escaped as its language does it, so that what is copied is what was asked.
-import { node, segment } from './base.js';
+import { node, segment, UNSEEN } from './base.js';
 
 /** The languages, in the order in which they are shown. */
 export const LANGUAGES = [
   ['key', 'Key condition', keyCondition], ['aws', 'AWS CLI', aws], ['boto3', 'Python (boto3)', boto3], ['js', 'JavaScript', javascript], ['rust', 'Rust', rust], ['curl', 'HTTP (curl)', curl],
 ];
 
-const UNSEEN = /[\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g;
+const ESCAPED = new RegExp(`[${UNSEEN}]`, 'g');
+const ESCAPED_IN_RUST = new RegExp(`[\\u0000-\\u001f${UNSEEN}]`, 'g');
 
 /** A text in JSON, JavaScript and Python alike. What can't be seen is escaped. */
-export const literal = (text) => JSON.stringify(text).replace(UNSEEN, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
+export const literal = (text) => JSON.stringify(text).replace(ESCAPED, (one) => `\\u${one.charCodeAt(0).toString(16).padStart(4, '0')}`);
 
 const json = (value) => (typeof value === 'string' ? literal(value)
   : Array.isArray(value) ? `[${value.map(json).join(', ')}]`
@@ -18,7 +19,7 @@ const json = (value) => (typeof value === 'string' ? literal(value)
 /** A word of a shell. */
 export const word = (text) => (/^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`);
 
-const rusts = (text) => `"${text.replace(/["\\]/g, '\\$&').replace(/[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u200b-\u200f\u2028-\u202e\u2060-\u206f\ufeff]/g, (one) => `\\u{${one.charCodeAt(0).toString(16)}}`)}"`;
+const rusts = (text) => `"${text.replace(/["\\]/g, '\\$&').replace(ESCAPED_IN_RUST, (one) => `\\u{${one.charCodeAt(0).toString(16)}}`)}"`;
 
 /** The parts of a Query that all languages have. */
 function expressions(asked, keys) {
