@@ -141,13 +141,17 @@ test('names and ids of any length stand in one line, and a drag can only end whe
     return [box.x + box.width / 2, box.y + box.height / 2];
   };
   const drag = async (id, onto) => {
-    await (await row(page, id)).evaluate((one) => one.scrollIntoView({ block: 'center' }));
-    const [from, to] = [await centre(await row(page, id)), await onto()];
-    await page.mouse.move(...from);
-    await page.mouse.down();
-    await page.mouse.move(from[0] + 5, from[1] + 5);
-    await wait(100);
-    const [x, y] = typeof to === 'function' ? await to() : to;
+    // A row that is drawn anew while the button goes down isn't dragged: a person takes it again.
+    for (let isDragged = false; !isDragged;) {
+      await (await row(page, id)).evaluate((one) => one.scrollIntoView({ block: 'center' }));
+      const from = await until('the row is in view', async () => centre(await row(page, id)));
+      await page.mouse.move(...from);
+      await page.mouse.down();
+      await page.mouse.move(from[0] + 5, from[1] + 5);
+      isDragged = await until('the target for roots', () => page.$eval('#root-drop', (one) => !one.hidden), 5_000).catch(() => false);
+      if (!isDragged) await page.mouse.up();
+    }
+    const [x, y] = await onto();
     await page.mouse.move(x, y, { steps: 6 });
     // A drop counts where the page has seen the drag.
     await wait(200);
@@ -168,7 +172,7 @@ test('names and ids of any length stand in one line, and a drag can only end whe
   await drag(inside, async () => empty.slice(0, 2));
   await page.setViewport({ width: 1280, height: 700 });
   assert.equal((await api(server, 'GET', `/nodes/${inside}`)).parent, top);
-  await drag(inside, async () => async () => centre(await page.$('#root-drop')));
+  await drag(inside, async () => centre(await page.$('#root-drop')));
   await until('a root', async () => !(await api(server, 'GET', `/nodes/${inside}`)).parent);
   // It is undone by a button, and by keys.
   const isThere = (id, parent) => until(`${id} below ${parent}`, async () => ((await api(server, 'GET', `/nodes/${id}`)).parent ?? null) === parent);
@@ -176,7 +180,7 @@ test('names and ids of any length stand in one line, and a drag can only end whe
   await isThere(inside, top);
   assert.equal(await page.$eval('#undo', (one) => one.hidden), true);
   await until('the row is back', async () => (await row(page, inside)).evaluate((one) => one.getAttribute('aria-level') === '2'));
-  await drag(inside, async () => async () => centre(await page.$('#root-drop')));
+  await drag(inside, async () => centre(await page.$('#root-drop')));
   await isThere(inside, null);
   await page.evaluate(() => document.activeElement.blur());
   await page.keyboard.down('Control');
