@@ -3,6 +3,7 @@ import { execFile, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
 import { createRequire } from 'node:module';
+import fs from 'node:fs';
 import http from 'node:http';
 import path from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -174,6 +175,18 @@ export async function until(what, holds, within = 60_000) {
   }
 }
 
+/** Answers with the page's files of a directory instead of those in the binary. So a change of the page needs no compiler. */
+async function fromDisk(page, directory) {
+  await page.setRequestInterception(true);
+  page.on('request', (request) => {
+    const [, name] = new URL(request.url()).pathname.match(/^\/explorer\/([\w.]*)$/) ?? [];
+    const file = name === undefined ? null : path.join(directory, name || 'index.html');
+    if (!file || !fs.existsSync(file)) return request.continue();
+    const type = { '.js': 'text/javascript', '.css': 'text/css', '.html': 'text/html' }[path.extname(file)];
+    return request.respond({ contentType: `${type}; charset=utf-8`, body: fs.readFileSync(file) });
+  });
+}
+
 /** Opens a page, and remembers what it asks for and what goes wrong in it. */
 export async function visit(browser, url, { width = 1440, height = 900, scheme = 'light', sharpness = 1 } = {}) {
   const context = await browser.createBrowserContext();
@@ -200,6 +213,7 @@ export async function visit(browser, url, { width = 1440, height = 900, scheme =
     globalThis.violations = [];
     document.addEventListener('securitypolicyviolation', (event) => globalThis.violations.push(`${event.violatedDirective} ${event.blockedURI} ${event.sample}`));
   });
+  if (process.env.SAPWOOD_PAGE) await fromDisk(page, process.env.SAPWOOD_PAGE);
   await page.goto(url, { waitUntil: 'domcontentloaded' });
   await page.waitForSelector('[role=treeitem], #tree-note:not(:empty)');
   return page;
