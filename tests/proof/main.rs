@@ -10,6 +10,7 @@ mod early;
 mod exhaustive;
 mod findings;
 mod fixtures;
+mod following;
 mod heavy;
 mod history;
 mod hostile_items;

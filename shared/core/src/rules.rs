@@ -294,6 +294,27 @@ pub enum Rule {
     AnchorStays,
     /// A node that is placed last sorts by its time, and not only after what was seen: rows lag.
     LastByTime,
+    /// Followers are told after the rows are put and deleted, and before the lineage is settled: a redelivered record
+    /// then finds it unsettled, and tells them again.
+    TellBeforeSettling,
+    /// A requeued node whose depth has changed is told. A listing may have passed the one depth before the node left
+    /// the other.
+    TellDepth,
+    /// A requeued node whose lineage is unsettled is told: the invocation before may have died before it told anyone.
+    TellUnsettled,
+    /// The trees that a node leaves are named in its lineage until they are told. After a death the redelivered requeue
+    /// finds the new tree alone.
+    NameLeft,
+    /// A node that goes has a lineage that says so, before its trees are told. Otherwise a follower that is told sees
+    /// the old lineage, if the node is put back elsewhere before that is deleted.
+    GoneIntent,
+    /// An entry counts only if its answer comes within 3 seconds of its stamp. Another may be in the table behind a
+    /// follower's cursor.
+    AnsweredInTime,
+    /// A feed is read up to 6 seconds ago: younger entries may still come in any order.
+    StayBehind,
+    /// Nodes that are listed are looked up. A row below a tree may belong to a node that hangs elsewhere by now.
+    LookUpListed,
     /// A move checks the ancestor paths that it has read. Two moves at once could close a cycle.
     AncestorPathChecks,
 }

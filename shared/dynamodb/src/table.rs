@@ -169,6 +169,10 @@ impl DynamoTable {
             }
             match write {
                 Write::Put { item, .. } => put_object(&mut body, br#"{"PutRequest":{"Item":"#, item)?,
+                // The client has put a stamp on it.
+                Write::Tell { entry, .. } => {
+                    put_object(&mut body, br#"{"PutRequest":{"Item":"#, &entry.item(0, &self.schema))?;
+                }
                 Write::PutRow { row, shown } => {
                     let (own, copies) = row.attributes(shown, &self.schema);
                     let own = own.iter().map(|(name, value)| (*name, value));

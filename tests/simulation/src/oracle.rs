@@ -93,6 +93,9 @@ impl Oracle {
                 || sk.starts_with("ORPHAN#")
                 || sk.starts_with("ORDERED#"));
         let linked = sk.starts_with("CHILD#") || sk.starts_with("LINK#");
+        if pk.starts_with("CHANGES#") || pk.contains("#CHANGES#") {
+            return true;
+        }
         !(linked
             || below
             || register

@@ -1,9 +1,9 @@
 //! What every plan of the fan-out is given.
 
 use crate::keys::{NodeRef, Schema};
-use crate::model::{BaseNode, Deletion, Item, Placement, PlacementInput, Settings, Tombstone, Under};
+use crate::model::{BaseNode, Deletion, Entry, Item, Placement, PlacementInput, Settings, Tombstone, Under};
 use crate::plan::{Rule, Rules};
-use crate::request::TRANSACTION_ACTIONS_MAX;
+use crate::request::{TRANSACTION_ACTIONS_MAX, Write};
 
 /// The bounds of the fan-out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -101,6 +101,14 @@ impl<'a> Context<'a> {
         let deleted = deleted.filter(|_| self.rules.keeps(Rule::AdoptAfterRestrict))?;
         let tombstone = Tombstone::read(deleted).filter(|tombstone| self.counts(tombstone))?;
         tombstone.deletion_of_late_child(under, self.rules)
+    }
+
+    /// The write of an entry.
+    #[must_use]
+    pub fn tell(&self, entry: Entry) -> Write {
+        let in_time = self.rules.keeps(Rule::AnsweredInTime);
+        let entry = if in_time { entry } else { Entry { answered_within_ms: u64::MAX, ..entry } };
+        Write::Tell { key: entry.key(0, self.schema()), entry }
     }
 
     /// The input of a node's placement, below a parent that is placed there.

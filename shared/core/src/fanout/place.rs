@@ -51,6 +51,8 @@ pub struct PlacePlan {
     pub is_named: bool,
     /// The rows to delete.
     pub deletes: Vec<ItemKey>,
+    /// The trees whose followers are told that the node has changed, after the rows and before the last write.
+    pub tells: BTreeSet<Id>,
     /// The last write of the lineage, after the rows.
     pub settle: Settle,
     /// True if the node has to be planned again once this is carried out, because there was no room to do all at once.
@@ -101,8 +103,11 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         let had_mark = lineage.deleting.as_ref().is_some_and(|before| before.mark == deletion.mark);
         let restarted = mark_went.map(str::to_owned).or_else(|| lineage.restarted.clone()).filter(|_| had_mark);
         let stale_rows = there.stale.iter().map(|key| (*key).clone()).collect();
-        let marked = Lineage { deleting, born, earlier, restarted, stale_rows, is_altered: false, ..lineage.clone() };
-        return keep_placement(node, lineage, marked, &there.keys().collect(), settings);
+        let told = lineage.clone();
+        let marked =
+            Lineage { deleting, born, earlier, restarted, stale_rows, is_altered: false, is_gone: false, ..told };
+        let tells = Telling::of(input, Some(&marked), settings, rules).tells;
+        return PlacePlan { tells, ..keep_placement(node, lineage, marked, &there.keys().collect(), settings) };
     }
     let mut placement = placement(&PlacementInput { node, base, parent, settings, rules });
     placement.orphan |= is_predicted && rules.keeps(Rule::OrphanRow);
@@ -138,7 +143,8 @@ impl<'a> There<'a> {
         self.keys().chain(stale).filter(|key| !wanted.contains(key)).cloned().collect()
     }
 
-    /// Plans a node without a record: its rows go, and a tombstone stays where it was deleted with a mark.
+    /// Plans a node without a record: its rows go, and a tombstone stays where it was deleted with a mark. Where a tree
+    /// is told of it, the lineage says first that the node has gone.
     fn removed(&self, input: &PlaceInput<'_>, settings: &Settings) -> PlacePlan {
         let PlaceInput { node, stored, now, .. } = *input;
         let is_owners = *stored == Stored::Foreign && self.rules.keeps(Rule::OwnLineage);
@@ -151,12 +157,19 @@ impl<'a> There<'a> {
         });
         let settle = tombstone.map_or(Settle::Delete, |tombstone| Settle::Write(tombstone.item(node, settings)));
         let deletes = self.surplus(&BTreeSet::new()).into_iter().collect();
-        PlacePlan { deletes, settle, ..PlacePlan::default() }
+        let tells = Telling::of(input, None, settings, self.rules).tells;
+        let says_so = !tells.is_empty() && self.rules.keeps(Rule::GoneIntent);
+        let intent = stored.lineage().filter(|lineage| says_so && !lineage.is_gone).map(|lineage| {
+            let gone = Lineage { left: tells.clone(), is_gone: true, is_altered: false, ..lineage.clone() };
+            gone.item(node, &settings.schema)
+        });
+        PlacePlan { intent, deletes, tells, settle, ..PlacePlan::default() }
     }
 
     /// Plans a node whose lineage is to be `done` in the end.
     fn moved(&self, input: &PlaceInput<'_>, done: Lineage, settings: &Settings) -> PlacePlan {
         let (node, before, rules) = (input.node, input.stored.lineage(), self.rules);
+        let Telling { tells, left } = Telling::of(input, Some(&done), settings, rules);
         let wanted_rows = rows(&done.placement, node, &settings.schema);
         let deletes = self.surplus(&wanted_rows.iter().map(|row| &row.key).collect());
         let puts = self.lacking(input, wanted_rows, settings);
@@ -169,13 +182,15 @@ impl<'a> There<'a> {
         let rows_pending = rules.keeps(Rule::RowsPending)
             && (((input.only_touched || is_extended) && !puts.is_empty()) || before.is_some_and(|l| l.rows_pending));
         let is_same = |lineage: &Lineage| {
-            let has_more = lineage.is_altered || lineage.restarted.is_some();
+            let has_more = lineage.is_altered || lineage.is_gone || lineage.restarted.is_some();
             let same_lives = lineage.born == done.born && lineage.earlier == done.earlier;
+            let same_lives = same_lives && left.is_subset(&lineage.left);
             !has_more && lineage.placement == done.placement && lineage.deleting == done.deleting && same_lives
         };
         let intent = (!before.is_some_and(is_same) || !deletes.is_empty()).then(|| Lineage {
             stale_rows: deletes.iter().cloned().collect(),
             rows_pending,
+            left: left.clone(),
             ..done.clone()
         });
         let intent_item = intent.as_ref().map(|lineage| lineage.item(node, &settings.schema));
@@ -195,6 +210,7 @@ impl<'a> There<'a> {
             settle: if settles { Settle::Write(done.item(node, &settings.schema)) } else { Settle::Keep },
             intent: intent_item.filter(|_| keeps_intent),
             is_named: before.is_some_and(|before| before.placement == done.placement),
+            tells,
             placed: Some(done.placement),
             again: false,
         }
@@ -212,6 +228,34 @@ impl<'a> There<'a> {
             None => false,
         };
         wanted.into_iter().filter(|row| !is_right(row)).collect()
+    }
+}
+
+/// The followers who are told of a node.
+struct Telling {
+    /// The trees whose followers are told.
+    tells: BTreeSet<Id>,
+    /// Those of them that the node isn't in. The lineage names them until they are told.
+    left: BTreeSet<Id>,
+}
+
+impl Telling {
+    /// Decides by what the lineage says now, and what it is to say: `None` where the node has gone.
+    fn of(input: &PlaceInput<'_>, done: Option<&Lineage>, settings: &Settings, rules: Rules) -> Self {
+        let (before, after) = (input.stored.lineage(), done.and_then(|done| done.tree(input.node)));
+        if !settings.changes {
+            return Self { tells: BTreeSet::new(), left: BTreeSet::new() };
+        }
+        let tree_before = before.and_then(|lineage| lineage.tree(input.node));
+        let named = before.into_iter().flat_map(|lineage| &lineage.left).cloned();
+        let mut left: BTreeSet<Id> = named.chain(tree_before.clone()).collect();
+        left.retain(|tree| Some(tree) != after.as_ref());
+        let depth = |lineage: Option<&Lineage>| lineage.map(|lineage| lineage.placement.ancestors.len());
+        let is_unsettled = before.is_some_and(|lineage| !lineage.is_settled()) && rules.keeps(Rule::TellUnsettled);
+        let is_elsewhere = tree_before != after || depth(before) != depth(done) && rules.keeps(Rule::TellDepth);
+        let is_news = !input.only_touched || is_unsettled || is_elsewhere;
+        let tells = left.iter().cloned().chain(after.filter(|_| is_news)).collect();
+        Self { tells, left: if rules.keeps(Rule::NameLeft) { left } else { BTreeSet::new() } }
     }
 }
 
@@ -234,6 +278,7 @@ fn delete_first(
         // A settled lineage says that all of its rows are there. That isn't so from here on.
         intent: before.is_settled().then(|| item(Lineage { rows_pending: true, ..before.clone() })),
         puts: Vec::new(),
+        tells: BTreeSet::new(),
         is_named: false,
         deletes: deletes.into_iter().collect(),
         settle: Settle::Write(item(Lineage { stale_rows: Vec::new(), rows_pending: true, ..after.clone() })),

@@ -52,6 +52,7 @@ const TRASH: &str = "TRASH";
 const ORPHANS: &str = "ORPHANS#";
 const OPERATIONS: &str = "OPERATIONS";
 const IDEMPOTENCY: &str = "IDEMPOTENCY#";
+const CHANGES: &str = "CHANGES#";
 /// The partition of the items that belong to the table as a whole. It has no tenant.
 const OWN: &str = "SAPWOOD";
 
@@ -132,6 +133,33 @@ impl Schema {
             .bytes()
             .fold(0x811c_9dc5_u32, |hash, byte| (hash ^ u32::from(byte)).wrapping_mul(0x0100_0193));
         Self::in_tenant(parent.tenant.as_ref(), &format!("{ORPHANS}{:x}", hash % ORPHAN_SHARDS))
+    }
+
+    /// Returns the partition key of the feed of a tree, `CHANGES#<root>`.
+    #[must_use]
+    pub fn changes_partition(&self, tree: &NodeRef) -> String {
+        Self::in_tenant(tree.tenant.as_ref(), &format!("{CHANGES}{}", tree.id))
+    }
+
+    /// Returns the key of an entry in the feed of a tree. The stamp is in milliseconds since 1970. Fails for an id of
+    /// more than 1,001 bytes, and where the tree's id and tenant leave no room.
+    pub fn change_key(&self, tree: &NodeRef, stamp: u64, id: &Id) -> Result<ItemKey, KeyError> {
+        let pk = self.changes_partition(tree);
+        bounded("the partition key", &pk, PARTITION_KEY_BYTES_MAX)?;
+        Ok(ItemKey { pk, sk: self.sort_key(&SortKey::Change { stamp, id: id.clone() })? })
+    }
+
+    /// Returns the range of entries with these stamps, the second one excluded.
+    #[must_use]
+    pub fn changes_range(&self, from: u64, to: u64) -> SortRange {
+        let of = |stamp: u64| format!("{}{stamp:015}", sort_key::CHANGE);
+        SortRange { from: of(from), to: of(to) }
+    }
+
+    /// True if this is the key of a partition of a feed.
+    #[must_use]
+    pub fn is_of_changes(&self, pk: &str, tenant: Option<&Tenant>) -> bool {
+        pk.strip_prefix(&Self::in_tenant(tenant, CHANGES)).is_some_and(|id| !id.is_empty())
     }
 
     /// True if this is the key of a partition of the register of orphans.
@@ -298,6 +326,12 @@ impl Schema {
         ItemKey::new(OWN, sort_key::EPOCH_COPY)
     }
 
+    /// Returns the key of the name of all feeds.
+    #[must_use]
+    pub fn feed_key(&self) -> ItemKey {
+        ItemKey::new(OWN, sort_key::FEED)
+    }
+
     /// Returns the key of one of the trails that handlers leave for the auditor.
     #[must_use]
     pub fn trail_key(&self, number: u8) -> ItemKey {
@@ -314,7 +348,8 @@ impl Schema {
     #[must_use]
     pub fn is_own(&self, key: &ItemKey) -> bool {
         key.pk == OWN
-            && ([sort_key::SETTINGS, sort_key::AUDIT, sort_key::EPOCH, sort_key::EPOCH_COPY].contains(&key.sk.as_str())
+            && ([sort_key::SETTINGS, sort_key::AUDIT, sort_key::EPOCH, sort_key::EPOCH_COPY, sort_key::FEED]
+                .contains(&key.sk.as_str())
                 || self.trail_range().contains(&key.sk))
     }
 

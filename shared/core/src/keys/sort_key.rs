@@ -80,6 +80,13 @@ pub enum SortKey {
         /// The lane, below [`LANES`]. Nobody reads another one.
         lane: u32,
     },
+    /// `CHANGE#<stamp>#<id>`: an entry of a feed, in the feed's partition.
+    Change {
+        /// The stamp, in milliseconds since 1970, written with 15 digits.
+        stamp: u64,
+        /// The id of the node that has changed.
+        id: Id,
+    },
     /// `IDEMPOTENCY#0000`: a part of the stored answer to a request with an `Idempotency-Key`, in its own partition.
     Idempotency {
         /// The part's index, from 0.
@@ -122,6 +129,7 @@ impl SortKey {
             | Self::Deleted
             | Self::Counted
             | Self::Totals { .. }
+            | Self::Change { .. }
             | Self::Idempotency { .. }
             | Self::Revision { .. }
             | Self::Latest { .. } => None,
@@ -155,6 +163,7 @@ pub(super) const OPERATION: &str = "OPERATION#";
 const DELETED: &str = "DELETED";
 const COUNTED: &str = "COUNTED";
 pub(super) const TOTALS: &str = "TOTALS#";
+pub(super) const CHANGE: &str = "CHANGE#";
 const IDEMPOTENCY: &str = "IDEMPOTENCY#";
 pub(super) const LATEST: &str = "v0_";
 /// These are our own in one partition only. In others they are the owner's.
@@ -163,6 +172,7 @@ pub(super) const AUDIT: &str = "AUDIT";
 pub(super) const EPOCH: &str = "EPOCH";
 pub(super) const EPOCH_COPY: &str = "EPOCH#COPY";
 pub(super) const TRAIL: &str = "TRAIL#";
+pub(super) const FEED: &str = "FEED";
 
 /// The number of lanes of a node's totals. Writers that choose different lanes don't meet.
 pub const LANES: u32 = 4;
@@ -196,7 +206,7 @@ fn begins_as_a_revision(text: &str) -> bool {
 
 /// Checks that a node's sort key of this name can't be mistaken for another kind's.
 pub(super) fn check_node_name(name: &str) -> Result<(), &'static str> {
-    let alone = [LINEAGE, CASCADE, DELETED, COUNTED, SETTINGS, AUDIT, EPOCH, TRAIL.trim_end_matches('#')];
+    let alone = [LINEAGE, CASCADE, DELETED, COUNTED, SETTINGS, AUDIT, EPOCH, FEED, TRAIL.trim_end_matches('#')];
     let is_prefix = || PREFIXES.iter().any(|(prefix, _)| prefix.strip_suffix('#') == Some(name));
     if name.is_empty() {
         Err("it is empty")
@@ -240,6 +250,7 @@ pub(super) fn write(key: &SortKey, node: &str) -> Result<String, KeyError> {
         SortKey::Deleted => DELETED.to_owned(),
         SortKey::Counted => COUNTED.to_owned(),
         SortKey::Totals { epoch, lane } => format!("{TOTALS}{epoch:04}#{lane:02}"),
+        SortKey::Change { stamp, id } => format!("{CHANGE}{stamp:015}#{id}"),
         SortKey::Idempotency { part } => format!("{IDEMPOTENCY}{part:04}"),
         SortKey::Revision { version, topic } => format!("{}_{topic}", version.prefix()),
         SortKey::Latest { topic } => format!("{LATEST}{topic}"),
@@ -301,7 +312,7 @@ pub(super) fn parse(text: &str, node: &str) -> Option<SortKey> {
 type ParseRest = fn(&str) -> Option<SortKey>;
 
 /// The prefixes of the kinds that have one, and how the rest of such a key is read. None begins with another.
-const PREFIXES: [(&str, ParseRest); 13] = [
+const PREFIXES: [(&str, ParseRest); 14] = [
     (PATH, parse_path),
     (ROOT, |id| Id::new(id).ok().map(SortKey::Root)),
     (ORPHAN, |id| Id::new(id).ok().map(SortKey::Orphan)),
@@ -314,6 +325,7 @@ const PREFIXES: [(&str, ParseRest); 13] = [
     (OPERATION, |id| Some(SortKey::Operation(id.to_owned()))),
     (IDEMPOTENCY, |part| Some(SortKey::Idempotency { part: digits(part, 4)? as usize })),
     (TOTALS, parse_totals),
+    (CHANGE, parse_change),
     (LATEST, |topic| Some(SortKey::Latest { topic: topic.to_owned() })),
 ];
 
@@ -326,6 +338,12 @@ fn digits(text: &str, count: usize) -> Option<u32> {
 fn parse_totals(rest: &str) -> Option<SortKey> {
     let (epoch, lane) = rest.split_once('#')?;
     Some(SortKey::Totals { epoch: digits(epoch, 4)?, lane: digits(lane, 2)? })
+}
+
+fn parse_change(rest: &str) -> Option<SortKey> {
+    let (stamp, id) = rest.split_once('#')?;
+    let is_one = stamp.len() == 15 && stamp.bytes().all(|byte| byte.is_ascii_digit());
+    Some(SortKey::Change { stamp: stamp.parse().ok().filter(|_| is_one)?, id: Id::new(id).ok()? })
 }
 
 fn parse_trash(rest: &str) -> Option<SortKey> {

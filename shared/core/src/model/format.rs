@@ -20,8 +20,12 @@ pub const FORMAT_WITH_TRASH: u64 = 3;
 /// place, and would lose track of the rows.
 pub const FORMAT_WITH_PARTS: u64 = 4;
 
+/// The format of a lineage that names trees whose followers are still to be told that the node has left. Older handlers
+/// would settle it without telling them.
+pub const FORMAT_WITH_LEFT: u64 = 5;
+
 /// The newest format that this code knows.
-pub const FORMAT_MAX: u64 = FORMAT_WITH_PARTS;
+pub const FORMAT_MAX: u64 = FORMAT_WITH_LEFT;
 
 /// The attribute that holds an item's format, for example `"format": {"N": "1"}`.
 pub const FORMAT_ATTRIBUTE: &str = "format";

@@ -1,6 +1,6 @@
 //! Lineages: where a node is in its tree. A node's lineage names every row that the node has.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::cursor::sequence_of;
 use super::format::{self, NewerFormat};
@@ -14,6 +14,8 @@ pub(super) const BORN: &str = "born";
 const STALE_ROWS: &str = "stale_rows";
 const ROWS_PENDING: &str = "rows_pending";
 const RESTARTED: &str = "restarted";
+const LEFT: &str = "left";
+const GONE: &str = "gone";
 pub(super) const EARLIER: &str = "earlier";
 
 /// Most earlier lives that a lineage names: no id comes back so often while one record of the stream waits.
@@ -65,6 +67,10 @@ pub struct Lineage {
     pub rows_pending: bool,
     /// The node's deletion, while it is being deleted. The placement doesn't change until the node is deleted.
     pub deleting: Option<Deletion>,
+    /// The trees that the node has left, and whose followers are still to be told.
+    pub left: BTreeSet<Id>,
+    /// True once the node's record has gone, while its rows are deleted and its trees are told.
+    pub is_gone: bool,
     /// The sequence number of the record that had this deletion begin again, padded to 40 digits. Another value is
     /// another change of the lineage, and so sets the deletion off.
     pub restarted: Option<String>,
@@ -159,11 +165,11 @@ impl Stored {
 impl Lineage {
     /// The attributes that a lineage or a tombstone can have, besides its key and its format.
     pub(crate) fn attributes() -> impl Iterator<Item = &'static str> {
-        row::attributes().chain([BORN, STALE_ROWS, ROWS_PENDING, Tombstone::DELETING, RESTARTED, EARLIER])
+        row::attributes().chain([BORN, STALE_ROWS, ROWS_PENDING, Tombstone::DELETING, RESTARTED, EARLIER, LEFT, GONE])
     }
 
-    /// The item of a node's lineage. `orphan`, `stale_rows`, `rows_pending`, `deleting`, `restarted` and `earlier` are
-    /// left out where they are false or empty.
+    /// The item of a node's lineage. `orphan`, `stale_rows`, `rows_pending`, `deleting`, `restarted`, `earlier`, `left`
+    /// and `gone` are left out where they are false or empty.
     ///
     /// ```json
     /// {"PK": "d", "SK": "LINEAGE", "format": 1, "born": "0b6a…", "ancestors": ["V", "D"], "path": ["V", "d"], "root": false,
@@ -186,6 +192,13 @@ impl Lineage {
         }
         item.extend(self.restarted.iter().map(|sequence| (RESTARTED.to_owned(), text(sequence))));
         write_lives(&self.earlier, &mut item);
+        if !self.left.is_empty() {
+            item.insert(LEFT.into(), AttributeValue::L(self.left.iter().map(|id| text(id.as_str())).collect()));
+        }
+        if self.is_gone {
+            item.insert(GONE.into(), AttributeValue::Bool(true));
+        }
+        format::mark_as(self.format(), &mut item);
         item
     }
 
@@ -203,6 +216,8 @@ impl Lineage {
             deleting: Deletion::read(item)?,
             restarted: optional(item, RESTARTED, sequence_of)?.map(str::to_owned),
             earlier: lives_in(item),
+            left: if item.contains_key(LEFT) { ids_in(item, LEFT)? } else { BTreeSet::new() },
+            is_gone: flag_of(item, GONE)?,
             is_altered: false,
         };
         let is_altered = !lineage.is_as_written(item);
@@ -211,16 +226,21 @@ impl Lineage {
 
     /// True if the item has the attributes of this lineage, its key and its format, and nothing else.
     fn is_as_written(&self, item: &Item) -> bool {
-        let Self { placement, born, earlier, stale_rows, rows_pending, deleting, restarted, .. } = self;
-        let optional = [born.is_some(), *rows_pending, deleting.is_some(), restarted.is_some()];
+        let Self { placement, born, earlier, stale_rows, rows_pending, deleting, restarted, left, is_gone, .. } = self;
+        let optional = [born.is_some(), *rows_pending, deleting.is_some(), restarted.is_some(), *is_gone];
         let optional = optional
             .into_iter()
-            .chain([!stale_rows.is_empty(), !earlier.is_empty()])
+            .chain([!stale_rows.is_empty(), !earlier.is_empty(), !left.is_empty()])
             .filter(|is_there| *is_there)
             .count();
         // As many as there are, and none of them is missing: so there is no other.
         row::attributes_of(placement, item).is_some_and(|of_rows| item.len() == 3 + of_rows + optional)
-            && format::is(row::format_of(placement), item)
+            && format::is(self.format(), item)
+    }
+
+    fn format(&self) -> u64 {
+        let of_rows = row::format_of(&self.placement);
+        if self.left.is_empty() && !self.is_gone { of_rows } else { of_rows.max(format::FORMAT_WITH_LEFT) }
     }
 
     /// Returns true if the lineage names a row to delete that can't be its node's. Another client has written it.
@@ -229,10 +249,11 @@ impl Lineage {
         self.stale_rows.iter().any(|key| !row::is_row_key(key, node, schema))
     }
 
-    /// Returns true if all rows of this placement, and no rows of another, are known to exist.
+    /// Returns true if all rows of this placement, and no rows of another, are known to exist, and no follower is to
+    /// be told of a tree that the node has left.
     #[must_use]
     pub fn is_settled(&self) -> bool {
-        self.stale_rows.is_empty() && !self.rows_pending
+        self.stale_rows.is_empty() && !self.rows_pending && self.left.is_empty() && !self.is_gone
     }
 }
 
@@ -260,6 +281,11 @@ pub(super) fn lives_in(item: &Item) -> Vec<String> {
         _ => None,
     });
     lives(named)
+}
+
+fn ids_in(item: &Item, name: &str) -> Option<BTreeSet<Id>> {
+    let Some(AttributeValue::L(ids)) = item.get(name) else { return None };
+    ids.iter().map(|id| if let AttributeValue::S(id) = id { Id::new(id).ok() } else { None }).collect()
 }
 
 fn row_key(row: &AttributeValue, schema: &Schema) -> Option<ItemKey> {

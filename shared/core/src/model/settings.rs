@@ -150,6 +150,8 @@ pub struct Settings {
     pub names: UniqueNames,
     /// The totals that are kept of what is below each node; `None` if there are none.
     pub totals: Option<Totals>,
+    /// True if the trees have feeds of their changes.
+    pub changes: bool,
     /// The attributes that rows carry.
     pub copied: Copied,
     /// Attributes that no row ever carries, for example the keys of the owner's indexes.
@@ -168,6 +170,7 @@ impl Default for Settings {
             links: BTreeSet::new(),
             names: UniqueNames::Off,
             totals: None,
+            changes: false,
             copied: Copied::All,
             never_copied: BTreeSet::new(),
             ttl: None,

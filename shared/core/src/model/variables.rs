@@ -59,6 +59,7 @@ impl Settings {
             ("LINK_ATTRIBUTES", list(&self.links)),
             ("UNIQUE_NAMES", self.names.as_str().to_owned()),
             ("TOTALS", self.totals.as_ref().map(ToString::to_string).unwrap_or_default()),
+            ("CHANGES", switch(self.changes)),
             ("TTL_ATTRIBUTE", self.ttl.clone().unwrap_or_default()),
             ("PARTITION_KEY", names.partition_key.clone()),
             ("SORT_KEY", names.sort_key.clone()),
@@ -82,6 +83,7 @@ impl Settings {
     /// | `LINK_ATTRIBUTES` | names of attributes that name other nodes, with commas between | |
     /// | `UNIQUE_NAMES` | `off`, `exact`, `caseless` | `off` |
     /// | `TOTALS` | `count`, or `count` and names of attributes with commas between | |
+    /// | `CHANGES` | `on`, `off` | `off` |
     /// | `PARTITION_KEY`, `SORT_KEY` | names of the key attributes | `PK`, `SK` |
     /// | `PARENT_ATTRIBUTE`, `SEGMENT_ATTRIBUTE` | names | `parent`, `segment` |
     /// | `NODE_SORT_KEY` | the sort key of a node's base record | `NODE` |
@@ -131,6 +133,7 @@ impl Settings {
                 None => UniqueNames::Off,
             },
             totals: lookup("TOTALS").map(|value| totals(value.trim(), &schema)).transpose()?,
+            changes: switch("CHANGES", false)?,
             schema,
             path_rows: switch("PATH_ROWS", true)?,
             root_rows: switch("ROOT_ROWS", true)?,

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::{Action, Condition};
 use crate::keys::{Id, ItemKey, Schema};
-use crate::model::{AttributeValue, Decimal, Item, ROW_ID, Row, Shown, sent_bytes, text};
+use crate::model::{AttributeValue, Decimal, Entry, Item, ROW_ID, Row, Shown, sent_bytes, text};
 
 /// A write of one item, whatever is there; a row is deleted only where one is.
 #[derive(Clone, Debug, PartialEq)]
@@ -25,6 +25,13 @@ pub enum Write {
         /// The contents of its node that it shows.
         shown: Arc<Shown>,
     },
+    /// Puts an entry of a feed, with a stamp of the moment at which it is sent, and another one if the answer is late.
+    Tell {
+        /// The key of the entry with the stamp 0.
+        key: ItemKey,
+        /// The entry.
+        entry: Entry,
+    },
     /// Deletes an item if it exists.
     Delete(ItemKey),
     /// Deletes a row, if it shows this node. Anything else under its key is the table owner's.
@@ -41,7 +48,7 @@ impl Write {
     #[must_use]
     pub fn key(&self) -> &ItemKey {
         match self {
-            Self::Put { key, .. } | Self::Delete(key) | Self::DeleteRow { key, .. } => key,
+            Self::Put { key, .. } | Self::Tell { key, .. } | Self::Delete(key) | Self::DeleteRow { key, .. } => key,
             Self::PutRow { row, .. } => &row.key,
         }
     }
@@ -52,6 +59,7 @@ impl Write {
         match self {
             Self::Put { item, .. } => Some(item.clone()),
             Self::PutRow { row, shown } => Some(row.item_of(shown, schema)),
+            Self::Tell { entry, .. } => Some(entry.item(0, schema)),
             Self::Delete(_) | Self::DeleteRow { .. } => None,
         }
     }
@@ -62,8 +70,23 @@ impl Write {
         match self {
             Self::Put { item, .. } => sent_bytes(item),
             Self::PutRow { row, shown } => row.sent_bytes(shown),
-            Self::Delete(key) | Self::DeleteRow { key, .. } => key.bytes(),
+            Self::Tell { key, .. } | Self::Delete(key) | Self::DeleteRow { key, .. } => key.bytes(),
         }
+    }
+
+    /// The put of an entry with this stamp, in milliseconds since 1970; any other write as it is.
+    #[must_use]
+    pub fn stamped(&self, stamp: u64, schema: &Schema) -> Self {
+        match self {
+            Self::Tell { entry, .. } => Self::Put { key: entry.key(stamp, schema), item: entry.item(stamp, schema) },
+            other => other.clone(),
+        }
+    }
+
+    /// How long after it is sent the answer to an entry may come, in milliseconds.
+    #[must_use]
+    pub fn answered_within_ms(&self) -> u64 {
+        if let Self::Tell { entry, .. } = self { entry.answered_within_ms } else { u64::MAX }
     }
 
     /// The deletion of a row, with its condition. No BatchWriteItem can have one.

@@ -9,6 +9,7 @@
 
 mod ancestors;
 mod below;
+mod changes;
 mod derived;
 mod descendants;
 mod error;
@@ -33,6 +34,7 @@ mod tree;
 
 pub use ancestors::Ancestor;
 pub use below::Below;
+pub use changes::{CHANGES_MAX, Change, ChangesPage, Followed};
 pub use derived::{Derived, Watch};
 pub use descendants::{Counted, Descendant, Window};
 pub use error::ReadError;

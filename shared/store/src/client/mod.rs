@@ -58,6 +58,13 @@ pub trait RetryPolicy: Send + Sync {
         std::future::ready(())
     }
 
+    /// The time in milliseconds since 1970, which entries of feeds are stamped with.
+    #[allow(clippy::disallowed_methods, reason = "an entry has the time at which it is sent")]
+    fn now_ms(&self) -> u64 {
+        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+    }
+
     /// False once this share of the time is over.
     fn is_within(&self, _share: f64) -> bool {
         true

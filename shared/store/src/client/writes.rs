@@ -51,6 +51,9 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
     /// Puts any number of items, in their order, or deletes rows. Rows are written only while there is time for them.
     pub async fn write_many(&self, writes: Writes) -> Written {
         let Writes { writes, kind } = writes;
+        if writes.iter().any(|write| matches!(write, Write::Tell { .. })) {
+            return self.tell(&writes).await;
+        }
         let deletions = writes.iter().map(|write| write.row_deletion().map(Task::Write)).collect::<Option<Vec<_>>>();
         if let Some(deletions) = deletions {
             return self.delete_rows(&writes, &deletions).await;
@@ -71,6 +74,43 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
             all.unanswered.extend(unanswered);
         }
         all
+    }
+
+    /// Puts entries of feeds. One whose answer comes too late after its stamp is put again, with another stamp. The
+    /// earlier one does no harm, however late it lands: an entry says nothing but an id.
+    async fn tell(&self, entries: &[Write]) -> Written {
+        let chunks = entries.chunks(BATCH_WRITE_ITEMS_MAX).map(|chunk| self.tell_chunk(chunk)).collect();
+        let failed = self.all(chunks).await.into_iter().flatten().collect();
+        Written { failed, unanswered: BTreeSet::new() }
+    }
+
+    async fn tell_chunk(&self, entries: &[Write]) -> BTreeMap<ItemKey, TableError> {
+        let mut left: Vec<&Write> = entries.iter().collect();
+        let mut attempt = 0;
+        loop {
+            let stamp = self.retry_policy.now_ms();
+            let stamped: Vec<Write> = left.iter().map(|write| write.stamped(stamp, self.schema)).collect();
+            let error = match self.count(attempt, Box::pin(self.table.write_many(&stamped)).await) {
+                Ok(unprocessed) => {
+                    let now = self.retry_policy.now_ms();
+                    let is_done = |(write, sent): (&Write, &Write)| {
+                        let is_in_time = now.checked_sub(stamp).is_some_and(|ms| ms <= write.answered_within_ms());
+                        is_in_time && !unprocessed.iter().any(|one| one.key() == sent.key())
+                    };
+                    let mut sent = stamped.iter();
+                    left.retain(|write| sent.next().is_some_and(|sent| !is_done((write, sent))));
+                    if left.is_empty() {
+                        return BTreeMap::new();
+                    }
+                    TableError::new(ErrorKind::Retry, "items left unprocessed, or answered late")
+                }
+                Err(error) => error,
+            };
+            if error.kind != ErrorKind::Retry || !self.retry_policy.wait(attempt).await {
+                return left.into_iter().map(|write| (write.key().clone(), error.clone())).collect();
+            }
+            attempt += 1;
+        }
     }
 
     async fn delete_rows(&self, writes: &[Write], deletions: &[Task]) -> Written {

@@ -13,6 +13,7 @@ mod damage;
 mod digests;
 mod drills;
 mod exhaustive;
+mod followers;
 mod footprint;
 mod history;
 mod names;

@@ -49,6 +49,8 @@ pub struct Profile {
     pub totals: bool,
     /// True if totals are switched on, off and changed, by handlers side by side, until all are begun anew at the end.
     pub switches_totals: bool,
+    /// True if the feeds of trees are followed.
+    pub follows: bool,
     /// Most scheduler steps of a run. After them the run counts as one that doesn't come to rest.
     pub steps_max: usize,
 }
@@ -218,6 +220,7 @@ impl Profile {
             looks: false,
             totals: writers.are_about_totals(),
             switches_totals: false,
+            follows: false,
             steps_max: if writers == Writers::Deep { 400_000 } else { 40_000 },
         }
     }
@@ -250,6 +253,12 @@ impl Profile {
     #[must_use]
     pub fn with_totals(self) -> Self {
         Self { totals: true, ..self }
+    }
+
+    /// The same profile with followers of the trees' feeds.
+    #[must_use]
+    pub fn with_followers(self) -> Self {
+        Self { follows: true, ..self }
     }
 
     /// Breaks a rule.

@@ -123,7 +123,7 @@ impl<'r> Round<'r> {
         self.plan();
         // The plans have what they need of it.
         self.read = Read::default();
-        for step in WriteStep::ALL {
+        for step in WriteStep::all(self.context.rules) {
             self.write(step).await?;
         }
         self.confirm().await?;

@@ -6,8 +6,8 @@ use std::sync::Arc;
 use super::Round;
 use crate::fanout::Settle;
 use crate::keys::ItemKey;
-use crate::model::Shown;
-use crate::plan::{Failure, Rule, Writes, WritesKind};
+use crate::model::{Entry, Shown};
+use crate::plan::{Failure, Rule, Rules, Writes, WritesKind};
 use crate::request::Write;
 
 /// Rows of fewer bytes fit an invocation, unless the table is busy: a partition takes 1,000 units a second, for 36
@@ -19,11 +19,16 @@ pub(super) enum WriteStep {
     Intent,
     FirstRows,
     SecondRows,
+    Tell,
     Settle,
 }
 
 impl WriteStep {
-    pub(super) const ALL: [Self; 4] = [Self::Intent, Self::FirstRows, Self::SecondRows, Self::Settle];
+    pub(super) fn all(rules: Rules) -> [Self; 5] {
+        use WriteStep::{FirstRows, Intent, SecondRows, Settle, Tell};
+        let last = if rules.keeps(Rule::TellBeforeSettling) { [Tell, Settle] } else { [Settle, Tell] };
+        [Intent, FirstRows, SecondRows, last[0], last[1]]
+    }
 
     fn is_of_rows(self) -> bool {
         matches!(self, Self::FirstRows | Self::SecondRows)
@@ -34,7 +39,7 @@ impl WriteStep {
         match self {
             Self::FirstRows => WritesKind::FirstRows,
             Self::SecondRows => WritesKind::SecondRows,
-            Self::Intent | Self::Settle => WritesKind::Lineages,
+            Self::Intent | Self::Tell | Self::Settle => WritesKind::Lineages,
         }
     }
 }
@@ -155,6 +160,11 @@ impl Round<'_> {
                         if by_id { Write::DeleteRow { key, id: one.node.id.clone() } } else { Write::Delete(key) }
                     };
                     std::mem::take(&mut one.plan.deletes).into_iter().map(delete).collect()
+                }
+                WriteStep::Tell => {
+                    let tells = std::mem::take(&mut one.plan.tells).into_iter();
+                    let entries = tells.filter_map(|tree| Entry::of(&one.node, tree, self.context.settings));
+                    entries.map(|entry| self.context.tell(entry)).collect()
                 }
                 WriteStep::Settle => match std::mem::take(&mut one.plan.settle) {
                     Settle::Keep => Vec::new(),

@@ -16,7 +16,7 @@ use sapwood_store::{
     Action, Condition, ErrorKind, Found, Page, Query, Scan, Scanned, TableError, Transacted, Update, Write,
 };
 
-pub(super) use self::table::{SimRetryPolicy, SimTable};
+pub(super) use self::table::{SimRetryPolicy, SimTable, Skewed};
 use super::footprint::Footprint;
 use super::history::History;
 use super::{clock, digests};
@@ -166,6 +166,8 @@ pub(super) struct Calls {
     pub(super) is_epoch_unfinished: bool,
     /// The time, in seconds since 1970.
     pub(super) now: u64,
+    /// Where feeds are followed: milliseconds that have passed besides.
+    pub(super) ms: u64,
     /// Items that a transaction has written, as reads still see them.
     unseen: BTreeMap<ItemKey, Unseen>,
     /// Requests without an answer that may still be carried out, each with its invocation and what it is for.
@@ -203,6 +205,7 @@ impl Calls {
             history: History::default(),
             is_epoch_unfinished: false,
             now: clock::BEGINNING,
+            ms: 0,
             unseen: BTreeMap::new(),
             limbo: Vec::new(),
             waiting: BTreeMap::new(),

@@ -202,3 +202,20 @@ impl RetryPolicy for SimRetryPolicy {
         !(calls.looks_end && matches!(kind, WritesKind::Meanwhile { .. }) && calls.rng.random_ratio(1, 8))
     }
 }
+
+/// The same policy, by the clock of this invocation.
+pub(in crate::sim) struct Skewed(pub(in crate::sim) SimRetryPolicy, pub(in crate::sim) u64);
+
+impl RetryPolicy for Skewed {
+    async fn wait(&self, attempt: u32) -> bool {
+        self.0.wait(attempt).await
+    }
+
+    fn has_time_for(&self, kind: WritesKind) -> bool {
+        self.0.has_time_for(kind)
+    }
+
+    fn now_ms(&self) -> u64 {
+        self.0.0.lock().unwrap().now_ms(self.1)
+    }
+}

@@ -10,7 +10,7 @@ use sapwood_core::model::{Totals, is_touch};
 use sapwood_engine::fanout::Fanout;
 
 use super::{Invocation, World};
-use crate::sim::calls::{SimRetryPolicy, SimTable};
+use crate::sim::calls::{SimRetryPolicy, SimTable, Skewed};
 use crate::sim::totals;
 use crate::sim::witness::Witness;
 
@@ -77,7 +77,8 @@ impl World<'_> {
         let future = Box::pin(async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: id };
             let name = id.to_string();
-            fanout.run(&table, &SimRetryPolicy(calls), sapwood_engine::fanout::Run { name: &name, now }, &batch).await
+            let policy = Skewed(SimRetryPolicy(calls), id);
+            fanout.run(&table, &policy, sapwood_engine::fanout::Run { name: &name, now }, &batch).await
         });
         self.running.insert(id, Invocation { future, records });
         self.began.insert(id, self.witness.as_ref().map(Witness::changes).unwrap_or_default());
@@ -86,7 +87,7 @@ impl World<'_> {
         true
     }
 
-    pub(super) fn poll(&mut self, id: u64) {
+    pub(in crate::sim) fn poll(&mut self, id: u64) {
         if let Some(request) = self.requests.get_mut(&id) {
             if request.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready() {
                 self.requests.remove(&id);

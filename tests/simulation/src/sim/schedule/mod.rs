@@ -19,6 +19,7 @@ use super::clock;
 use super::copies::{Copies, Copying};
 use super::damage::damage_totals;
 use super::drills::Drill;
+use super::followers::Followers;
 use super::history::History;
 use super::names;
 use super::outages::Operator;
@@ -79,7 +80,7 @@ pub(super) struct World<'a> {
     pub(super) history: Vec<StreamRecord>,
     pub(super) running: BTreeMap<u64, Invocation>,
     /// The requests to the API that are under way.
-    requests: BTreeMap<u64, Pin<Box<dyn Future<Output = ()> + Send>>>,
+    pub(super) requests: BTreeMap<u64, Pin<Box<dyn Future<Output = ()> + Send>>>,
     /// The requests to the API, by the numbers of their invocations.
     asked: BTreeMap<u64, Sent>,
     /// The witness of every change, in profiles that delete nodes.
@@ -103,7 +104,9 @@ pub(super) struct World<'a> {
     began: BTreeMap<u64, usize>,
     /// Who wrote last.
     pub(super) actor: Actor,
-    invocations: u64,
+    pub(super) invocations: u64,
+    /// Those who follow the feeds of trees.
+    pub(super) followers: Followers,
     crashes_left: usize,
     late_left: usize,
     repairs_left: usize,
@@ -171,6 +174,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
             _ if seed.is_multiple_of(2) => UniqueNames::Exact,
             _ => UniqueNames::Caseless,
         },
+        changes: profile.follows,
         totals: profile.totals.then(|| Totals::of(totals::ATTRIBUTES.map(str::to_owned))),
         ..Settings::default()
     };
@@ -219,6 +223,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         began: BTreeMap::new(),
         actor: Actor::Client,
         invocations: 0,
+        followers: Followers::default(),
         crashes_left,
         late_left,
         repairs_left: profile.repairs_max,
@@ -269,8 +274,9 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
 
     world.mend_all(&mut steps).map_err(&fault)?;
 
+    let contents = world.calls.lock().unwrap().memory.contents();
+    let unlike_trees = world.unlike_trees(&contents);
     let calls = world.calls.lock().unwrap();
-    let contents = calls.memory.contents();
     let settings = &world.fanout.settings;
     let oracle = Oracle {
         path_rows: settings.path_rows,
@@ -285,6 +291,7 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
     let unfinished = unfinished(&contents, &world.fanout.settings);
     what.extend(unfinished.into_iter().map(|pk| format!("{pk} isn't where it belongs")));
     what.extend(still_trashed(&contents));
+    what.extend(unlike_trees);
     what.extend(world.witness.iter().flat_map(Witness::at_rest));
     what.extend(world.names.iter().filter(|_| profile.repairs_max > 0).flat_map(names::Judge::mended));
     what.extend(world.judge.at_rest(&contents, profile.outages_max > 0));
@@ -541,6 +548,12 @@ impl World<'_> {
             if *steps > self.profile.steps_max {
                 return Err(vec![self.unrest()]);
             }
+            if self.profile.follows {
+                self.calls.lock().unwrap().tick();
+                if self.begun && self.roll(12) == 0 {
+                    self.follow();
+                }
+            }
             // A reader can see something new only after a change.
             let is_new = self.take_records()?;
             if let Some(wrong) = self.ended_wrong.take() {
@@ -640,7 +653,7 @@ impl World<'_> {
     }
 
     /// Carries out a part of a call that waits, of this invocation or of any.
-    fn step(&mut self, invocation: Option<u64>) {
+    pub(super) fn step(&mut self, invocation: Option<u64>) {
         let invocation = self.calls.lock().unwrap().step(invocation);
         self.actor = self.actor(invocation);
         self.poll(invocation);

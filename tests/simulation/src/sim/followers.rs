@@ -1,0 +1,232 @@
+//! Followers of feeds: each keeps a mirror of a tree, reads pages at any time, dies, and goes on from its cursor. At
+//! rest each mirror must equal its tree.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+
+use sapwood_core::keys::{Id, NodeRef};
+use sapwood_core::model::{Item, Settings};
+use sapwood_core::plan::Rules;
+use sapwood_engine::query::{ChangesPage, Followed, Reader};
+use sapwood_store::{Client, RetryPolicy, Table};
+
+use super::calls::{Calls, SimRetryPolicy, SimTable, Skewed};
+use super::schedule::World;
+use crate::oracle::Contents;
+
+/// Most followers of a run.
+const FOLLOWERS_MAX: usize = 8;
+
+/// Most requests of a follower at the end of a run.
+const PAGES_AT_REST: usize = 1_000;
+
+/// How long after the last change every entry can be read, in milliseconds: what followers stay behind, and the
+/// differences of clocks.
+const AT_REST_MS: u64 = 10_000;
+
+pub(super) struct Follower {
+    tree: NodeRef,
+    mirror: BTreeMap<Id, Arc<Item>>,
+    followed: Option<Followed>,
+    /// The request that is under way.
+    asks: Option<u64>,
+}
+
+impl Follower {
+    fn new(tree: NodeRef) -> Self {
+        Self { tree, mirror: BTreeMap::new(), followed: None, asks: None }
+    }
+
+    /// Does with the mirror what the documentation says.
+    fn take(&mut self, page: ChangesPage) {
+        for change in page.changes {
+            match change.node {
+                Some(base) => _ = self.mirror.insert(change.id, base.item),
+                None => _ = self.mirror.remove(&change.id),
+            }
+        }
+        self.followed = Some(page.followed);
+    }
+}
+
+pub(super) type Followers = Arc<Mutex<Vec<Follower>>>;
+
+async fn read<P: RetryPolicy>(
+    table: &impl Table,
+    policy: &P,
+    settings: &Settings,
+    rules: Rules,
+    (followers, position): (&Followers, usize),
+) -> bool {
+    let (tree, from) = {
+        let all = followers.lock().unwrap();
+        let one = &all[position];
+        (one.tree.clone(), one.followed.clone().unwrap_or_else(|| Followed::begin(policy.now_ms(), rules)))
+    };
+    let client = Client::new(table, policy, &settings.schema);
+    let page = Reader::new(&client, settings).changes(&tree, &from, policy.now_ms(), rules).await;
+    let mut all = followers.lock().unwrap();
+    all[position].asks = None;
+    let Ok(page) = page else { return false };
+    let more = page.more;
+    all[position].take(page);
+    more
+}
+
+impl World<'_> {
+    /// Has a follower ask for a page, unless it waits for one.
+    pub(super) fn follow(&mut self) {
+        let number = self.invocations;
+        if self.followers.lock().unwrap().len() < FOLLOWERS_MAX && self.roll(3) == 0 {
+            self.begin_to_follow();
+        }
+        let (position, followers) = {
+            let mut all = self.followers.lock().unwrap();
+            if all.is_empty() {
+                return;
+            }
+            let position = self.roll(all.len());
+            if all[position].asks.is_some_and(|number| self.requests.contains_key(&number)) {
+                return;
+            }
+            all[position].asks = Some(number);
+            (position, Arc::clone(&self.followers))
+        };
+        self.invocations += 1;
+        let (calls, settings, rules) = (Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
+        let future: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+            let table = SimTable { calls: Arc::clone(&calls), invocation: number };
+            let policy = Skewed(SimRetryPolicy(calls), number);
+            read(&table, &policy, &settings, rules, (&followers, position)).await;
+        });
+        self.requests.insert(number, future);
+        self.poll(number);
+    }
+
+    /// Adds a follower of the tree of a node, which may be no root.
+    fn begin_to_follow(&mut self) {
+        let nodes: Vec<NodeRef> = {
+            let calls = self.calls.lock().unwrap();
+            let known = calls.memory.contents();
+            let records = known.keys().filter(|(_, sk)| sk == "NODE");
+            records.filter_map(|(pk, _)| self.fanout.settings.schema.parse_partition(pk).ok()).collect()
+        };
+        if !nodes.is_empty() {
+            let node = nodes[self.roll(nodes.len())].clone();
+            self.followers.lock().unwrap().push(Follower::new(node));
+        }
+    }
+
+    /// Has all followers read to the end, and returns where a mirror isn't its tree. `contents` are right.
+    pub(super) fn unlike_trees(&mut self, contents: &Contents) -> Vec<String> {
+        let mut wrong = Vec::new();
+        {
+            let mut calls = self.calls.lock().unwrap();
+            calls.ms += AT_REST_MS;
+            (calls.failures_left, calls.failure_percent) = (0, 0);
+        }
+        let count = self.followers.lock().unwrap().len();
+        for position in 0..count {
+            for pages in 0.. {
+                if pages > PAGES_AT_REST {
+                    wrong.push(format!("follower {position} never comes to the end"));
+                    break;
+                }
+                if !self.read_at_rest(position) {
+                    break;
+                }
+            }
+        }
+        let in_tree = trees(contents, &self.fanout.settings);
+        for one in &*self.followers.lock().unwrap() {
+            let nobody = BTreeMap::new();
+            let wanted = in_tree.get(&one.tree).unwrap_or(&nobody);
+            let ids: BTreeSet<&Id> = wanted.keys().chain(one.mirror.keys()).collect();
+            for id in ids {
+                let (wanted, found) = (wanted.get(id), one.mirror.get(id));
+                let is_same = match (wanted, found) {
+                    (Some(wanted), Some(found)) => same(wanted, found),
+                    (None, None) => true,
+                    _ => false,
+                };
+                if !is_same {
+                    let (wanted, found) = (wanted.is_some(), found.is_some());
+                    wrong.push(format!(
+                        "a follower of {} has {id}: {found}, and should have it: {wanted}; if both, another one",
+                        one.tree.id
+                    ));
+                }
+            }
+        }
+        wrong
+    }
+
+    fn read_at_rest(&mut self, position: usize) -> bool {
+        let more = Arc::new(std::sync::atomic::AtomicBool::new(false));
+        let number = self.invocations;
+        self.invocations += 1;
+        let (followers, told) = (Arc::clone(&self.followers), Arc::clone(&more));
+        let (calls, settings, rules) = (Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
+        let future: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
+            let table = SimTable { calls: Arc::clone(&calls), invocation: number };
+            let policy = Skewed(SimRetryPolicy(calls), number);
+            let is_listing = followers.lock().unwrap()[position].followed.is_none();
+            let answered = read(&table, &policy, &settings, rules, (&followers, position)).await;
+            told.store(answered || is_listing, std::sync::atomic::Ordering::Relaxed);
+        });
+        self.requests.insert(number, future);
+        self.poll(number);
+        while self.requests.contains_key(&number) {
+            self.step(None);
+        }
+        more.load(std::sync::atomic::Ordering::Relaxed)
+    }
+}
+
+/// The nodes of each tree, by records and lineages.
+fn trees(contents: &Contents, settings: &Settings) -> BTreeMap<NodeRef, BTreeMap<Id, Item>> {
+    let mut trees: BTreeMap<NodeRef, BTreeMap<Id, Item>> = BTreeMap::new();
+    for ((pk, sk), record) in contents.iter().filter(|((_, sk), _)| sk == "NODE") {
+        _ = sk;
+        let Ok(node) = settings.schema.parse_partition(pk) else { continue };
+        let Some(lineage) = contents.get(&(pk.clone(), "LINEAGE".to_owned())) else { continue };
+        let Some(serde_dynamo::AttributeValue::L(ancestors)) = lineage.get("ancestors") else { continue };
+        if lineage.contains_key("trash") {
+            continue;
+        }
+        let tree = match ancestors.last() {
+            None => node.id.clone(),
+            Some(serde_dynamo::AttributeValue::S(id)) => Id::new(id).unwrap(),
+            Some(_) => continue,
+        };
+        trees.entry(node.sibling(tree)).or_default().insert(node.id.clone(), record.clone());
+    }
+    trees
+}
+
+/// True if two states of a node are the same to a follower: requeues change nothing.
+fn same(one: &Item, other: &Item) -> bool {
+    let shown = |item: &Item| {
+        let mut item = item.clone();
+        item.retain(|name, _| name != "_touched" && name != "_redriven");
+        item
+    };
+    shown(one) == shown(other)
+}
+
+impl Calls {
+    /// Time passes: a moment with each step, and seconds now and then.
+    pub(super) fn tick(&mut self) {
+        use rand::RngExt;
+        let longest = if self.rng.random_ratio(1, 40) { 5_000 } else { 30 };
+        self.ms += self.rng.random_range(0..longest);
+    }
+
+    /// The time in milliseconds since 1970, by the clock of this invocation. It may be a second wrong.
+    pub(super) fn now_ms(&self, invocation: u64) -> u64 {
+        let skew = invocation.wrapping_mul(7_919) % 2_001;
+        self.now * 1_000 + self.ms + skew - 1_000
+    }
+}
