@@ -83,7 +83,7 @@ pub struct ChangesPage {
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Reads what follows in the feed of a tree, at this time in milliseconds since 1970: a page of the listing, or of
-    /// the changes. All reads are strong.
+    /// the changes, with so many nodes at most ([`CHANGES_MAX`]). All reads are strong.
     ///
     /// # Errors
     /// [`ReadError::Position`] and [`ReadError::Table`].
@@ -92,13 +92,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         tree: &NodeRef,
         from: &Followed,
         now_ms: u64,
-        rules: Rules,
+        (items_max, rules): (usize, Rules),
     ) -> Result<ChangesPage, ReadError> {
+        let items_max = items_max.clamp(1, CHANGES_MAX);
         match from {
-            Followed::Listing { since, after } => self.listed(tree, *since, after.clone(), rules).await,
+            Followed::Listing { since, after } => self.listed(tree, *since, after.clone(), (items_max, rules)).await,
             Followed::Changes { since, after } => {
                 let until = until(now_ms, rules).max(*since);
-                self.changed(tree, *since, after.clone(), until).await
+                self.changed(tree, *since, after.clone(), (until, items_max)).await
             }
         }
     }
@@ -109,7 +110,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         tree: &NodeRef,
         since: u64,
         after: Option<String>,
-        rules: Rules,
+        (items_max, rules): (usize, Rules),
     ) -> Result<ChangesPage, ReadError> {
         let schema = self.client.schema();
         let listing = Listing::new(schema.partition(tree), schema.depth_range(0, DEPTH_MAX), vec![ROW_ID]);
@@ -118,7 +119,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             fields: Fields::only(["_".to_owned()])?,
             filter: Filter::default(),
             after,
-            bounds: Bounds::items(CHANGES_MAX),
+            bounds: Bounds::items(items_max),
         };
         let id = |key: &ItemKey, _: &Item| match schema.parse_sort_key(&key.sk)? {
             SortKey::Node => Some(tree.id.clone()),
@@ -133,8 +134,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             None => Followed::Changes { since, after: None },
         };
         let changes = found.into_iter().filter(|change| change.node.is_some()).collect();
-        let more = matches!(followed, Followed::Listing { .. });
-        Ok(ChangesPage { changes, followed, more })
+        // The changes since it began come next.
+        Ok(ChangesPage { changes, followed, more: true })
     }
 
     /// Reads a page of the changes up to this time.
@@ -143,7 +144,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         tree: &NodeRef,
         since: u64,
         after: Option<String>,
-        until: u64,
+        (until, items_max): (u64, usize),
     ) -> Result<ChangesPage, ReadError> {
         let schema = self.client.schema();
         let range = schema.changes_range(since, until);
@@ -152,7 +153,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         }
         // The range has no entry of its end, whose key is longer.
         let reading = ReadOptions { strong: true, attributes: Some([ROW_ID.to_owned()].into()) };
-        let query = Query { after, reading, ..Query::first(schema.changes_partition(tree), range, CHANGES_MAX) };
+        let query = Query { after, reading, ..Query::first(schema.changes_partition(tree), range, items_max) };
         let page = self.client.query(&query).await?;
         let ids = page.items.iter().filter_map(|item| Id::new(text_of(item, ROW_ID)?).ok()).collect();
         let changes = self.looked_up(tree, ids, Rules::default()).await?;

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use sapwood_core::keys::{Id, NodeRef};
 use sapwood_core::model::{Item, Settings};
 use sapwood_core::plan::Rules;
-use sapwood_engine::query::{ChangesPage, Followed, Reader};
+use sapwood_engine::query::{CHANGES_MAX, ChangesPage, Followed, Reader};
 use sapwood_store::{Client, RetryPolicy, Table};
 
 use super::calls::{Calls, SimRetryPolicy, SimTable, Skewed};
@@ -66,7 +66,8 @@ async fn read<P: RetryPolicy>(
         (one.tree.clone(), one.followed.clone().unwrap_or_else(|| Followed::begin(policy.now_ms(), rules)))
     };
     let client = Client::new(table, policy, &settings.schema);
-    let page = Reader::new(&client, settings).changes(&tree, &from, policy.now_ms(), rules).await;
+    let items_max = [1, 2, CHANGES_MAX][position % 3];
+    let page = Reader::new(&client, settings).changes(&tree, &from, policy.now_ms(), (items_max, rules)).await;
     let mut all = followers.lock().unwrap();
     all[position].asks = None;
     let Ok(page) = page else { return false };
@@ -172,9 +173,8 @@ impl World<'_> {
         let future: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
             let table = SimTable { calls: Arc::clone(&calls), invocation: number };
             let policy = Skewed(SimRetryPolicy(calls), number);
-            let is_listing = followers.lock().unwrap()[position].followed.is_none();
-            let answered = read(&table, &policy, &settings, rules, (&followers, position)).await;
-            told.store(answered || is_listing, std::sync::atomic::Ordering::Relaxed);
+            let more = read(&table, &policy, &settings, rules, (&followers, position)).await;
+            told.store(more, std::sync::atomic::Ordering::Relaxed);
         });
         self.requests.insert(number, future);
         self.poll(number);
@@ -220,7 +220,7 @@ impl Calls {
     /// Time passes: a moment with each step, and seconds now and then.
     pub(super) fn tick(&mut self) {
         use rand::RngExt;
-        let longest = if self.rng.random_ratio(1, 40) { 5_000 } else { 30 };
+        let longest = if self.rng.random_ratio(1, 15) { 9_000 } else { 30 };
         self.ms += self.rng.random_range(0..longest);
     }
 
