@@ -83,6 +83,18 @@ async fn ids(running: &Running) -> Vec<String> {
     running.contents().await.into_keys().filter(|(_, sk)| sk == "NODE").map(|(pk, _)| pk).collect()
 }
 
+/// Waits until these nodes are there, and sees that they stay for a while.
+async fn comes_to(running: &Running, wanted: &[&str], what: &str) {
+    for _ in 0..2_400 {
+        if ids(running).await == wanted {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    a_while().await;
+    assert_eq!(ids(running).await, wanted, "{what}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_over_a_deletion_that_is_under_way_ends_with_all_that_it_says() {
     const NODES: usize = 31;
@@ -122,8 +134,7 @@ async fn nothing_is_written_below_a_parent_that_is_being_deleted_and_the_next_ru
     let files = Files::new();
     let file = files.write("below.jsonl", &nodes(&["x<p", "y<x", "z"]));
     let import = begin(&running.url(), &["import", &file, "--no-wait"]);
-    a_while().await;
-    assert_eq!(ids(&running).await, ["c", "p", "z"], "the deletion is waited for");
+    comes_to(&running, &["c", "p", "z"], "the deletion is waited for").await;
     let_go(&running);
     let output = end(import);
     assert_eq!(output.status.code(), Some(1), "{}", words(&output));
@@ -155,8 +166,7 @@ async fn a_tombstone_places_nobody_and_what_a_repair_has_put_back_is_no_record()
     let files = Files::new();
     let file = files.write("again.jsonl", &nodes(&["p", "c<p", "back"]));
     let import = begin(&running.url(), &["import", &file]);
-    a_while().await;
-    assert_eq!(ids(&running).await, ["back", "p"], "the child waits until its parent is placed");
+    comes_to(&running, &["back", "p"], "the child waits until its parent is placed").await;
     let_go(&running);
     let output = end(import);
     assert_eq!(output.status.code(), Some(0), "{}", words(&output));
