@@ -80,6 +80,7 @@ impl Properties {
             (1, all, some) => format!("in {some} of {all} minutes"),
             (1_440, 1, 1) => "once a day".to_owned(),
             (60, all, some) if some == all && all > 1 => format!("for {all} hours"),
+            (_, 1, 1) if self.threshold == 1.0 => format!("one or more in {minutes} minutes"),
             (_, 1, 1) => format!("in {minutes} minutes"),
             (_, all, some) if some == all => format!("for {} minutes", minutes * all),
             (_, all, some) => format!("in {some} of {all} periods of {minutes} minutes"),
