@@ -1,4 +1,4 @@
-//! The figures in the documents are those of the code and the template. Where a page is generated, tests/reference does.
+//! The figures in the documents are those of the code and the template. tests/reference has the generated parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;

@@ -33,8 +33,8 @@ pub struct AuditBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub suspects: Option<u64>,
-    /// How many of them have lasted for the shortest confirmation window and don't count yet: they wait for a node above them
-    /// to be mended, or for `confirmation_window_seconds`. It is absent where there are tenants.
+    /// How many of them have lasted for the shortest confirmation window and aren't confirmed yet: they wait for a node
+    /// above them to be repaired, or for `confirmation_window_seconds`. It is absent where there are tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unconfirmed: Option<u64>,
     /// For how long a difference must be the same now until it counts, in seconds. It is absent where there are
