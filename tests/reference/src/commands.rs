@@ -6,7 +6,7 @@ use std::fmt::Write;
 use clap::{Arg, Command};
 
 /// An option that at least this many commands have is explained once, in the list of common options.
-const COMMON: usize = 4;
+const COMMON: usize = 3;
 
 /// Options that come together, under one name.
 const SETS: [(&str, &[&str]); 3] = [

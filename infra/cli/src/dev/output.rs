@@ -164,7 +164,7 @@ impl Output {
                 let unconfirmed = keys(&report.unconfirmed);
                 print_json(&json!({
                     "event": "audit", "confirmed": confirmed, "repaired": healed, "left": left, "unfit": report.unfit,
-                    "unconfirmed": unconfirmed, "settle_seconds": settle,
+                    "unconfirmed": unconfirmed, "confirmation_window_seconds": settle,
                 }));
             }
             Self::Text => {
@@ -178,7 +178,7 @@ impl Output {
                     ));
                 }
                 if let Some(reason) = &report.unfit {
-                    print(&format!("! the auditor mends nothing: {}", shown(reason)));
+                    print(&format!("! the auditor repairs nothing: {}", shown(reason)));
                 }
             }
         }

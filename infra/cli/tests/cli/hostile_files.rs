@@ -285,7 +285,7 @@ fn whatever() -> Vec<Attributes> {
 
 /// The findings of a verify, without the table's own.
 fn findings(running: &Running) -> Vec<(String, String, String)> {
-    let output = sapwood(&running.url(), &["verify", "--json", "--settle", "2"]);
+    let output = sapwood(&running.url(), &["verify", "--json", "--confirmation-window", "2"]);
     let printed = String::from_utf8(output.stdout).unwrap();
     let mut findings: Vec<_> = lines(&printed)
         .into_iter()
@@ -400,13 +400,13 @@ async fn a_pass_keeps_to_its_own_files_and_to_its_own_table() {
     running.settle().await;
     let files = Files::new();
     let (work, theirs) = (files.path("pass.work"), files.write("pass.new", "somebody else's"));
-    ends_with(0, &running.url(), &["verify", "--settle", "1", "--work", &work]);
+    ends_with(0, &running.url(), &["verify", "--confirmation-window", "1", "--work", &work]);
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "somebody else's");
     assert_eq!(files.names(), ["pass.new"]);
     // A pass that is killed while it looks again leaves its file.
     hold(&running);
     put(&running.client, TABLE, node("new", Some("n0"), "not placed")).await;
-    let mut pass = begin(&running.url(), &["verify", "--settle", "60", "--work", &work]);
+    let mut pass = begin(&running.url(), &["verify", "--confirmation-window", "60", "--work", &work]);
     while !Path::new(&work).exists() {
         assert!(pass.try_wait().unwrap().is_none());
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -414,12 +414,12 @@ async fn a_pass_keeps_to_its_own_files_and_to_its_own_table() {
     pass.kill().unwrap();
     pass.wait().unwrap();
     let other = Running::start(&[]).await;
-    let output = sapwood(&other.url(), &["verify", "--settle", "1", "--work", &work]);
+    let output = sapwood(&other.url(), &["verify", "--confirmation-window", "1", "--work", &work]);
     assert_eq!(output.status.code(), Some(4), "{}", words(&output));
     assert!(words(&output).contains("another pass"), "{}", words(&output));
     let_go(&running);
     running.settle().await;
-    let output = sapwood(&running.url(), &["verify", "--settle", "1", "--work", &work]);
+    let output = sapwood(&running.url(), &["verify", "--confirmation-window", "1", "--work", &work]);
     assert_eq!(output.status.code(), Some(0), "{}", words(&output));
     assert!(words(&output).contains("going on with the pass"), "{}", words(&output));
 }

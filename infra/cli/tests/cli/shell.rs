@@ -71,8 +71,8 @@ async fn pipes_get_neither_colours_nor_bars() {
         &["tree", "D"],
         &["put", "D", "--set", "name=x"],
         &["get", "D"],
-        &["verify", "--settle", "1"],
-        &["verify", "--settle", "1", "--under", "D"],
+        &["verify", "--confirmation-window", "1"],
+        &["verify", "--confirmation-window", "1", "--under", "D"],
         &["export"],
         &["verify", "--colour"],
         &["tree", "--help"],
@@ -165,7 +165,7 @@ async fn ctrl_c_in_verify_says_what_was_looked_at() {
 async fn a_reader_that_goes_away_is_no_panic() {
     let running = Sapwood::start(&[]);
     printed(&running.url, &["put", "D"], 0);
-    for arguments in [&["tree", "D"][..], &["get", "D"], &["verify", "--settle", "1"], &["export"]] {
+    for arguments in [&["tree", "D"][..], &["get", "D"], &["verify", "--confirmation-window", "1"], &["export"]] {
         let mut process =
             command(&running.url, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(process.stdout.take());

@@ -68,7 +68,7 @@ fn epochs(contents: &Contents) -> [Option<&Item>; 2] {
     ["EPOCH", "EPOCH#COPY"].map(|sk| contents.get(&("SAPWOOD".to_owned(), sk.to_owned())))
 }
 
-const SETTLED: [&str; 5] = ["--settle", "1", "--json", "--parameter", KEPT];
+const SETTLED: [&str; 5] = ["--confirmation-window", "1", "--json", "--parameter", KEPT];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_epoch_that_is_lost_garbled_or_put_back_is_named_and_mended() {
