@@ -92,6 +92,31 @@ if (given) {
   history.replaceState(history.state, '', location.pathname + location.search);
 }
 
+/** Another tab of the same session has the token, which no address and no disk keeps. Long enough for a tab to answer, in milliseconds. */
+const TABS_ANSWER = 700;
+const tabs = new BroadcastChannel(TOKEN);
+tabs.addEventListener('message', ({ data: said }) => {
+  const token = sessionStorage.getItem(TOKEN);
+  if (said === 'wanted' && token) tabs.postMessage({ token });
+});
+
+/** Makes the first request of a tab. One that was opened by a copied link asks the others for the token. */
+export async function openTab(ask) {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status !== 403 || sessionStorage.getItem(TOKEN)) throw error;
+    const token = await new Promise((resolve) => {
+      tabs.addEventListener('message', ({ data: said }) => said.token && resolve(said.token));
+      tabs.postMessage('wanted');
+      setTimeout(resolve, TABS_ANSWER);
+    });
+    if (!token) throw error;
+    sessionStorage.setItem(TOKEN, token);
+    return ask();
+  }
+}
+
 /** Sends a request. Returns its body and its headers. */
 export async function send(method, path, body, headers = {}) {
   const token = sessionStorage.getItem(TOKEN);
@@ -150,9 +175,40 @@ export function say(text) {
 /** Shows one of the parts where only one has room. */
 export function showPane(name) {
   document.body.dataset.pane = name;
-  for (const button of document.querySelectorAll('#panes button')) {
+  for (const button of document.querySelectorAll('#panes > button')) {
     button.setAttribute('aria-current', String(button.dataset.to === name));
   }
+}
+
+const EXPLAINED = 'sapwood-explained';
+let explained = new Set();
+try {
+  explained = new Set(JSON.parse(localStorage.getItem(EXPLAINED) ?? '[]'));
+} catch {
+  // A browser that keeps nothing explains everything once in each tab.
+}
+/** What has been explained since the page was opened, and to which it was explained. */
+const justNow = new Map();
+
+/** An explanation, which is open the first time, and then behind a button. Of whom it is asked for once more, such as a node, tells `of`. */
+export function why(name, words, of = null) {
+  const isOpen = !explained.has(name) || justNow.get(name) === of;
+  if (!explained.has(name)) {
+    explained.add(name);
+    justNow.set(name, of);
+    try {
+      localStorage.setItem(EXPLAINED, JSON.stringify([...explained]));
+    } catch {
+      // The same.
+    }
+  }
+  const text = el('p', { class: 'question', hidden: !isOpen }, words);
+  const button = el('button', { type: 'button', class: 'why', 'aria-expanded': String(isOpen), 'aria-label': 'What is this?', 'data-focus': `why-${name}`, onclick: () => {
+    text.hidden = !text.hidden;
+    button.setAttribute('aria-expanded', String(!text.hidden));
+    justNow.set(name, text.hidden ? undefined : of);
+  } }, '?');
+  return [button, text];
 }
 
 export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
