@@ -289,12 +289,22 @@ export async function centre(one) {
 
 /** Takes a row with the mouse, as for a drag. */
 export async function grab(page, id) {
-  await (await row(page, id)).evaluate((one) => one.scrollIntoView({ block: 'center' }));
-  const [x, y] = await until('the row is in view', async () => centre(await row(page, id)));
-  await page.mouse.move(x, y);
-  await page.mouse.down();
-  await page.mouse.move(x + 5, y + 5);
-  await wait(100);
+  await page.evaluate(() => {
+    globalThis.isDragged = false;
+    document.addEventListener('dragstart', () => {
+      globalThis.isDragged = true;
+    }, { once: true });
+  });
+  // A drag that doesn't begin is begun again.
+  for (let isDragged = false; !isDragged;) {
+    await (await row(page, id)).evaluate((one) => one.scrollIntoView({ block: 'center' }));
+    const [x, y] = await until('the row is in view', async () => centre(await row(page, id)));
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x + 5, y + 5);
+    isDragged = await until('the drag', () => page.evaluate(() => globalThis.isDragged), 3_000).catch(() => false);
+    if (!isDragged) await page.mouse.up();
+  }
 }
 
 /** Drags a row onto another. */
@@ -302,7 +312,11 @@ export async function drag(page, id, onto) {
   await grab(page, id);
   const [x, y] = await centre(await row(page, onto));
   await page.mouse.move(x, y, { steps: 6 });
-  await until('the target is shown', async () => (await row(page, onto)).evaluate((one) => /over-/.test(one.className)) || page.mouse.move(x + 1, y));
+  let by = 0;
+  await until('the target is shown', async () => {
+    await page.mouse.move(x + (by = 1 - by), y);
+    return (await row(page, onto)).evaluate((one) => /over-/.test(one.className));
+  });
   await page.mouse.up();
 }
 

@@ -297,6 +297,7 @@ export function treeTests(test, chromium) {
       const [heading, ...buttons] = await card.$$eval('h3, .bar button', (all) => all.map((one) => parseFloat(getComputedStyle(one).fontSize)));
       assert.ok(buttons.every((size) => size < heading), `${heading} and ${buttons}`);
     }
+    await expand(page, uuid(1));
     await select(page, uuid(12));
     const edges = await page.evaluate(() => [...document.querySelectorAll('.crumbs button, .title h2')].map((one) => one.getBoundingClientRect().left).filter((left, at, all) => at === 0 || at === all.length - 1));
     assert.ok(Math.abs(edges[0] - edges[1]) < 1, edges.join());

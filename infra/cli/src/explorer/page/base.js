@@ -282,7 +282,7 @@ export function badge(state) {
 }
 
 /** A button that leads to a node. */
-export const leads = (id, label = id) => el('button', { type: 'button', class: 'link', onclick: () => tell('go', id) }, bdi(label));
+export const leads = (id, label = id) => el('button', { type: 'button', class: 'link', title: visible(label), onclick: () => tell('go', id) }, bdi(label));
 
 /** A value of an attribute, as text. Sets, numbers past a double's and bytes have one key. */
 export function shown(value) {

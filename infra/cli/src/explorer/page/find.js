@@ -1,11 +1,12 @@
 // Finds nodes: by id, by path, and by a part of the name, beyond the rows that are loaded.
 import { $, about, bdi, count, el, get, Lost, node as path, Refused, say, segment, tell, visible } from './base.js';
 
-/** Most nodes that are shown, and how many of a page of the API's. */
+/** Most nodes that are shown, and how many a page of the API's has. */
 const SHOWN_MAX = 40;
 const PAGE_ITEMS = 1000;
-/** How many pages are read without being asked for. Whoever wants more goes on. */
-const PAGES_AT_FIRST = 2;
+/** How many pages and nodes are read without being asked for. Whoever wants more goes on. */
+const PAGES_AT_FIRST = 10;
+const NODES_AT_FIRST = 2000;
 /** How long nobody types until pages are read, in milliseconds, and how many characters that takes. */
 const PAUSE = 350;
 const CHARACTERS_MIN = 2;
@@ -125,17 +126,17 @@ function finder({ tree, field, box, list, choose, first = () => [], without = nu
         at.isStopped = true;
         tellNote();
       })]
-      : [`${looked}. `, act('Search on', () => go(at, Infinity))]));
+      : [`${looked}. `, act('Search on', () => go(at, Infinity, Infinity))]));
     box.hidden = false;
     field.setAttribute('aria-expanded', 'true');
   };
   /** Reads pages until there are no more, as many as may be, or enough is found. */
-  const go = async (at, pages) => {
+  const go = async (at, pages, nodes) => {
     Object.assign(at, { isReading: true, isStopped: false });
     tellNote();
     try {
       const enough = at.found.length + SHOWN_MAX;
-      for (let page = 0; page < pages && !at.isStopped && at.found.length < enough; page += 1) {
+      for (let page = 0; page < pages && at.looked < nodes && !at.isStopped && at.found.length < enough; page += 1) {
         const { value, done } = await at.pages.next();
         if (search !== at) return;
         at.isDone = done;
@@ -181,7 +182,7 @@ function finder({ tree, field, box, list, choose, first = () => [], without = nu
       tellNote();
       return;
     }
-    await go(at, PAGES_AT_FIRST);
+    await go(at, PAGES_AT_FIRST, NODES_AT_FIRST);
   };
   return {
     typed() {
