@@ -5,7 +5,7 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import {
-  ALL, api, axe, browser, create, dev, drawn, dynamodb, expand, explore, fill, keys, leave, noDialog, press, printed, put, raw, root, row, sees, select, stop, stopAll, submit, text, until, visit, wait, watch,
+  ALL, api, axe, browser, create, dev, drag, drawn, dynamodb, expand, explore, fill, keys, leave, noDialog, press, printed, put, raw, root, row, sees, select, stop, stopAll, submit, text, until, visit, wait, watch,
 } from './stack.mjs';
 import { treeTests } from './tree.mjs';
 
@@ -95,12 +95,7 @@ test('a move is seen arriving: the record, the plan, the rows, and the tree', as
   await expand(page, 'D', 'IV');
   await select(page, 'V');
   // Dragged with the mouse onto another folder.
-  const [from, to] = [await (await row(page, 'V')).boundingBox(), await (await row(page, 'IV')).boundingBox()];
-  await page.mouse.move(from.x + 60, from.y + from.height / 2);
-  await page.mouse.down();
-  await page.mouse.move(to.x + 60, to.y + to.height / 2, { steps: 6 });
-  await page.mouse.move(to.x + 62, to.y + to.height / 2);
-  await page.mouse.up();
+  await drag(page, 'V', 'IV');
   await until('the tree', async () => (await drawn(page)).join('\n') === ['Drive C', 'Drive D', '  Folder III', '  Folder IV', '    Folder V', '    Folder c'].join('\n'));
   await until('its rows', async () => (await keys(page)).includes('D | NODE#0002#V') && !(await keys(page)).includes('D | NODE#0001#V'));
   await until('the story', async () => {
@@ -110,13 +105,8 @@ test('a move is seen arriving: the record, the plan, the rows, and the tree', as
   assert.equal((await api(server, 'GET', '/nodes/V')).parent, 'IV');
   // A cycle is refused, and that is said where it was dropped.
   await expand(page, 'V');
-  const [top, below] = [await (await row(page, 'IV')).boundingBox(), await (await row(page, 'V')).boundingBox()];
-  await page.mouse.move(top.x + 60, top.y + top.height / 2);
-  await page.mouse.down();
-  await page.mouse.move(below.x + 60, below.y + below.height / 2, { steps: 6 });
-  await page.mouse.move(below.x + 62, below.y + below.height / 2);
-  await page.mouse.up();
-  await until('the refusal', async () => (await row(page, 'V')).evaluate((one) => one.querySelector('.refusal[role=alert]')?.textContent.length > 10));
+  await drag(page, 'IV', 'V');
+  await until('the refusal', async () => (await row(page, 'V')).evaluate((one) => one.querySelector('.refusal [role=alert]')?.textContent.length > 10));
   assert.equal((await api(server, 'GET', '/nodes/IV')).parent, 'D');
   await leave(page);
   await stop(server);
@@ -278,7 +268,7 @@ test('with the keyboard alone: walk, find by typing, rename, move, order, add, d
   await page.keyboard.type('Aleph');
   await press(page, 'Enter');
   await until('the new name', async () => (await drawn(page)).includes('  Aleph'));
-  assert.equal((await api(server, 'GET', '/nodes/alpha')).attributes.name, 'Aleph');
+  await until('it is written', async () => (await api(server, 'GET', '/nodes/alpha')).attributes.name === 'Aleph');
   // The order by hand, without a mouse.
   await until('the focus is back', async () => (await focused()) === 'alpha');
   await press(page, 'Alt+ArrowDown');
@@ -327,7 +317,7 @@ test('refusals are said where they happen: a taken name, a record that others ha
   await fill(page, 'Segment', 'SAME');
   await submit(page);
   await page.waitForSelector('dialog .wrong:not([hidden])');
-  assert.match(await text(page, 'dialog .wrong'), /is named SAME already.*one/);
+  assert.match(await text(page, 'dialog .wrong'), /is named same already.*one/);
   await page.click('dialog .wrong button');
   await until('the node that has it', () => page.evaluate(() => document.getElementById('node').dataset.of === 'one'));
   await noDialog(page);

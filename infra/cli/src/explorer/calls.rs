@@ -89,9 +89,9 @@ struct Level {
     next: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Wanted {
-    /// The node whose children are wanted; without it the roots.
+    /// The node whose children are wanted, or that is compared; without it the roots, or the whole table.
     id: Option<String>,
     after: Option<String>,
     /// The sort key with which the page ends, if it was read before.
@@ -112,7 +112,7 @@ async fn start(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem>
         node: Option<Whole>,
     }
     let Named { node } = parameters(&uri)?;
-    let roots = page_of_level(&explorer, None, None, None).await?;
+    let roots = page_of_level(&explorer, Wanted::default()).await?;
     let node = match node.as_deref().or(roots.items.first().map(|first| first.id.as_str())) {
         Some(id) => {
             let (node, table) = (explorer.node(id)?, explorer.table());
@@ -124,23 +124,17 @@ async fn start(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem>
 }
 
 async fn level(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
-    let Wanted { id, after, to } = parameters(&uri)?;
-    let parent = id.as_deref().map(|id| explorer.node(id)).transpose()?;
-    Ok(Answer(page_of_level(&explorer, parent.as_ref(), after, to).await?).into_response())
+    Ok(Answer(page_of_level(&explorer, parameters(&uri)?).await?).into_response())
 }
 
-async fn page_of_level(
-    explorer: &Explorer,
-    parent: Option<&NodeRef>,
-    after: Option<String>,
-    to: Option<String>,
-) -> Result<Level, Problem> {
+async fn page_of_level(explorer: &Explorer, Wanted { id, after, to }: Wanted) -> Result<Level, Problem> {
+    let parent = id.map(|id| explorer.node(&id)).transpose()?;
     let (table, settings) = (explorer.table(), &explorer.settings);
     let (client, schema) = (explorer.client(&table), &settings.schema);
     let is_first = after.is_none();
     let ordered = |list| schema.ordered_range(list, None, None);
     let is_ordered = settings.order.is_some();
-    let (pk, mut range) = match parent {
+    let (pk, mut range) = match &parent {
         Some(parent) if is_ordered => (schema.partition(parent), ordered(OrderedList::Children)),
         Some(parent) => (schema.partition(parent), schema.depth_range(1, 1)),
         None if is_ordered => (schema.roots_partition(explorer.tenant.as_ref()), ordered(OrderedList::Roots)),
@@ -161,7 +155,7 @@ async fn page_of_level(
         let nodes: Vec<NodeRef> =
             rows.iter().map(|(id, _)| NodeRef { tenant: tenant.clone(), id: id.clone() }).collect();
         let states = states(&client, &nodes).await?;
-        let children = have_children(&client, parent, &nodes).await?;
+        let children = have_children(&client, parent.as_ref(), &nodes).await?;
         // The first of a level are in view as soon as they are there.
         let with_children = nodes.iter().zip(&children).filter(|(_, has_children)| **has_children != Some(false));
         let with_children = with_children.map(|(node, _)| node.clone()).take(if is_first { NODES_MAX } else { 0 });
@@ -260,14 +254,8 @@ async fn ask(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     Ok(Answer(asked.answered(&explorer.client(&table)).await?).into_response())
 }
 
-#[derive(Deserialize)]
-struct Top {
-    /// Without it the whole table is meant.
-    id: Option<String>,
-}
-
 async fn verify(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
-    let Top { id } = parameters(&uri)?;
+    let Wanted { id, .. } = parameters(&uri)?;
     let top = id.map(|id| explorer.node(&id)).transpose()?;
     let table = explorer.table();
     let found = compared(&explorer.client(&table), &explorer.settings, top).await;
@@ -276,7 +264,7 @@ async fn verify(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem
 
 async fn mend(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
     explorer.trials.as_ref().ok_or_else(no_trials)?;
-    let Top { id } = body(request).await?;
+    let Wanted { id, .. } = body(request).await?;
     let top = id.map(|id| explorer.node(&id)).transpose()?;
     let table = explorer.table();
     let count = mended(&explorer.client(&table), &explorer.settings, top).await;

@@ -161,7 +161,7 @@ const find = () => (finding ??= import('./find.js').then(({ search }) => search(
 function search() {
   const field = $('find');
   $('search').addEventListener('submit', (event) => event.preventDefault());
-  field.placeholder = `Find: a name, an id, or a path like D/V/d (${IS_MAC ? '⌘K' : 'Ctrl+K'})`;
+  field.placeholder = `Find a name, id or path · ${IS_MAC ? '⌘K' : 'Ctrl+K'}`;
   field.addEventListener('focus', find, { once: true });
   field.addEventListener('input', async () => (await find()).typed());
   field.addEventListener('keydown', async (event) => {

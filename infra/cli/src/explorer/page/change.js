@@ -273,11 +273,7 @@ export async function rename(id) {
 /** Writes a name, which is shown at once. */
 async function rewrite(id, body, label, done, { etag, back } = {}) {
   const row = tree.row(id);
-  const before = row?.label;
-  if (row) row.label = label || id;
-  const answer = await attempt(id, () => send('PATCH', path(id), body, { ...MERGE, ...(etag ? { 'if-match': etag } : {}), ...patience() }), done, { undo: () => {
-    if (row) row.label = before;
-  } });
+  const answer = await attempt(id, () => send('PATCH', path(id), body, { ...MERGE, ...(etag ? { 'if-match': etag } : {}), ...patience() }), done, { undo: tree.name(id, label || id) });
   tree.changed(row?.parent);
   if (answer && back) undoable(done, back);
 }
@@ -507,7 +503,7 @@ async function progress(id) {
       const state = await get(path(id, `/propagation?${query}`));
       const below = state.below ?? {};
       if (below.up_to_date && state.up_to_date) {
-        shown?.end(`${label}: all ${count(below.placed, 'node')} below it have their rows.`);
+        shown?.end(below.placed ? `${label}: all ${count(below.placed, 'node')} below it have their rows.` : `${label} has its rows.`);
         if (shown) say(`${label} has arrived, with ${count(below.placed, 'node')}`);
         return;
       }

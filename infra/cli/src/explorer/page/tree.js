@@ -125,7 +125,7 @@ export class Tree {
     const element = el('li', { role: 'treeitem', 'aria-level': level, 'aria-selected': String(entry.id === this.selected), tabindex: '-1', draggable: about.writes ? 'true' : undefined });
     element.style.setProperty('--level', level);
     element.nodeId = entry.id;
-    const row = { ...entry, parent, level, element, open: false, pending: null };
+    const row = { ...entry, parent, level, element, open: false, pending: null, naming: null };
     this.rows.set(entry.id, row);
     this.draw(row);
     if (about.totals) this.rowsInView.observe(element);
@@ -194,11 +194,13 @@ export class Tree {
       }
       if (row.pending && (row.pending.from !== parent || row.pending.isTold)) row.pending = null;
       row.isExtra = false;
+      if (row.naming?.isTold || row.naming?.label === entry.label) row.naming = null;
+      const label = row.naming?.label ?? entry.label;
       const below = entry.below ?? row.below;
       // Whoever opened a node knows better than a page of rows.
-      const has = entry.has_children ?? row.has_children;
-      const isSame = row.label === entry.label && row.state === entry.state && row.has_children === has && sameBelow(row.below, below);
-      Object.assign(row, entry, { below, has_children: has });
+      const has = row.open || (entry.has_children ?? row.has_children);
+      const isSame = row.label === label && row.state === entry.state && row.has_children === has && sameBelow(row.below, below);
+      Object.assign(row, entry, { label, below, has_children: has });
       this.asked?.delete(entry.id);
       if (!isSame || row.element.classList.contains('moving') !== (row.pending !== null)) this.draw(row);
     }
@@ -240,7 +242,9 @@ export class Tree {
         sort(home[0]);
       } else this.forget(id);
     }
-    for (const parent of levels) {
+    // The deepest first: then each row is followed by what is below it when its own level is arranged.
+    const deepest = [...levels].filter((parent) => this.levels.has(parent)).sort((a, b) => this.depthBelow(b) - this.depthBelow(a));
+    for (const parent of deepest) {
       const level = this.levels.get(parent);
       if (!level) continue;
       this.arrange(parent, level);
@@ -385,6 +389,8 @@ export class Tree {
       const late = this.late.get(id);
       this.late.delete(id);
       if (this.rows.get(id) !== row || this.levels.has(id)) return;
+      // A child has come since this was read.
+      if (!first.items.length && late.length) return await this.open(id, { expected: true });
       row.has_children = first.items.length > 0;
       row.open = row.has_children;
       row.isExpecting = expected && !row.open;
@@ -535,7 +541,7 @@ export class Tree {
       const parent = isRoot || sk.startsWith('ORDERED#') ? null : owner;
       const row = this.rows.get(id);
       if (isChild) this.childTold(parent, what);
-      if (row?.parent === parent && row.pending && what !== 'REMOVE' && isPlace) row.pending.isTold = true;
+      if (row?.parent === parent && what !== 'REMOVE' && isPlace) for (const hope of [row.pending, row.naming]) if (hope) hope.isTold = true;
       if (row?.parent === parent && row.isExtra && what === 'REMOVE' && (isRoot || isChild)) {
         this.forget(id);
         this.settle([parent]);
@@ -592,6 +598,25 @@ export class Tree {
       this.touchAll(from);
       this.touchAll(parent);
     };
+  }
+
+  /** Shows another name at once. Returns what takes it back. */
+  name(id, label) {
+    const row = this.rows.get(id);
+    if (!row) return () => {};
+    const [before, naming] = [row.label, { label }];
+    const show = (text, hope) => {
+      Object.assign(row, { label: text, naming: hope });
+      this.draw(row);
+    };
+    show(label, naming);
+    const isOver = () => row.naming !== naming;
+    setTimeout(() => {
+      if (isOver()) return;
+      row.naming = null;
+      this.touchAll(row.parent);
+    }, PENDING_MAX);
+    return () => isOver() || show(before, null);
   }
 
   /** Opens a node for a child that it has got. Its others are read. */
