@@ -365,6 +365,37 @@ export function treeTests(test, chromium) {
     await stop(server);
   });
 
+  test('without a stream of events, a change reads the page of a level that has it, and a move is followed', async () => {
+    const server = await dev('--parameter', 'PathRows=off');
+    const child = (n) => `${String(n).padStart(8, '0')}-52d4-4c8e-8a77-e1f0c9d2b311`;
+    await create(server, [[uuid(1), null, named(1)], [uuid(2), null, named(2)], ...Array.from({ length: 250 }, (_, n) => [child(n + 100), uuid(1), named(n + 100)])]);
+    const writing = await explore('--endpoint', server.dynamodb, '--write');
+    const page = await visit(chromium(), writing.page);
+    await expand(page, uuid(1));
+    await until('all', async () => {
+      await page.evaluate(() => [...document.querySelectorAll('[data-more]')].at(-1)?.scrollIntoView());
+      return (await drawn(page)).length === 252;
+    });
+    await wait(1000);
+    const levels = () => page.asked.filter((one) => one.url.includes('data/level')).length;
+    const before = levels();
+    await (await row(page, child(250))).focus();
+    await press(page, 'F2');
+    await page.waitForSelector('[role=treeitem] input');
+    await page.keyboard.type('Renamed');
+    await press(page, 'Enter');
+    await until('the name', async () => (await api(server, 'GET', `/nodes/${child(250)}`)).attributes.name === 'Renamed');
+    await until('its page is read', () => levels() > before);
+    await wait(1500);
+    assert.equal(levels() - before, 1);
+    assert.ok((await drawn(page)).includes('  Renamed'));
+    await drag(page, child(349), uuid(2));
+    await until('the move', async () => (await api(server, 'GET', `/nodes/${child(349)}`)).parent === uuid(2));
+    await until('it has arrived', async () => (await (await row(page, child(349))).evaluate((one) => !one.classList.contains('moving') && one.previousElementSibling.nodeId)) === uuid(2));
+    await leave(page);
+    for (const each of [writing, server]) await stop(each);
+  });
+
   test('a link that is copied from `sapwood explore` works in a second tab, and in none of another session', async () => {
     const server = await dev();
     await create(server, forest());

@@ -9,6 +9,7 @@ import { Tree } from './tree.js';
 let tree;
 
 async function begin() {
+  $('logo').src = document.querySelector('[rel=icon]').href;
   let start;
   const wanted = address.get('node');
   try {
@@ -94,7 +95,7 @@ function changes() {
   $('trash').append(trash);
   if (!about.writes) return;
   for (const [name, others, mac, call, label] of TOOLS) {
-    $('tools').append(el('button', { type: 'button', title: [label ?? name, IS_MAC ? mac : others].join(' · '), 'aria-label': label, onclick: async (event) => {
+    $('tools').append(el('button', { title: [label ?? name, IS_MAC ? mac : others].join(' · '), 'aria-label': label, onclick: async (event) => {
       const box = event.currentTarget.getBoundingClientRect();
       (await change())[call](tree.selected, box);
     } }, name));

@@ -7,6 +7,7 @@ const MERGE = { 'content-type': 'application/merge-patch+json' };
 
 /** Without a stream of events, an answer waits until the rows are there. */
 const patience = () => (about.live ? {} : { prefer: 'wait=5' });
+const patched = (more = {}) => ({ ...MERGE, ...more, ...patience() });
 
 export function begin(of) {
   if (tree) return;
@@ -50,8 +51,8 @@ function offer() {
     done.length = 0;
     offer();
   };
-  return bar.replaceChildren(el('span', {}, bdi(last.text)), ' · ', el('button', { type: 'button', class: 'link', title: /Mac/.test(navigator.platform) ? '⌘Z' : 'Ctrl+Z', onclick: undo }, 'Undo'),
-    el('button', { type: 'button', class: 'link away', 'aria-label': 'Dismiss', onclick: forget }, '×'));
+  return bar.replaceChildren(el('span', {}, bdi(last.text)), ' · ', el('button', { class: 'link', title: /Mac/.test(navigator.platform) ? '⌘Z' : 'Ctrl+Z', onclick: undo }, 'Undo'),
+    el('button', { class: 'link away', 'aria-label': 'Dismiss', onclick: forget }, '×'));
 }
 
 async function undo() {
@@ -61,7 +62,8 @@ async function undo() {
 }
 
 const labelOf = (id) => tree.row(id)?.label ?? id;
-const placeOf = (parent) => (parent === null ? 'the roots' : labelOf(parent));
+const parentOf = (id) => tree.row(id)?.parent ?? null;
+const nameOf = (id) => visible(labelOf(id));
 
 // ---- What is refused ----
 
@@ -85,10 +87,9 @@ function reason(error, id, parent) {
     'name-taken': taken !== undefined && ['A sibling is named ', el('b', {}, bdi(taken)), ' already. Choose another name.'],
     'precondition-failed': ['Somebody has changed ', name, ' meanwhile. Look at it again, and repeat your change.'],
     'in-trash': /^the node is in the trash/.test(error.message) && [name, ' is in the trash. Restore it first.'],
-    'not-found': [name, " isn't there any more."], 'parent-missing': [above, " isn't there any more. Choose another parent."],
-    contended: ['Others keep changing the same nodes. Try again.'], 'not-up-to-date': ['Rows are still on their way. Try again in a moment.'],
+    'not-found': [name, " isn't there any more."],
   }[type?.split(':').at(-1)];
-  const show = other && el('button', { type: 'button', class: 'link', onclick: (event) => {
+  const show = other && el('button', { class: 'link', onclick: (event) => {
     event.target.closest('dialog')?.close();
     tell('go', other);
   } }, 'Show ', bdi(labelOf(other)), labelOf(other) === other ? '' : [' (', bdi(other), ')']);
@@ -99,7 +100,7 @@ function reason(error, id, parent) {
 
 /** What puts a node back where it is now among its siblings. */
 function wayBack(id) {
-  const parent = tree.row(id)?.parent ?? null;
+  const parent = parentOf(id);
   const siblings = tree.siblings(id);
   const previous = siblings[siblings.indexOf(id) - 1];
   const place = about.by_hand ? (previous === undefined ? 'first' : { after: previous }) : undefined;
@@ -120,9 +121,8 @@ export function menu(id, at) {
     tree.row(id)?.has_children !== false && ['Find below…', () => tell('find below', id)],
     about.trash && ['Move to trash', () => toTrash(id)], ['Delete for good…', () => remove(id, null, true)],
   ].filter(Boolean);
-  const label = tree.row(id)?.label ?? id;
-  const box = el('div', { class: 'menu', role: 'menu', 'aria-label': `Change ${visible(label)}` }, choices.map(([name, act]) =>
-    el('button', { type: 'button', role: 'menuitem', tabindex: '-1', onclick: () => {
+  const box = el('div', { class: 'menu', role: 'menu', 'aria-label': `Change ${nameOf(id)}` }, choices.map(([name, act]) =>
+    el('button', { role: 'menuitem', tabindex: '-1', onclick: () => {
       close();
       act();
     } }, name)));
@@ -157,7 +157,7 @@ function dialog(title, fields, doing, act, { kind = 'main', id } = {}) {
   const opener = document.activeElement;
   const button = el('button', { class: kind, type: 'submit' }, doing);
   const form = el('form', { method: 'dialog' }, el('h2', { id: 'dialog-title' }, title), fields, wrong,
-    el('div', { class: 'ends' }, el('button', { type: 'button', onclick: () => box.close() }, 'Cancel'), button));
+    el('div', { class: 'ends' }, el('button', { onclick: () => box.close() }, 'Cancel'), button));
   const box = el('dialog', { 'aria-labelledby': 'dialog-title' }, form);
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
@@ -219,7 +219,7 @@ export function add(parent) {
     if (form.segment.value) body.segment = form.segment.value;
     if (about.by_hand) body.position = 'last';
     const { body: made } = await send('POST', '/nodes', body, patience());
-    tree.changed(parent);
+    tree.wrote(made.id, parent);
     say(`${made.id} is added`);
     if (parent !== null) tree.open(parent, { expected: true });
     tell('wrote', { id: made.id, what: 'added' });
@@ -272,9 +272,8 @@ export async function rename(id) {
 
 /** Writes a name, which is shown at once. */
 async function rewrite(id, body, label, done, { etag, back } = {}) {
-  const row = tree.row(id);
-  const answer = await attempt(id, () => send('PATCH', path(id), body, { ...MERGE, ...(etag ? { 'if-match': etag } : {}), ...patience() }), done, { undo: tree.name(id, label || id) });
-  tree.changed(row?.parent);
+  const answer = await attempt(id, () => send('PATCH', path(id), body, patched(etag ? { 'if-match': etag } : {})), done, { undo: tree.name(id, label || id) });
+  tree.wrote(id, parentOf(id));
   if (answer && back) undoable(done, back);
 }
 
@@ -313,12 +312,12 @@ async function attempt(id, act, done, { at = id, parent, undo: back, throws = fa
 
 /** Has a node stand elsewhere: at once, and for good if it isn't refused. */
 async function put(id, parent, place, done, { at = id, throws } = {}) {
-  const before = tree.row(id)?.parent ?? null;
+  const before = parentOf(id);
   const body = { parent, ...(place ? { position: place } : {}) };
   const back = tree.place(id, parent, place);
-  const answer = await attempt(id, () => send('PATCH', path(id), body, { ...MERGE, ...patience() }), done, { at, parent, undo: back, throws });
+  const answer = await attempt(id, () => send('PATCH', path(id), body, patched()), done, { at, parent, undo: back, throws });
   if (!answer) return false;
-  tree.changed(before, parent);
+  tree.wrote(id, before);
   if (before !== parent) progress(id);
   // It has gone where no row is yet.
   if (!back && id === tree.selected) tree.follow();
@@ -329,7 +328,7 @@ async function put(id, parent, place, done, { at = id, throws } = {}) {
 export async function moveTo(id, parent, place, { at, throws } = {}) {
   const row = tree.row(id);
   const back = wayBack(id);
-  const words = row?.parent === parent ? `Placed ${visible(labelOf(id))}` : `Moved ${visible(labelOf(id))} to ${visible(placeOf(parent))}`;
+  const words = row?.parent === parent ? `Placed ${nameOf(id)}` : `Moved ${nameOf(id)} to ${parent === null ? 'the roots' : nameOf(parent)}`;
   if (!await put(id, parent, place, words, { at, throws })) return false;
   if (row) undoable(words, back);
   return true;
@@ -337,8 +336,8 @@ export async function moveTo(id, parent, place, { at, throws } = {}) {
 
 export function move(id) {
   if (id === null) return;
-  const where = picker(tree, { label: 'Below which node? Type a part of its name', none: 'No node: it becomes a root', value: tree.row(id)?.parent ?? null, without: id });
-  dialog(`Move ${visible(labelOf(id))}`, where.parts, 'Move', async () => {
+  const where = picker(tree, parentOf(id), id);
+  dialog(`Move ${nameOf(id)}`, where.parts, 'Move', async () => {
     const parent = await picked(where);
     if (parent === tree.row(id)?.parent) return;
     try {
@@ -373,8 +372,8 @@ function beside(id) {
 }
 
 function copy(id) {
-  const where = picker(tree, { label: 'Below which node? Type a part of its name', none: 'No node: it becomes a root', value: tree.row(id)?.parent ?? null });
-  dialog(`Copy ${visible(labelOf(id))} and its subtree`, [where.parts,
+  const where = picker(tree, parentOf(id));
+  dialog(`Copy ${nameOf(id)} and its subtree`, [where.parts,
     field('Id of the copy, with which the ids below it begin (without one the API makes them)', 'ids', { spellcheck: 'false' }),
     field('Its segment in paths (without one as the node’s)', 'segment', { spellcheck: 'false' })], 'Copy', async (form) => {
     const parent = await picked(where);
@@ -390,7 +389,7 @@ const CHILDREN = [['delete', 'Delete it and its subtree'], ['adopt', 'Delete it;
 export function remove(id, _, isForGood = !about.trash) {
   if (id === null) return;
   const row = tree.row(id);
-  const label = visible(labelOf(id));
+  const label = nameOf(id);
   const hasChildren = row?.has_children !== false;
   const choice = (value, words, checked) => el('label', { class: 'choice' }, el('input', { type: 'radio', name: 'children', value, checked }), words);
   const forGood = hasChildren ? CHILDREN : [['', 'Delete it']];
@@ -424,8 +423,8 @@ async function toTrash(id) {
 }
 
 function trashed(id) {
-  const parent = tree.row(id)?.parent ?? null;
-  undoable(`Moved ${visible(labelOf(id))} to the trash`, async (done) => {
+  const parent = parentOf(id);
+  undoable(`Moved ${nameOf(id)} to the trash`, async (done) => {
     await attempt(id, () => send('POST', path(id, '/restore'), {}, patience()), done);
     tree.changed(parent, null);
     tell('trashed');
@@ -455,9 +454,9 @@ export async function edit(node) {
       body.attributes = Object.fromEntries([...changed, ...left]);
     }
     if (form.segment.value !== (known.body.segment ?? '')) body.segment = form.segment.value || null;
-    await send('PATCH', path(node.id), body, { ...MERGE, 'if-match': known.headers.get('etag'), ...patience() });
+    await send('PATCH', path(node.id), body, patched({ 'if-match': known.headers.get('etag') }));
     say('The base record is written. Its rows follow.');
-    tree.changed(tree.row(node.id)?.parent ?? null);
+    tree.wrote(node.id, parentOf(node.id));
     tell('wrote', { id: node.id, what: 'changed' });
     tell('again');
   }, { id: node.id });
@@ -561,8 +560,8 @@ export function trash(_, box) {
       known = JSON.stringify(items);
       if (known === before) return;
       list.replaceChildren(items.length ? el('ul', { class: 'items thrown' }, items.map((one) => el('li', { class: 'row' }, el('span', {}, leads(one.id, one.attributes?.name ?? one.id), thrown(one)),
-        about.writes && el('button', { type: 'button', 'aria-label': `Restore ${visible(one.id)}`, onclick: (event) => restore(one.id, event.target.closest('li')) }, 'Restore'),
-        about.writes && el('button', { type: 'button', class: 'danger', 'aria-label': `Delete ${visible(one.id)} for good`, onclick: () => destroy(one.id, one.attributes?.name ?? one.id) }, 'Delete for good…')))) : el('p', { class: 'note' }, 'It is empty.'));
+        about.writes && el('button', { 'aria-label': `Restore ${visible(one.id)}`, onclick: (event) => restore(one.id, event.target.closest('li')) }, 'Restore'),
+        about.writes && el('button', { class: 'danger', 'aria-label': `Delete ${visible(one.id)} for good`, onclick: () => destroy(one.id, one.attributes?.name ?? one.id) }, 'Delete for good…')))) : el('p', { class: 'note' }, 'It is empty.'));
     } catch (error) {
       known = null;
       list.replaceChildren(el('p', { class: 'wrong' }, error.message));
@@ -645,7 +644,7 @@ function drags() {
     event.dataTransfer.setData('text/plain', dragged);
     // A layout that changes within this event would end the drag.
     setTimeout(() => {
-      root.hidden = dragged === null || (tree.row(dragged)?.parent ?? null) === null;
+      root.hidden = dragged === null || parentOf(dragged) === null;
     });
   });
   list.addEventListener('dragend', end);

@@ -42,19 +42,19 @@ async function meant(text) {
       if (!(error instanceof Refused)) throw error;
     }
   };
-  await ask(`${path(text)}?fields=${LABELS}`, (one) => found.push({ id: text, label: labelOf({ ...one, id: text }), how: 'by id' }));
+  await ask(`${path(text)}?fields=${LABELS}`, (one) => found.push({ id: text, label: labelOf({ ...one, id: text }), isMeant: true }));
   const [root, ...segments] = text.split('/').filter(Boolean);
   if (about.path_rows && root && segments.length) {
     const query = new URLSearchParams([...segments.map((one) => ['path', one]), ['max_depth', '0'], ['limit', '20'], ['fields', LABELS]]);
-    await ask(`/paths/${segment(root)}?${query}`, ({ items }) => found.push(...items.map((one) => ({ id: one.id, label: labelOf(one), how: 'by path' }))));
+    await ask(`/paths/${segment(root)}?${query}`, ({ items }) => found.push(...items.map((one) => ({ id: one.id, label: labelOf(one), isMeant: true }))));
   }
   return found;
 }
 
 /** How well a node answers to a text: 0 is best, and 9 is not at all. */
-function fit({ id, label, how }, text) {
+function fit({ id, label, isMeant }, text) {
   const [name, sought] = [visible(label).toLowerCase(), text.toLowerCase()];
-  if (id === text || how) return 0;
+  if (id === text || isMeant) return 0;
   if (name === sought) return 1;
   if (name.startsWith(sought)) return 2;
   if (name.includes(sought)) return 3;
@@ -101,15 +101,15 @@ function finder({ tree, field, box, list, choose, first = () => [], without = nu
     const text = field.value.trim();
     const all = new Map();
     const found = text ? [...(search?.found ?? []), ...loaded(text)] : first();
-    for (const one of found) if (isOf(one.id)) all.set(one.id, all.get(one.id)?.how ? all.get(one.id) : one);
+    for (const one of found) if (isOf(one.id)) all.set(one.id, all.get(one.id)?.isMeant ? all.get(one.id) : one);
     const before = hasMoved ? options[active]?.id : undefined;
     options = [...all.values()];
     if (text) options.sort((a, b) => fit(a, text) - fit(b, text));
     options = options.slice(0, SHOWN_MAX);
-    list.replaceChildren(...options.map(({ id, label, parent, how }, at) => {
+    list.replaceChildren(...options.map(({ id, label, parent }, at) => {
       const above = parent ? tree.row(parent)?.label ?? parent : '';
       return el('div', { role: 'option', id: `${list.id}-${at}`, 'aria-selected': 'false', onclick: () => take(options[at]) },
-        bdi(label, 'name'), id === label || id === null ? '' : bdi(id, 'soft'), above ? el('span', { class: 'soft' }, 'in ', bdi(above)) : '', how ? el('span', { class: 'soft' }, how) : '');
+        bdi(label, 'name'), id === label || id === null ? '' : bdi(id, 'soft'), above ? el('span', { class: 'soft' }, 'in ', bdi(above)) : '');
     }));
     mark(Math.max(0, options.findIndex(({ id }) => id === before)));
     box.hidden = !options.length && note.hidden;
@@ -117,8 +117,8 @@ function finder({ tree, field, box, list, choose, first = () => [], without = nu
   };
   const tellNote = () => {
     const at = search;
-    const looked = at?.looked ? `Looked at ${count(at.looked, 'node')}${top() === null ? '' : ` below ${visible(tree.row(top())?.label ?? top())}`}` : 'Looking…';
-    const act = (words, does) => el('button', { type: 'button', class: 'link', onpointerdown: (event) => event.preventDefault(), onclick: does }, words);
+    const looked = at?.looked ? `Looked at ${count(at.looked, 'node')}` : 'Looking';
+    const act = (words, does) => el('button', { class: 'link', onpointerdown: (event) => event.preventDefault(), onclick: does }, words);
     note.hidden = !at || (at.isDone && options.length > 0);
     if (note.hidden) return;
     note.replaceChildren(...(at.problem ? [at.problem] : at.isDone ? ['No node is called that.'] : at.isReading
@@ -171,32 +171,19 @@ function finder({ tree, field, box, list, choose, first = () => [], without = nu
     if (search !== at) return;
     draw();
     // What was meant is found.
-    if (options.some((one) => one.id === text || one.how)) at.isReading = false;
-    if (at.problem || !at.isReading) {
-      at.isDone = options.length > 0;
-      tellNote();
-      return;
-    }
-    if (top() === null && !about.root_rows) {
-      Object.assign(at, { isReading: false, problem: 'This table keeps no list of its roots: select a node, and search below it.' });
-      tellNote();
-      return;
-    }
-    await go(at, PAGES_AT_FIRST, NODES_AT_FIRST);
+    at.isDone = options.some((one) => one.id === text || one.isMeant);
+    if (top() === null && !about.root_rows) at.problem = 'This table keeps no list of its roots: select a node, and search below it.';
+    if (at.isDone || at.problem) tellNote();
+    else await go(at, PAGES_AT_FIRST, NODES_AT_FIRST);
   };
   return {
-    typed() {
+    /** Another text is there. */
+    typed(after = PAUSE) {
       stop();
       hasMoved = false;
       note.hidden = true;
       draw();
-      if (field.value.trim().length >= CHARACTERS_MIN) timer = setTimeout(look, PAUSE);
-    },
-    again() {
-      stop();
-      note.hidden = true;
-      draw();
-      look();
+      if (field.value.trim().length >= CHARACTERS_MIN) timer = setTimeout(look, after);
     },
     close,
     /** Does what a key means. Says whether a node was chosen. */
@@ -211,7 +198,7 @@ function finder({ tree, field, box, list, choose, first = () => [], without = nu
         hasMoved = true;
       } else {
         clearTimeout(timer);
-        const isMeant = () => !text || hasMoved || options[0]?.id === text || options[0]?.how;
+        const isMeant = () => !text || hasMoved || options[0]?.id === text || options[0]?.isMeant;
         // Whoever has seen the list means its first.
         const hasSeen = search?.text === text;
         if (!hasSeen && !(isMeant() && options.length)) {
@@ -237,7 +224,7 @@ export function search(tree) {
   const isBelow = el('input', { type: 'checkbox', onchange: () => {
     below = isBelow.checked ? isBelow.of : null;
     field.focus();
-    found.again();
+    found.typed(0);
   } });
   const words = el('span', {});
   const scope = el('label', { class: 'choice note' }, isBelow, words);
@@ -264,22 +251,24 @@ export function search(tree) {
       offer();
       field.focus();
       field.select();
-      if (field.value) found.again();
+      found.typed(0);
     },
   };
 }
 
 let numbers = 0;
 
-/** A field that takes a node by its name. `chosen` gives its id, null for no node, and undefined where the text names none. */
-export function picker(tree, { label, none, value, without }) {
+/** What stands for no node. */
+const ROOT = { id: null, label: 'No node: it becomes a root' };
+
+/** A field that takes a parent by its name, and not a node itself or one below it. `chosen` gives an id, null for a root, and undefined for another text. */
+export function picker(tree, value, without = null) {
   const id = `pick-${numbers += 1}`;
-  const nothing = { id: null, label: none };
-  let picked = value === null ? nothing : { id: value, label: tree.row(value)?.label ?? value };
-  const field = el('input', { id, name: 'parent', role: 'combobox', 'aria-expanded': 'false', 'aria-controls': `${id}-list`, 'aria-autocomplete': 'list', autocomplete: 'off', spellcheck: 'false', placeholder: none, value: value === null ? '' : visible(picked.label) });
+  let picked = value === null ? ROOT : { id: value, label: tree.row(value)?.label ?? value };
+  const field = el('input', { id, name: 'parent', role: 'combobox', 'aria-expanded': 'false', 'aria-controls': `${id}-list`, 'aria-autocomplete': 'list', autocomplete: 'off', spellcheck: 'false', placeholder: ROOT.label, value: value === null ? '' : visible(picked.label) });
   const list = el('div', { role: 'listbox', id: `${id}-list`, 'aria-label': 'Nodes found' });
   const box = el('div', { class: 'picks', hidden: true }, list);
-  const first = () => [nothing, ...tree.entries().filter((row) => row.has_children !== false)];
+  const first = () => [ROOT, ...tree.entries().filter((row) => row.has_children !== false)];
   const found = finder({ tree, field, box, list, first, without, choose: (option) => {
     picked = option;
     field.value = option.id === null ? '' : visible(option.label);
@@ -297,7 +286,7 @@ export function picker(tree, { label, none, value, without }) {
   });
   field.addEventListener('focusout', () => setTimeout(() => box.contains(document.activeElement) || found.close()));
   list.addEventListener('pointerdown', (event) => event.preventDefault());
-  return { parts: [el('div', { class: 'field wide' }, el('label', { for: id }, label), field, box)], chosen: async () => {
+  return { parts: [el('div', { class: 'field wide' }, el('label', { for: id }, 'Below which node? Type a part of its name'), field, box)], chosen: async () => {
     if (picked === undefined && field.value.trim()) await found.key('Enter');
     return picked === undefined ? (field.value.trim() ? undefined : null) : picked.id;
   } };

@@ -1,5 +1,5 @@
 // The tree: one list of rows, lazily by level and page. A row knows its level; what is below an open row follows it.
-import { about, badge, bdi, calmly, count, data, el, get, hear, node, post, say, STATES, sumsOf, tell, visible, wait, worded } from './base.js';
+import { $, about, badge, bdi, calmly, count, data, el, get, hear, node, post, say, STATES, sumsOf, tell, visible, wait } from './base.js';
 
 /** How long after a change the levels, the states and the totals in view are read again. All together are six requests a second at most. */
 const LEVELS_AFTER = 450;
@@ -35,6 +35,13 @@ function isAfter(one, other) {
 
 /** A part of a level that was read at once: the sort keys after which it begins and with which it ends, and the nodes that were listed. */
 const pageOf = (after, to) => ({ after, to, ids: [] });
+const emptyLevel = () => ({ pages: [pageOf(null, null)], ids: [], next: null, element: null, isLoading: false, late: [] });
+
+/** Has a row stand at a level. */
+function indent(element, level) {
+  element?.setAttribute('aria-level', level);
+  element?.style.setProperty('--level', level);
+}
 
 export class Tree {
   constructor(list, roots) {
@@ -96,7 +103,7 @@ export class Tree {
   }
 
   siblings(id) {
-    return this.levels.get(this.rows.get(id)?.parent ?? null)?.ids ?? [];
+    return this.levels.get(this.row(id)?.parent ?? null)?.ids ?? [];
   }
 
   elements() {
@@ -105,7 +112,7 @@ export class Tree {
 
   /** True if a node is another, or below it, as far as the rows tell. */
   isWithin(id, other) {
-    for (let at = id; at !== null && at !== undefined; at = this.rows.get(at)?.parent) if (at === other) return true;
+    for (let at = id; at !== null && at !== undefined; at = this.row(at)?.parent) if (at === other) return true;
     return false;
   }
 
@@ -122,8 +129,8 @@ export class Tree {
   // ---- Rows ----
 
   make(entry, parent, level) {
-    const element = el('li', { role: 'treeitem', 'aria-level': level, 'aria-selected': String(entry.id === this.selected), tabindex: '-1', draggable: about.writes ? 'true' : undefined });
-    element.style.setProperty('--level', level);
+    const element = el('li', { role: 'treeitem', 'aria-selected': String(entry.id === this.selected), tabindex: '-1', draggable: about.writes ? 'true' : undefined });
+    indent(element, level);
     element.nodeId = entry.id;
     const row = { ...entry, parent, level, element, open: false, pending: null, naming: null };
     this.rows.set(entry.id, row);
@@ -161,7 +168,7 @@ export class Tree {
 
   /** Where the rows of a node's children stand. */
   depthBelow(parent) {
-    return parent === null ? 1 : this.rows.get(parent).level + 1;
+    return parent === null ? 1 : this.row(parent).level + 1;
   }
 
   /** Takes a page of a level as it was read. Which rows it leaves without a place, `settle` finds out. */
@@ -180,7 +187,7 @@ export class Tree {
       this.outdate(parent, rest);
     }
     for (const entry of items) {
-      const row = this.rows.get(entry.id);
+      const row = this.row(entry.id);
       if (!row) {
         const made = this.make(entry, parent, this.depthBelow(parent));
         if (isNew) made.element.classList.add('arrived');
@@ -195,29 +202,26 @@ export class Tree {
       if (row.pending && (row.pending.from !== parent || row.pending.isTold)) row.pending = null;
       row.isExtra = false;
       if (row.naming?.isTold || row.naming?.label === entry.label) row.naming = null;
-      const label = row.naming?.label ?? entry.label;
-      const below = entry.below ?? row.below;
       // Whoever opened a node knows better than a page of rows.
       const has = row.open || (entry.has_children ?? row.has_children);
-      const isSame = row.label === label && row.state === entry.state && row.has_children === has && sameBelow(row.below, below);
-      Object.assign(row, entry, { label, below, has_children: has });
+      Object.assign(row, entry, { label: row.naming?.label ?? entry.label, below: entry.below ?? row.below, has_children: has });
       this.asked?.delete(entry.id);
-      if (!isSame || row.element.classList.contains('moving') !== (row.pending !== null)) this.draw(row);
+      this.draw(row);
     }
   }
 
   /** The nodes of a level in their order, and those that have a row there and are listed no more. */
   order(parent) {
     const { pages, ids: before } = this.levels.get(parent);
-    const mine = (id) => this.rows.get(id)?.parent === parent;
-    const isMoving = (id) => this.rows.get(id).pending?.from === parent;
+    const mine = (id) => this.row(id)?.parent === parent;
+    const isMoving = (id) => this.row(id).pending?.from === parent;
     const ids = new Set(pages.flatMap((page) => page.ids).filter((id) => mine(id) && !isMoving(id)));
     const others = [...new Set(before)].filter((id) => mine(id) && !ids.has(id));
     const ordered = [...ids];
-    for (const id of others.filter((id) => this.rows.get(id).isExtra && !this.rows.get(id).pending)) ordered.push(id);
-    for (const id of others.filter((id) => this.rows.get(id).pending)) {
-      const { after } = this.rows.get(id).pending;
-      ordered.splice(after === null ? 0 : ordered.indexOf(after) + 1 || ordered.length, 0, id);
+    for (const id of others) {
+      const { pending, isExtra } = this.row(id);
+      if (pending) ordered.splice(pending.after === null ? 0 : ordered.indexOf(pending.after) + 1 || ordered.length, 0, id);
+      else if (isExtra) ordered.push(id);
     }
     const kept = new Set(ordered);
     return { ids: ordered, gone: others.filter((id) => !kept.has(id)) };
@@ -234,7 +238,7 @@ export class Tree {
     };
     for (const parent of levels) if (this.levels.has(parent)) gone.push(...sort(parent));
     for (const id of gone) {
-      const row = this.rows.get(id);
+      const row = this.row(id);
       const home = row && [...this.levels].find(([parent, { pages }]) => parent !== row.parent && pages.some((page) => page.ids.includes(id)) && !this.isWithin(parent, id));
       if (home) {
         this.adopt(row, home[0]);
@@ -257,10 +261,11 @@ export class Tree {
   /** Puts the rows of a level where they belong. */
   arrange(parent, level) {
     const depth = this.depthBelow(parent);
-    let after = parent === null ? null : this.rows.get(parent).element;
+    let after = parent === null ? null : this.row(parent).element;
+    const hadFocus = level.element?.contains(document.activeElement);
     level.element?.remove();
     for (const id of level.ids) {
-      const { element } = this.rows.get(id);
+      const { element } = this.row(id);
       const next = after ? after.nextElementSibling : this.list.firstElementChild;
       const last = this.lastBelow(id);
       if (element !== next) this.moveBlock(element, last, after);
@@ -269,14 +274,15 @@ export class Tree {
     if (level.next === null) level.element = null;
     else {
       level.element ??= this.moreRow(parent, depth);
-      level.element.lastElementChild.textContent = level.isLoading ? `more than ${level.ids.length}: loading…` : `more than ${level.ids.length}: load the next`;
+      level.element.lastElementChild.textContent = `more than ${level.ids.length}: load the next`;
       if (after) after.after(level.element);
       else this.list.prepend(level.element);
       this.inView.observe(level.element);
+      if (hadFocus) level.element.focus({ preventScroll: true });
     }
     const size = level.next === null ? level.ids.length : -1;
     level.ids.forEach((id, index) => {
-      const row = this.rows.get(id);
+      const row = this.row(id);
       if (row.place === index + 1 && row.size === size) return;
       Object.assign(row, { place: index + 1, size });
       row.element.setAttribute('aria-posinset', index + 1);
@@ -293,33 +299,31 @@ export class Tree {
     const by = this.depthBelow(parent) - row.level;
     const shift = (one) => {
       one.level += by;
-      one.element.setAttribute('aria-level', one.level);
-      one.element.style.setProperty('--level', one.level);
+      indent(one.element, one.level);
       const below = this.levels.get(one.id);
-      below?.element?.style.setProperty('--level', one.level + 1);
-      below?.element?.setAttribute('aria-level', one.level + 1);
-      for (const id of below?.ids ?? []) shift(this.rows.get(id));
+      indent(below?.element, one.level + 1);
+      for (const id of below?.ids ?? []) shift(this.row(id));
     };
     if (by) shift(row);
   }
 
   childless(id) {
     this.close(id);
-    const row = this.rows.get(id);
+    const row = this.row(id);
     row.has_children = false;
     this.draw(row);
   }
 
   moreRow(parent, level) {
-    const row = el('li', { role: 'treeitem', 'aria-level': level, tabindex: '-1', 'data-more': '' }, el('span', { class: 'twist', 'aria-hidden': 'true' }, '…'), el('span', { class: 'more' }));
+    const row = el('li', { role: 'treeitem', tabindex: '-1', 'data-more': '' }, el('span', { class: 'twist', 'aria-hidden': 'true' }, '…'), el('span', { class: 'more' }));
     row.moreOf = parent;
-    row.style.setProperty('--level', level);
+    indent(row, level);
     return row;
   }
 
   /** The last element of a node with what is open below it. */
   lastBelow(id) {
-    const row = this.rows.get(id);
+    const row = this.row(id);
     const level = this.levels.get(id);
     if (!row.open || !level) return row.element;
     if (level.element) return level.element;
@@ -336,7 +340,7 @@ export class Tree {
   }
 
   forget(id) {
-    const row = this.rows.get(id);
+    const row = this.row(id);
     if (!row) return;
     this.shut(id);
     const hadFocus = row.element.contains(document.activeElement);
@@ -363,7 +367,7 @@ export class Tree {
     const roots = this.levels.get(null);
     const words = !about.root_rows ? 'This table keeps no list of its roots (RootRows=off): find a node by its id.'
       : roots.ids.length ? '' : about.writes ? 'No trees yet. Add a root, or write a base record with any client.' : 'No trees yet.';
-    const note = document.getElementById('tree-note');
+    const note = $('tree-note');
     if (!note.querySelector('.refusal') && note.textContent !== words) note.textContent = words;
   }
 
@@ -371,7 +375,7 @@ export class Tree {
 
   /** Begins a level with its first page. */
   begin(parent, first) {
-    const level = { pages: [pageOf(null, null)], ids: [], next: null, element: null, isLoading: false, late: [] };
+    const level = emptyLevel();
     this.levels.set(parent, level);
     this.enter(parent, level.pages[0], first);
     this.settle([parent]);
@@ -379,7 +383,7 @@ export class Tree {
 
   /** Opens a node. One that is expected to get a child opens when the child's row is there. */
   async open(id, { expected = false } = {}) {
-    const row = this.rows.get(id);
+    const row = this.row(id);
     if (!row || row.open || (row.has_children === false && !expected) || this.late.has(id)) return;
     row.isExpecting = false;
     row.element.setAttribute('aria-busy', 'true');
@@ -388,7 +392,7 @@ export class Tree {
       const first = await data('level', { id });
       const late = this.late.get(id);
       this.late.delete(id);
-      if (this.rows.get(id) !== row || this.levels.has(id)) return;
+      if (this.row(id) !== row || this.levels.has(id)) return;
       // A child has come since this was read.
       if (!first.items.length && late.length) return await this.open(id, { expected: true });
       row.has_children = first.items.length > 0;
@@ -407,7 +411,7 @@ export class Tree {
   }
 
   close(id) {
-    const row = this.rows.get(id);
+    const row = this.row(id);
     if (!row?.open) return;
     this.shut(id);
     row.open = false;
@@ -429,7 +433,7 @@ export class Tree {
       level.pages.push(page);
       this.enter(parent, page, found);
       this.settle([parent]);
-      if (hadFocus) this.rows.get(found.items[0]?.id)?.element.focus();
+      if (hadFocus) this.row(found.items[0]?.id)?.element.focus();
       say(`${found.items.length} more loaded, ${level.ids.length} in all`);
     } catch (error) {
       say(error.message);
@@ -469,7 +473,7 @@ export class Tree {
   touchAll(parent) {
     const level = this.levels.get(parent);
     for (const page of level?.pages ?? []) this.outdate(parent, page);
-    const row = this.rows.get(parent);
+    const row = this.row(parent);
     if (level || !row) return;
     if (row.isExpecting) this.open(parent, { expected: true });
     else if (row.has_children === false) {
@@ -512,10 +516,10 @@ export class Tree {
     const some = [...this.doubted].slice(0, DOUBTED_MAX);
     for (const id of some) {
       this.doubted.delete(id);
-      const row = this.rows.get(id);
+      const row = this.row(id);
       if (!row || row.open || row.has_children === false) continue;
       const { items } = await get(node(id, '/children?limit=1&fields=name'));
-      if (this.rows.get(id) !== row || row.open || items.length) continue;
+      if (this.row(id) !== row || row.open || items.length) continue;
       row.has_children = false;
       this.draw(row);
     }
@@ -526,20 +530,25 @@ export class Tree {
   async follow() {
     const id = this.selected;
     await this.reveal(id, { quiet: true });
-    const row = this.rows.get(id);
+    const row = this.row(id);
     if (row) row.element.classList.add('arrived');
+  }
+
+  /** True if a row tells of the place of a child or of a root in its level. */
+  isPlace(sk) {
+    if (about.by_hand || about.order.length) return /^(CHILD|ORDERED)#/.test(sk);
+    return sk.startsWith('ROOT#') || sk.startsWith(`${about.keys.node}#0001#`);
   }
 
   /** Rows of which the stream has told. */
   told({ records, count: all }) {
     if (all > records.length) for (const parent of this.levels.keys()) this.touchAll(parent);
-    const isOrdered = about.by_hand || about.order.length > 0;
     for (const { sk, in: owner, node: id, what } of records) {
       const [isRoot, isChild] = [sk.startsWith('ROOT#'), sk.startsWith(`${about.keys.node}#0001#`)];
-      const isPlace = isOrdered ? sk.startsWith('CHILD#') || sk.startsWith('ORDERED#') : isRoot || isChild;
+      const isPlace = this.isPlace(sk);
       if (!isRoot && !isChild && !isPlace) continue;
       const parent = isRoot || sk.startsWith('ORDERED#') ? null : owner;
-      const row = this.rows.get(id);
+      const row = this.row(id);
       if (isChild) this.childTold(parent, what);
       if (row?.parent === parent && what !== 'REMOVE' && isPlace) for (const hope of [row.pending, row.naming]) if (hope) hope.isTold = true;
       if (row?.parent === parent && row.isExtra && what === 'REMOVE' && (isRoot || isChild)) {
@@ -552,7 +561,7 @@ export class Tree {
 
   /** A node has got a child, or has lost one. */
   childTold(parent, what) {
-    const row = this.rows.get(parent);
+    const row = this.row(parent);
     if (!row || row.open) return;
     if (what === 'REMOVE' && row.has_children !== false) {
       this.doubted.add(parent);
@@ -568,7 +577,7 @@ export class Tree {
 
   /** Shows a node at another place at once. Returns what puts it back; null if there is nothing to show. */
   place(id, parent, position) {
-    const row = this.rows.get(id);
+    const row = this.row(id);
     if (!row || (parent !== null && !this.rows.has(parent)) || this.isWithin(parent, id)) return null;
     const { state, parent: from } = row;
     const siblings = this.siblings(id);
@@ -589,7 +598,7 @@ export class Tree {
     put(parent, this.spot(parent, id, position));
     setTimeout(() => row.pending === pending && this.unplace(row), PENDING_MAX);
     return () => {
-      if (this.rows.get(id) !== row || row.pending !== pending) return;
+      if (this.row(id) !== row || row.pending !== pending) return;
       row.state = state;
       if (this.rows.has(from) || from === null) put(from, previous);
       // It stays until a page lists it.
@@ -602,7 +611,7 @@ export class Tree {
 
   /** Shows another name at once. Returns what takes it back. */
   name(id, label) {
-    const row = this.rows.get(id);
+    const row = this.row(id);
     if (!row) return () => {};
     const [before, naming] = [row.label, { label }];
     const show = (text, hope) => {
@@ -622,8 +631,8 @@ export class Tree {
   /** Opens a node for a child that it has got. Its others are read. */
   makeRoom(parent) {
     if (this.levels.has(parent)) return;
-    const row = this.rows.get(parent);
-    const level = { pages: [pageOf(null, null)], ids: [], next: null, element: null, isLoading: false, late: [] };
+    const row = this.row(parent);
+    const level = emptyLevel();
     this.levels.set(parent, level);
     if (row.has_children !== false) this.outdate(parent, level.pages[0]);
     Object.assign(row, { open: true, has_children: true });
@@ -638,7 +647,7 @@ export class Tree {
     const at = position?.before === undefined ? -1 : ids.indexOf(position.before);
     if (at >= 0) return ids[at - 1] ?? null;
     if (about.by_hand) return ids.at(-1) ?? null;
-    const by = (one) => (about.order.length ? this.rows.get(one).label : one);
+    const by = (one) => (about.order.length ? this.row(one).label : one);
     return ids.findLast((one) => isAfter(by(id), by(one))) ?? null;
   }
 
@@ -652,6 +661,16 @@ export class Tree {
   }
 
   // ---- What has changed ----
+
+  /** A node was written. Where no stream of events tells which pages have changed, its rows do. */
+  async wrote(id, from) {
+    this.readStates();
+    if (about.live) return;
+    for (const page of this.levels.get(from)?.pages ?? []) if (page.ids.includes(id)) this.outdate(from, page);
+    const { items, parent } = await data('node', { id }).catch(() => ({ items: [] }));
+    for (const { sk } of items) if (this.isPlace(sk)) this.touch(parent, sk);
+    if (about.totals) setTimeout(() => this.recount(this.rows.keys()), TOTALS_LATER);
+  }
 
   /** Has levels read again soon. The stream of events tells of them by itself. */
   changed(...parents) {
@@ -667,7 +686,7 @@ export class Tree {
     const { states } = await post('states', { ids: shown.map((row) => row.id) });
     let waiting = false;
     shown.forEach((row, index) => {
-      if (this.rows.get(row.id) !== row) return;
+      if (this.row(row.id) !== row) return;
       if (row.state !== states[index]) {
         row.state = states[index];
         this.draw(row);
@@ -686,7 +705,7 @@ export class Tree {
   /** Rows have come into view, or left it. */
   counted(seen) {
     for (const { isIntersecting, target } of seen) {
-      const row = this.rows.get(target.nodeId);
+      const row = this.row(target.nodeId);
       if (!row || row.element !== target) continue;
       if (isIntersecting) this.shown.add(row.id);
       else this.shown.delete(row.id);
@@ -698,7 +717,7 @@ export class Tree {
   /** The totals of these nodes have changed. Those that aren't in view are asked for when they are. */
   recount(ids) {
     for (const id of ids) {
-      const row = this.rows.get(id);
+      const row = this.row(id);
       if (this.shown.has(id)) this.uncounted.add(id);
       else if (row) row.below = null;
     }
@@ -711,7 +730,7 @@ export class Tree {
     if (!ids.length) return this.uncounted.clear();
     const { totals } = await post('totals', { ids });
     ids.forEach((id, index) => {
-      const row = this.rows.get(id);
+      const row = this.row(id);
       if (!row || sameBelow(row.below, totals[index])) return;
       row.below = totals[index];
       this.draw(row);
@@ -765,11 +784,11 @@ export class Tree {
   // ---- Selection and focus ----
 
   select(id, { quiet = false } = {}) {
-    if (this.selected === id && quiet && this.rows.get(id)?.element.getAttribute('aria-selected') === 'true') return;
+    if (this.selected === id && quiet && this.row(id)?.element.getAttribute('aria-selected') === 'true') return;
     const isSame = this.selected === id;
-    this.rows.get(this.selected)?.element.setAttribute('aria-selected', 'false');
+    this.row(this.selected)?.element.setAttribute('aria-selected', 'false');
     this.selected = id;
-    const row = this.rows.get(id);
+    const row = this.row(id);
     if (row) {
       row.element.setAttribute('aria-selected', 'true');
       row.element.scrollIntoView({ block: 'nearest' });
@@ -781,7 +800,7 @@ export class Tree {
   /** The tree is one stop of the tab key: the row that has the focus, or else the one that is selected. */
   oneStop() {
     const focused = this.list.contains(document.activeElement) ? document.activeElement.closest('[role=treeitem]') : null;
-    const stop = focused ?? this.rows.get(this.selected)?.element ?? this.list.querySelector('[role=treeitem]');
+    const stop = focused ?? this.row(this.selected)?.element ?? this.list.querySelector('[role=treeitem]');
     if (this.stop && this.stop !== stop) this.stop.tabIndex = -1;
     if (stop) stop.tabIndex = 0;
     this.stop = stop;
@@ -791,7 +810,7 @@ export class Tree {
     const element = event.target.closest('[role=treeitem]');
     if (!element || event.target.closest('.refusal, input')) return;
     if (element.dataset.more !== undefined) return this.more(element.moreOf);
-    const row = this.rows.get(element.nodeId);
+    const row = this.row(element.nodeId);
     if (event.target.closest('.twist')) return row.open ? this.close(row.id) : this.open(row.id);
     element.focus();
     this.select(row.id);
@@ -802,7 +821,7 @@ export class Tree {
     if (!element || event.target !== element) return;
     const all = this.elements();
     const at = all.indexOf(element);
-    const row = this.rows.get(element.nodeId);
+    const row = this.row(element.nodeId);
     const to = (index) => all[Math.max(0, Math.min(all.length - 1, index))]?.focus();
     if (event.altKey || event.ctrlKey || event.metaKey) return;
     switch (event.key) {
@@ -819,7 +838,7 @@ export class Tree {
         break;
       case 'ArrowLeft':
         if (row?.open) this.close(row.id);
-        else this.rows.get(row ? row.parent : element.moreOf)?.element.focus();
+        else this.row(row ? row.parent : element.moreOf)?.element.focus();
         break;
       case 'Enter':
       case ' ':
@@ -847,28 +866,26 @@ export class Tree {
     const sought = same ? this.typed[0] : this.typed;
     const from = same || this.typed.length === 1 ? at + 1 : at;
     const found = [...all.slice(from), ...all.slice(0, from)].find((element) => {
-      const row = this.rows.get(element.nodeId);
+      const row = this.row(element.nodeId);
       return row && visible(row.label).toLowerCase().startsWith(sought);
     });
     found?.focus();
   }
 
   /** Says at a row why something wasn't done there. It goes by itself, when it was read. */
-  refuse(id, ...message) {
-    const element = this.rows.get(id)?.element ?? null;
+  refuse(id, words) {
+    const element = this.row(id)?.element ?? null;
     this.clearRefusals();
     const end = () => {
-      const hadFocus = box.contains(document.activeElement);
+      if (box.matches(':focus-within')) element?.focus();
       box.remove();
       this.note();
-      if (hadFocus) element?.focus();
     };
-    const words = message.flat().flatMap((one) => (typeof one === 'string' ? worded(one) : one));
-    const box = el('span', { class: 'refusal' }, el('span', { role: 'alert' }, words), el('button', { type: 'button', class: 'link', 'aria-label': 'Dismiss', onclick: end }, '×'));
-    const later = () => setTimeout(() => box.isConnected && (box.matches(':hover') || box.contains(document.activeElement) ? later() : end()), REFUSAL_SHOWN);
+    const box = el('span', { class: 'refusal' }, el('span', { role: 'alert' }, words), el('button', { class: 'link', 'aria-label': 'Dismiss', onclick: end }, '×'));
+    const later = () => setTimeout(() => (box.matches(':hover, :focus-within') ? later() : box.isConnected && end()), REFUSAL_SHOWN);
     later();
     if (element) element.append(box);
-    else document.getElementById('tree-note').replaceChildren(box);
+    else $('tree-note').replaceChildren(box);
     (element ?? box).scrollIntoView({ block: 'nearest' });
   }
 
