@@ -1,6 +1,7 @@
 //! `sapwood dev --demo`: a folder tree, an audit log and a shop, after each change, as the table has them.
 
-use std::io::Write;
+use std::collections::BTreeMap;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
@@ -10,7 +11,7 @@ use sapwood_core::model::{Amounts, AttributeValue, Item, TRASHED, key_of, number
 use sapwood_dynamodb::DynamoTable;
 use sapwood_handlers::audit::Handler;
 use sapwood_local::mapping::Mapping;
-use sapwood_store::{Condition, Query, ReadOptions, Table};
+use sapwood_store::{Condition, Query, ReadOptions, Scan, Scannable, Table};
 
 /// The tree of the seed `hierarchy-path-and-replication`: the id, parent and name of each folder.
 pub(super) const FOLDERS: [(&str, Option<&str>, &str); 15] = [
@@ -84,8 +85,18 @@ fn command() -> &'static str {
     }
 }
 
+/// True if the standard output is a terminal that may have colours.
+#[allow(clippy::disallowed_methods, reason = "terminals say so in the environment alone")]
+fn has_colours() -> bool {
+    let is = |name: &str, value: Option<&str>| {
+        std::env::var_os(name).is_some_and(|it| value.map_or(!it.is_empty(), |value| it == value))
+    };
+    std::io::stdout().is_terminal() && !is("NO_COLOR", None) && !is("TERM", Some("dumb"))
+}
+
 pub(super) async fn run(table: &DynamoTable, mapping: &Mapping, auditor: Option<&Handler>) -> Result<()> {
-    let demo = Demo { table, mapping, auditor, schema: Schema::default() };
+    let (schema, seen, has_colours) = (Schema::default(), BTreeMap::new(), has_colours());
+    let mut demo = Demo { table, mapping, auditor, schema, seen, has_colours };
     demo.run().await
 }
 
@@ -94,23 +105,27 @@ struct Demo<'a> {
     mapping: &'a Mapping,
     auditor: Option<&'a Handler>,
     schema: Schema,
+    /// The table after the step before.
+    seen: BTreeMap<ItemKey, Item>,
+    has_colours: bool,
 }
 
 impl Demo<'_> {
-    async fn run(&self) -> Result<()> {
-        print("Sapwood keeps trees in one DynamoDB table. You write records; the stream handler writes rows.\n")?;
+    async fn run(&mut self) -> Result<()> {
+        print("Sapwood keeps trees in one DynamoDB table. You write records; the stream handler writes rows.")?;
+        print("In each step, + is new since the step before, ~ has changed, - has gone.\n")?;
         self.folders().await?;
         self.orders_revisions_and_links().await?;
         self.trash_and_totals().await?;
         self.audit().await?;
         let command = command();
         print(&format!(
-            "\nThat was the real stream handler, on an embedded DynamoDB. Next, in a browser:\n  \
+            "\nThat was the real stream handler, on an embedded DynamoDB. Next, the explorer, in a browser:\n  \
              {command} dev --example folders --open"
         ))
     }
 
-    async fn folders(&self) -> Result<()> {
+    async fn folders(&mut self) -> Result<()> {
         for (id, parent, name) in FOLDERS {
             self.put_node(id, parent, name, None).await?;
         }
@@ -122,7 +137,7 @@ impl Demo<'_> {
             .await
     }
 
-    async fn orders_revisions_and_links(&self) -> Result<()> {
+    async fn orders_revisions_and_links(&mut self) -> Result<()> {
         self.put_node("b", Some("III"), "A new beginning", None).await?;
         self.show("4. b is renamed. The children of III by name", "III", Part::InOrder).await?;
         for (number, auditor) in [(1, "Rick"), (2, "Padma"), (3, "Lin")] {
@@ -136,7 +151,7 @@ impl Demo<'_> {
         self.show("6. Items of orders name products. Who ordered the mouse", MOUSE, Part::Links).await
     }
 
-    async fn trash_and_totals(&self) -> Result<()> {
+    async fn trash_and_totals(&mut self) -> Result<()> {
         self.put_into_trash("V", "III", "Folder V").await?;
         self.show("7. V goes into the trash, with its subtree. All below III", "III", BELOW).await?;
         self.put_node("V", Some("III"), "Folder V", None).await?;
@@ -229,34 +244,53 @@ impl Demo<'_> {
         print(&format!("{title}:\n     {} nodes below, size {size}", all.count))
     }
 
-    /// Prints the items that a Query finds, but totals, once the handler is done.
-    async fn show(&self, title: &str, pk: &str, part: Part) -> Result<()> {
+    /// Prints the items that a Query finds, but totals, once the handler is done, and marks what the step has changed.
+    async fn show(&mut self, title: &str, pk: &str, part: Part) -> Result<()> {
         self.mapping.settled().await?;
-        let mut query = query(pk, self.range(part));
-        let mut lines = Vec::new();
-        loop {
-            let page = self.table.query(&query).await?.value;
-            lines.extend(page.items.iter().filter_map(|item| {
-                let key = key_of(item, &self.schema)?;
-                if matches!(self.schema.parse_sort_key(&key.sk), Some(SortKey::Counted | SortKey::Totals { .. })) {
-                    return None;
-                }
-                let ancestors = own_ancestors(item).unwrap_or_default();
-                let above = ancestors.iter().map(|id| format!(", below {id}")).collect::<String>();
-                Some([key.pk, key.sk, [NAME, AUDITOR].map(|name| plain(item.get(name))).concat() + &above])
-            }));
-            match page.next {
-                Some(next) => query.after = Some(next),
-                None => break,
-            }
-        }
-        print(&format!("{title}:"))?;
-        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-        let (first, second) = (width(0), width(1));
-        for [pk, sk, rest] in &lines {
-            print(format!("     {pk:first$}  {sk:second$}  {rest}").trim_end())?;
+        let (segment, segments, limit, reading) = (0, 1, 1_000, ReadOptions::default());
+        let all = self.table.scan(&Scan { segment, segments, after: None, limit, reading }).await?.value.items;
+        let keyed = all.into_iter().filter_map(|item| Some((key_of(&item, &self.schema)?, item)));
+        let before = std::mem::replace(&mut self.seen, keyed.collect());
+        let query = query(pk, self.range(part));
+        let found = self.table.query(&query).await?.value.items;
+        let is_shown = |key: &ItemKey| {
+            !matches!(self.schema.parse_sort_key(&key.sk), Some(SortKey::Counted | SortKey::Totals { .. }))
+        };
+        let line = |mark, key: ItemKey, item: &Item| {
+            let ancestors = own_ancestors(item).unwrap_or_default();
+            let above = ancestors.iter().map(|id| format!(", below {id}")).collect::<String>();
+            (mark, key.pk, key.sk, [NAME, AUDITOR].map(|name| plain(item.get(name))).concat() + &above)
+        };
+        let mark = |key: &ItemKey, item| match before.get(key) {
+            None => '+',
+            Some(was) if was != item => '~',
+            Some(_) => ' ',
+        };
+        let there = found.iter().filter_map(|item| Some((key_of(item, &self.schema)?, item)));
+        let there = there.map(|(key, item)| (mark(&key, item), key, item));
+        let has_gone = |key: &ItemKey| key.pk == pk && query.range.contains(&key.sk) && !self.seen.contains_key(key);
+        let gone = before.iter().filter(|(key, _)| has_gone(key)).map(|(key, item)| ('-', key.clone(), item));
+        let lines: Vec<_> =
+            there.chain(gone).filter(|(_, key, _)| is_shown(key)).map(|(a, b, c)| line(a, b, c)).collect();
+        print(&self.painted(&format!("{title}:"), "1"))?;
+        let first = lines.iter().map(|(_, pk, ..)| pk.chars().count()).max().unwrap_or(0);
+        let second = lines.iter().map(|(_, _, sk, _)| sk.chars().count()).max().unwrap_or(0);
+        for (mark, pk, sk, rest) in &lines {
+            let colour = match mark {
+                '+' => "32",
+                '~' => "33",
+                '-' => "31",
+                _ => "0",
+            };
+            let line = format!("   {mark} {pk:first$}  {sk:second$}  {rest}");
+            print(&self.painted(line.trim_end(), colour))?;
         }
         Ok(())
+    }
+
+    /// A line in a colour, where there are colours.
+    fn painted(&self, line: &str, colour: &str) -> String {
+        if self.has_colours { format!("\x1b[{colour}m{line}\x1b[0m") } else { line.to_owned() }
     }
 
     fn range(&self, part: Part) -> SortRange {

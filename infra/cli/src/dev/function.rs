@@ -32,7 +32,7 @@ pub(super) struct Watched {
 }
 
 /// Most items of a batch that an event names.
-const NAMED_MAX: usize = 100;
+const NAMED_MAX: usize = 1_000;
 
 impl HandlerFunction {
     pub(super) fn new(handler: Handler, output: Arc<Output>, watched: Option<Watched>) -> Self {

@@ -1,10 +1,12 @@
 //! What the event source mapping does, for pages that watch. Each event is sent to all pages that watch at that moment;
 //! nobody waits for a page. One that falls behind by [`BEHIND_MAX`] events is cut: it reads everything anew.
 
+use std::collections::{BTreeSet, HashMap};
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
+use aws_sdk_dynamodbstreams::types::AttributeValue;
 use axum::body::Body;
 use futures::stream::unfold;
 use sapwood_core::keys::{ItemKey, Schema, SortKey};
@@ -14,6 +16,7 @@ use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender, channel};
 use tokio::time::timeout;
 
+use super::node::LABELS;
 use crate::clock::now;
 use crate::watch::below;
 
@@ -21,10 +24,13 @@ use crate::watch::below;
 const BEHIND_MAX: usize = 256;
 
 /// Most records that an event names. The rest is counted.
-const NAMED_MAX: usize = 500;
+const NAMED_MAX: usize = 1_000;
 
 /// The longest silence on a connection, so that a page that has gone is noticed.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
+
+/// An item before or after a change.
+type Image<'a> = Option<&'a HashMap<String, AttributeValue>>;
 
 /// The events of one mapping. It is cheap to clone.
 #[derive(Clone, Debug)]
@@ -100,13 +106,26 @@ fn read(records: &mut dyn Iterator<Item = Seen>, schema: &Schema) -> Value {
             let owner = schema.parse_partition(&key.pk).ok().map(|node| node.id.as_str().to_owned());
             let is_total = matches!(schema.parse_sort_key(&key.sk), Some(SortKey::Totals { .. }));
             let below = below(&key, old, new, schema);
+            let base = (key.sk == names.node).then(|| base(old, new, schema));
             named.push(json!({
                 "what": event, "pk": key.pk, "sk": key.sk, "in": owner, "node": node, "goes_on": is_wanted,
-                "is_total": is_total, "below": below,
+                "is_total": is_total, "below": below, "base": base,
             }));
         }
     }
     json!({"type": "read", "count": count, "records": named})
+}
+
+/// A base record's label and parent, and which attributes of Sapwood's own it has got, with `-` those it has lost.
+fn base(old: Image<'_>, new: Image<'_>, schema: &Schema) -> Value {
+    let text = |name: &str| new.or(old)?.get(name)?.as_s().ok();
+    let names = [new, old].into_iter().flatten().flat_map(HashMap::keys).filter(|name| name.starts_with('_'));
+    let names: BTreeSet<&String> =
+        names.filter(|name| old.map(|old| old.get(*name)) != new.map(|new| new.get(*name))).collect();
+    let is_new = |name: &&String| new.is_some_and(|new| new.contains_key(*name));
+    let ours: Vec<String> =
+        names.into_iter().map(|name| format!("{}{name}", if is_new(&name) { "" } else { "-" })).collect();
+    json!({"label": LABELS.iter().find_map(|name| text(name)), "parent": text(&schema.names().parent), "ours": ours})
 }
 
 #[cfg(test)]

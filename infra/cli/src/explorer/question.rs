@@ -2,7 +2,7 @@
 
 use sapwood_api::problem::{Kind, Problem};
 use sapwood_core::keys::{DEPTH_MAX, ItemKey, NodeRef, OrderedList, Schema, SortKey, SortRange};
-use sapwood_core::model::{Item, Settings, VERSION, key_of};
+use sapwood_core::model::{Item, Settings, VERSION, item_bytes, key_of};
 use sapwood_json::Attributes;
 use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table};
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,7 @@ struct AnsweredItem {
     pk: String,
     sk: String,
     kind: &'static str,
+    bytes: usize,
     item: Attributes,
 }
 
@@ -161,7 +162,8 @@ impl Asked {
         let found = items.iter().filter_map(|item| {
             let key = key_of(item, schema)?;
             let kind = schema.parse_sort_key(&key.sk).map_or("other", |sort_key| kind(&sort_key));
-            Some(AnsweredItem { pk: key.pk, sk: key.sk, kind, item: Attributes(brief(item)) })
+            let bytes = item_bytes(item);
+            Some(AnsweredItem { pk: key.pk, sk: key.sk, kind, bytes, item: Attributes(brief(item)) })
         });
         let usage = client.usage();
         let items = found.collect();

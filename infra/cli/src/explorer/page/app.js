@@ -432,9 +432,9 @@ class Tree {
   }
 
   /** Opens what is above a node, and selects it. */
-  async reveal(id, { quiet = false } = {}) {
+  async reveal(id, { quiet = false, known = null } = {}) {
     if (!this.rows.has(id)) {
-      const found = await data('node', { id });
+      const found = known?.id === id ? known : await data('node', { id });
       const way = found.ancestors.map((one) => one.id);
       for (const above of way) await this.open(above);
       if (!this.rows.has(id)) {
@@ -595,8 +595,9 @@ async function begin() {
   });
   addEventListener('popstate', () => go(address.get('node') ?? tree.first(), true));
   hear('lost', lost);
-  if (wanted) await go(wanted, true);
-  else if (tree.first()) tree.select(tree.first(), { quiet: true });
+  const isTelling = start.node && start.node.id === about.example?.node && start.node.state !== 'gone';
+  const first = wanted ?? (isTelling ? start.node.id : tree.first());
+  if (first) await go(first, true, start.node);
   else openNode(null);
 }
 
@@ -608,10 +609,10 @@ function cannotBegin(error) {
 }
 
 /** Leads to a node, wherever it is. */
-async function go(id, quiet = false) {
+async function go(id, quiet = false, known = null) {
   if (!id) return;
   try {
-    await tree.reveal(id, { quiet });
+    await tree.reveal(id, { quiet, known });
     if (!quiet && matchMedia('(max-width: 639px)').matches) showPane('node');
   } catch (error) {
     say(error.message);
