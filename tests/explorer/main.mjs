@@ -593,6 +593,7 @@ test('the handler is killed, gets records twice and late, rows are damaged, and 
     await until('it is mended', async () => /No difference/.test(await text(page, '#panel-trust .panel > .card:last-child')));
   }
   await page.click('#tab-check');
+  await page.waitForSelector('#panel-check button');
   await page.evaluate(() => [...document.querySelectorAll('#panel-check button')].find((one) => /whole table/.test(one.textContent)).click());
   await until('the comparison', async () => /No difference: \d+ items/.test(await text(page, '#panel-check')));
   await leave(page);

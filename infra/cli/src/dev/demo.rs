@@ -1,6 +1,7 @@
 //! `sapwood dev --demo`: a folder tree, an audit log and a shop, after each change, as the table has them.
 
 use std::collections::BTreeMap;
+use std::ffi::OsStr;
 use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
@@ -88,10 +89,9 @@ fn command() -> &'static str {
 /// True if the standard output is a terminal that may have colours.
 #[allow(clippy::disallowed_methods, reason = "terminals say so in the environment alone")]
 fn has_colours() -> bool {
-    let is = |name: &str, value: Option<&str>| {
-        std::env::var_os(name).is_some_and(|it| value.map_or(!it.is_empty(), |value| it == value))
-    };
-    std::io::stdout().is_terminal() && !is("NO_COLOR", None) && !is("TERM", Some("dumb"))
+    let says = |name, no: fn(&OsStr) -> bool| std::env::var_os(name).is_some_and(|value| no(&value));
+    let refuses = says("NO_COLOR", |value| !value.is_empty()) || says("TERM", |value| value == "dumb");
+    std::io::stdout().is_terminal() && !refuses
 }
 
 pub(super) async fn run(table: &DynamoTable, mapping: &Mapping, auditor: Option<&Handler>) -> Result<()> {
@@ -114,18 +114,6 @@ impl Demo<'_> {
     async fn run(&mut self) -> Result<()> {
         print("Sapwood keeps trees in one DynamoDB table. You write records; the stream handler writes rows.")?;
         print("In each step, + is new since the step before, ~ has changed, - has gone.\n")?;
-        self.folders().await?;
-        self.orders_revisions_and_links().await?;
-        self.trash_and_totals().await?;
-        self.audit().await?;
-        let command = command();
-        print(&format!(
-            "\nThat was the real stream handler, on an embedded DynamoDB. Next, the explorer, in a browser:\n  \
-             {command} dev --example folders --open"
-        ))
-    }
-
-    async fn folders(&mut self) -> Result<()> {
         for (id, parent, name) in FOLDERS {
             self.put_node(id, parent, name, None).await?;
         }
@@ -134,10 +122,7 @@ impl Demo<'_> {
         self.show("2. Folder d is renamed by one write. Directly below V", "V", CHILDREN).await?;
         self.put_node("V", Some("III"), "Folder V", None).await?;
         self.show("3. V moves below III by one write, with its subtree. One Query reads all below III", "III", BELOW)
-            .await
-    }
-
-    async fn orders_revisions_and_links(&mut self) -> Result<()> {
+            .await?;
         self.put_node("b", Some("III"), "A new beginning", None).await?;
         self.show("4. b is renamed. The children of III by name", "III", Part::InOrder).await?;
         for (number, auditor) in [(1, "Rick"), (2, "Padma"), (3, "Lin")] {
@@ -146,22 +131,25 @@ impl Demo<'_> {
         self.show("5. A machine is audited three times. The newest revision, copied", "Equipment_1", Part::Latest)
             .await?;
         for (id, parent, name, product) in SHOP {
-            self.put_node(id, parent, name, product).await?;
+            self.put_node(id, parent, name, product.map(|product| (PRODUCT, text(product)))).await?;
         }
-        self.show("6. Items of orders name products. Who ordered the mouse", MOUSE, Part::Links).await
-    }
-
-    async fn trash_and_totals(&mut self) -> Result<()> {
-        self.put_into_trash("V", "III", "Folder V").await?;
+        self.show("6. Items of orders name products. Who ordered the mouse", MOUSE, Part::Links).await?;
+        // As `POST /nodes/{id}/trash` leaves a record: without a parent, and with what restores it.
+        let said = [("at", TRASHED_AT), ("by", "demo"), ("parent", "III")];
+        let said = AttributeValue::M(said.map(|(name, value)| (name.to_owned(), text(value))).into());
+        self.put_node("V", None, "Folder V", Some((TRASHED, said))).await?;
         self.show("7. V goes into the trash, with its subtree. All below III", "III", BELOW).await?;
         self.put_node("V", Some("III"), "Folder V", None).await?;
         for (id, parent, size) in FILES {
-            let mut item = self.keyed(&self.node_key(id));
-            item.extend([(SIZE.to_owned(), AttributeValue::N(size.to_owned())), (NAME.to_owned(), text(id))]);
-            item.insert(self.schema.names().parent.clone(), text(parent));
-            self.table.put(&item, &Condition::Always).await?;
+            self.put_node(id, Some(parent), id, Some((SIZE, AttributeValue::N(size.to_owned())))).await?;
         }
-        self.show_totals("8. V comes back, and files arrive. The totals of III").await
+        self.show_totals("8. V comes back, and files arrive. The totals of III").await?;
+        self.audit().await?;
+        let command = command();
+        print(&format!(
+            "\nThat was the real stream handler, on an embedded DynamoDB. Next, the explorer, in a browser:\n  \
+             {command} dev --example folders --open"
+        ))
     }
 
     /// Damages three rows by hand, and has the auditor repair them.
@@ -190,30 +178,23 @@ impl Demo<'_> {
         print(&format!("     {healed} are repaired"))
     }
 
-    fn node_key(&self, id: &str) -> ItemKey {
-        ItemKey::new(id, &self.schema.names().node)
-    }
-
     fn row_key(&self, ancestor: &str, depth: usize, id: &str) -> Result<ItemKey> {
         let (ancestor, id) = (Id::new(ancestor)?, Id::new(id)?);
         Ok(self.schema.item_key(&ancestor.into(), &SortKey::Ancestor { depth, id })?)
     }
 
-    async fn put_node(&self, id: &str, parent: Option<&str>, name: &str, product: Option<&str>) -> Result<()> {
-        let mut item = self.keyed(&self.node_key(id));
-        item.extend(product.map(|product| (PRODUCT.to_owned(), text(product))));
-        item.insert(NAME.to_owned(), text(name));
-        item.extend(parent.map(|parent| (self.schema.names().parent.clone(), text(parent))));
-        self.table.put(&item, &Condition::Always).await?;
-        Ok(())
-    }
-
-    /// Writes a node's record as `POST /nodes/{id}/trash` leaves it: without a parent, and with what restores it.
-    async fn put_into_trash(&self, id: &str, parent: &str, name: &str) -> Result<()> {
-        let mut item = self.keyed(&self.node_key(id));
-        let said = [("at", TRASHED_AT), ("by", "demo"), ("parent", parent)];
-        let said = said.map(|(name, value)| (name.to_owned(), text(value)));
-        item.extend([(NAME.to_owned(), text(name)), (TRASHED.to_owned(), AttributeValue::M(said.into()))]);
+    async fn put_node(
+        &self,
+        id: &str,
+        parent: Option<&str>,
+        name: &str,
+        more: Option<(&str, AttributeValue)>,
+    ) -> Result<()> {
+        let names = self.schema.names();
+        let mut item = self.keyed(&ItemKey::new(id, &names.node));
+        let parent = parent.map(|parent| (names.parent.as_str(), text(parent)));
+        let own = [(NAME, text(name))].into_iter().chain(parent).chain(more);
+        item.extend(own.map(|(name, value)| (name.to_owned(), value)));
         self.table.put(&item, &Condition::Always).await?;
         Ok(())
     }
@@ -253,44 +234,34 @@ impl Demo<'_> {
         let before = std::mem::replace(&mut self.seen, keyed.collect());
         let query = query(pk, self.range(part));
         let found = self.table.query(&query).await?.value.items;
-        let is_shown = |key: &ItemKey| {
-            !matches!(self.schema.parse_sort_key(&key.sk), Some(SortKey::Counted | SortKey::Totals { .. }))
-        };
-        let line = |mark, key: ItemKey, item: &Item| {
-            let ancestors = own_ancestors(item).unwrap_or_default();
-            let above = ancestors.iter().map(|id| format!(", below {id}")).collect::<String>();
-            (mark, key.pk, key.sk, [NAME, AUDITOR].map(|name| plain(item.get(name))).concat() + &above)
-        };
-        let mark = |key: &ItemKey, item| match before.get(key) {
-            None => '+',
-            Some(was) if was != item => '~',
-            Some(_) => ' ',
-        };
-        let there = found.iter().filter_map(|item| Some((key_of(item, &self.schema)?, item)));
-        let there = there.map(|(key, item)| (mark(&key, item), key, item));
+        let there = found.into_iter().filter_map(|item| Some((key_of(&item, &self.schema)?, item)));
+        let there = there.map(|(key, item)| match before.get(&key) {
+            None => ("\x1b[32m", '+', key, item),
+            Some(was) if *was != item => ("\x1b[33m", '~', key, item),
+            Some(_) => ("", ' ', key, item),
+        });
         let has_gone = |key: &ItemKey| key.pk == pk && query.range.contains(&key.sk) && !self.seen.contains_key(key);
-        let gone = before.iter().filter(|(key, _)| has_gone(key)).map(|(key, item)| ('-', key.clone(), item));
-        let lines: Vec<_> =
-            there.chain(gone).filter(|(_, key, _)| is_shown(key)).map(|(a, b, c)| line(a, b, c)).collect();
-        print(&self.painted(&format!("{title}:"), "1"))?;
-        let first = lines.iter().map(|(_, pk, ..)| pk.chars().count()).max().unwrap_or(0);
-        let second = lines.iter().map(|(_, _, sk, _)| sk.chars().count()).max().unwrap_or(0);
-        for (mark, pk, sk, rest) in &lines {
-            let colour = match mark {
-                '+' => "32",
-                '~' => "33",
-                '-' => "31",
-                _ => "0",
-            };
-            let line = format!("   {mark} {pk:first$}  {sk:second$}  {rest}");
-            print(&self.painted(line.trim_end(), colour))?;
+        let gone = before.iter().filter(|(key, _)| has_gone(key));
+        let gone = gone.map(|(key, item)| ("\x1b[31m", '-', key.clone(), item.clone()));
+        let mut lines: Vec<_> = there.chain(gone).collect();
+        let parsed = |key: &ItemKey| self.schema.parse_sort_key(&key.sk);
+        lines.retain(|(_, _, key, _)| !matches!(parsed(key), Some(SortKey::Counted | SortKey::Totals { .. })));
+        self.print("\x1b[1m", &format!("{title}:"))?;
+        let width = |of: fn(&ItemKey) -> &String| lines.iter().map(|(.., key, _)| of(key).chars().count()).max();
+        let (first, second) = (width(|key| &key.pk).unwrap_or(0), width(|key| &key.sk).unwrap_or(0));
+        for (colour, mark, ItemKey { pk, sk }, item) in &lines {
+            let above = own_ancestors(item).unwrap_or_default();
+            let above = above.iter().map(|id| format!(", below {id}")).collect::<String>();
+            let rest = [NAME, AUDITOR].map(|name| plain(item.get(name))).concat();
+            self.print(colour, format!("   {mark} {pk:first$}  {sk:second$}  {rest}{above}").trim_end())?;
         }
         Ok(())
     }
 
-    /// A line in a colour, where there are colours.
-    fn painted(&self, line: &str, colour: &str) -> String {
-        if self.has_colours { format!("\x1b[{colour}m{line}\x1b[0m") } else { line.to_owned() }
+    /// Prints a line in a colour, where there are colours.
+    fn print(&self, colour: &str, line: &str) -> Result<()> {
+        let is_plain = colour.is_empty() || !self.has_colours;
+        if is_plain { print(line) } else { print(&format!("{colour}{line}\x1b[0m")) }
     }
 
     fn range(&self, part: Part) -> SortRange {

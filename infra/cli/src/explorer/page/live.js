@@ -1,5 +1,5 @@
 // The right side: its tabs, the stream of events, and what the stream handler does about each change.
-import { $, about, address, bdi, calmly, count, data, el, hear, heardOf, isUnderWay, key, Lost, post, showPane, shown, tell, units, visible, wait } from './base.js';
+import { $, about, address, bdi, calmly, count, data, el, get, hear, heardOf, isUnderWay, key, Lost, node as path, post, showPane, shown, tell, units, visible, wait } from './base.js';
 import { last } from './node.js';
 
 /** Most changes below nodes that are kept. */
@@ -136,7 +136,7 @@ function heard(event) {
   const [levels, nodes, totals] = [new Set(), new Set(), new Set()];
   let isWatched = false;
   for (const one of event.records ?? []) {
-    if (one.is_total) totals.add(one.in);
+    if (one.sk.startsWith('TOTALS#')) totals.add(one.in);
     if (one.below) {
       changes.push({ ...one.below, of: one.in, at: new Date() });
       isWatched = true;
@@ -147,7 +147,6 @@ function heard(event) {
     if (ROOT_ROWS.some((beginning) => one.sk.startsWith(beginning))) levels.add(null);
     if (one.sk.startsWith('TRASH#')) tell('trashed');
   }
-  if (event.count > (event.records?.length ?? 0)) for (const level of tree.levels.keys()) levels.add(level);
   if (levels.size || nodes.size || totals.size) tell('seen', { levels: [...levels], nodes: [...nodes], totals: [...totals] });
   if (changes.length > CHANGES_MAX) changes.splice(0, changes.length - CHANGES_MAX);
   if (isWatched) tell('watched');
@@ -281,15 +280,15 @@ class Causes {
     if (one.sk === 'LINEAGE') return this.alive(this.placed(id)?.story) ?? this.tell({ kind: 'lineage', id });
     if (one.sk === 'CASCADE') return this.alive(this.ofLineage.get(id)?.story) ?? this.tell({ kind: 'lineage', id });
     if (one.sk !== about.keys.node) return this.tell({ kind: 'revision', id, sk: one.sk, gone: one.what === 'REMOVE' });
-    const { parent = null, ours = [] } = one.base ?? {};
+    const { parent = null, trashed = [], deleting = [], copying = [] } = one.base ?? {};
     const does = (story, ...kinds) => story?.changes.some(({ kind }) => kinds.includes(kind)) && story;
     const above = (node) => this.alive(this.ofLineage.get(node)?.story) ?? this.alive(this.ofNode.get(node)?.story);
     const own = this.alive(this.ofNode.get(id)?.story);
     const { kind, was = null, attributes = [], more = 0 } = one.below ?? {};
-    if (ours.includes('_trashed')) return this.tell({ kind: 'trashed', id });
-    if (ours.includes('-_trashed')) return this.tell({ kind: 'restored', id, to: parent });
-    if (kind === 'went' || ours.includes('_deleting')) return does(own, 'deleted') || does(above(was ?? parent), 'deleted') || this.tell({ kind: 'deleted', id });
-    if (kind === 'came') return does(above(parent), 'copied') || this.tell({ kind: ours.includes('_copying') ? 'copied' : 'added', id, to: parent });
+    if (trashed[1] && !trashed[0]) return this.tell({ kind: 'trashed', id });
+    if (trashed[0] && !trashed[1] && kind !== 'went') return this.tell({ kind: 'restored', id, to: parent });
+    if (kind === 'went' || (deleting[1] && !deleting[0])) return does(own, 'deleted') || does(above(was ?? parent), 'deleted') || this.tell({ kind: 'deleted', id });
+    if (kind === 'came') return does(above(parent), 'copied') || this.tell({ kind: copying[1] ? 'copied' : 'added', id, to: parent });
     if (kind === 'changed' && was !== parent) return does(above(was), 'deleted') || this.tell({ kind: 'moved', id, to: parent, attributes });
     if (kind === 'changed') return this.tell({ kind: 'changed', id, attributes, more });
     return above(parent) ?? own ?? this.tell({ kind: 'requeued', id });
@@ -338,6 +337,11 @@ class Causes {
       story[stories.length > 1 ? 'shared' : 'units'] += event.write_units ?? 0;
       for (const other of stories) if (other !== story) story.others.add(other);
       this.sign(story).until = event.at;
+    }
+    // A record that came while its item was handled may have been seen by the handler already.
+    for (const item of event.items) {
+      const name = nameOf(item);
+      if (item[1] === about.keys.node) for (const other of this.waiting.get(name) ?? []) this.join(this.begun.get(name).story, other);
     }
     if (event.type !== 'handled' || event.failed) return;
     for (const item of event.items) {
@@ -446,10 +450,23 @@ function livePanel() {
     bar.hidden = clear.hidden = true;
   }, hidden: true }, 'Clear');
   const bar = about.trials ? lagBar() : el('div', { hidden: true });
+  /** Nodes whose names were asked for: those that no record of the stream, and no row of the tree, has named. */
+  const asked = new Set();
+  const learn = async (id, story) => {
+    if (!id || asked.has(id) || causes.labels.has(id) || tree.row(id)) return;
+    asked.add(id);
+    const { attributes } = await get(`${path(id)}?fields=name,title`).catch(() => ({}));
+    causes.labels.set(id, attributes?.name ?? attributes?.title ?? id);
+    story.isDirty = true;
+    draw();
+  };
   const draw = calmly(DRAWN_AFTER, async () => {
     hint.hidden = true;
     clear.hidden = false;
-    for (const story of causes.stories) if (story.isDirty) drawStory(story, causes.labels);
+    for (const story of causes.stories) if (story.isDirty) {
+      for (const { to } of story.changes.slice(0, TITLES_MAX)) learn(to, story);
+      drawStory(story, causes.labels);
+    }
     const elements = causes.stories.map(({ element }) => element).reverse();
     elements.forEach((element, index) => list.children[index] === element || list.insertBefore(element, list.children[index] ?? null));
   });
@@ -526,14 +543,16 @@ function lagBar() {
   const parts = el('div', { class: 'lag', 'aria-hidden': 'true' });
   const box = el('div', { class: 'lags', hidden: true }, parts, words);
   let most = 0;
+  let rests = 0;
   let isLooking = false;
   let isTooLarge = false;
   box.look = async () => {
+    rests = 0;
     if (isLooking || isTooLarge || $('panel-live').hidden || document.hidden) return;
     isLooking = true;
     most = 0;
     try {
-      for (let rests = 0; rests < RESTS;) {
+      while (rests < RESTS) {
         const begun = performance.now();
         const found = await lagging();
         isTooLarge = found === null;
@@ -549,7 +568,7 @@ function lagBar() {
         words.replaceChildren(said(found));
         rests = isUnderWay() ? 0 : rests + 1;
         if (rests === RESTS && found.all) words.replaceChildren(damaged(found.all, box.look));
-        if (!found.all && rests || document.hidden) break;
+        if (rests === RESTS || (!found.all && rests) || document.hidden) break;
         await wait(Math.max(COUNTED_EVERY, 3 * (performance.now() - begun)));
       }
     } catch (error) {
