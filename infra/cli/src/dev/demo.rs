@@ -8,7 +8,7 @@ use std::time::Duration;
 use anyhow::{Result, anyhow};
 use sapwood_core::audit::Difference;
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, OrderedList, Schema, SortKey, SortRange, Version};
-use sapwood_core::model::{Amounts, AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text};
+use sapwood_core::model::{Amounts, AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text, text_of};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_handlers::audit::Handler;
 use sapwood_local::mapping::Mapping;
@@ -63,10 +63,6 @@ const AUDITOR_TIME: Duration = Duration::from_secs(60);
 /// When the demo puts a folder into the trash.
 const TRASHED_AT: &str = "2026-11-21T09:07:00.000Z";
 
-/// The children of a node, and its descendants.
-const CHILDREN: Part = Part::Depths(1, 1);
-const BELOW: Part = Part::Depths(1, DEPTH_MAX);
-
 const AUDITOR: &str = "auditor";
 const NAME: &str = "name";
 
@@ -114,31 +110,38 @@ impl Demo<'_> {
     async fn run(&mut self) -> Result<()> {
         print("Sapwood keeps trees in one DynamoDB table. You write records; the stream handler writes rows.")?;
         print("In each step, + is new since the step before, ~ has changed, - has gone.\n")?;
+        let (children, below) = (self.schema.depth_range(1, 1), self.schema.depth_range(1, DEPTH_MAX));
+        let in_order = self.schema.ordered_range(OrderedList::Children, None, None);
+        let (latest, links) = (self.schema.latest_range("")?, self.schema.link_range(PRODUCT, "")?);
         for (id, parent, name) in FOLDERS {
             self.put_node(id, parent, name, None).await?;
         }
-        self.show("1. Fifteen folders are written: an id, a parent, a name. Directly below D", "D", CHILDREN).await?;
-        self.put_node("d", Some("V"), "Holiday pictures", None).await?;
-        self.show("2. Folder d is renamed by one write. Directly below V", "V", CHILDREN).await?;
-        self.put_node("V", Some("III"), "Folder V", None).await?;
-        self.show("3. V moves below III by one write, with its subtree. One Query reads all below III", "III", BELOW)
+        self.show("1. Fifteen folders are written: an id, a parent, a name. Directly below D", "D", children.clone())
             .await?;
+        self.put_node("d", Some("V"), "Holiday pictures", None).await?;
+        self.show("2. Folder d is renamed by one write. Directly below V", "V", children).await?;
+        self.put_node("V", Some("III"), "Folder V", None).await?;
+        self.show(
+            "3. V moves below III by one write, with its subtree. One Query reads all below III",
+            "III",
+            below.clone(),
+        )
+        .await?;
         self.put_node("b", Some("III"), "A new beginning", None).await?;
-        self.show("4. b is renamed. The children of III by name", "III", Part::InOrder).await?;
+        self.show("4. b is renamed. The children of III by name", "III", in_order).await?;
         for (number, auditor) in [(1, "Rick"), (2, "Padma"), (3, "Lin")] {
             self.put_audit(number, auditor).await?;
         }
-        self.show("5. A machine is audited three times. The newest revision, copied", "Equipment_1", Part::Latest)
-            .await?;
+        self.show("5. A machine is audited three times. The newest revision, copied", "Equipment_1", latest).await?;
         for (id, parent, name, product) in SHOP {
             self.put_node(id, parent, name, product.map(|product| (PRODUCT, text(product)))).await?;
         }
-        self.show("6. Items of orders name products. Who ordered the mouse", MOUSE, Part::Links).await?;
+        self.show("6. Items of orders name products. Who ordered the mouse", MOUSE, links).await?;
         // As `POST /nodes/{id}/trash` leaves a record: without a parent, and with what restores it.
         let said = [("at", TRASHED_AT), ("by", "demo"), ("parent", "III")];
         let said = AttributeValue::M(said.map(|(name, value)| (name.to_owned(), text(value))).into());
         self.put_node("V", None, "Folder V", Some((TRASHED, said))).await?;
-        self.show("7. V goes into the trash, with its subtree. All below III", "III", BELOW).await?;
+        self.show("7. V goes into the trash, with its subtree. All below III", "III", below).await?;
         self.put_node("V", Some("III"), "Folder V", None).await?;
         for (id, parent, size) in FILES {
             self.put_node(id, Some(parent), id, Some((SIZE, AttributeValue::N(size.to_owned())))).await?;
@@ -226,13 +229,13 @@ impl Demo<'_> {
     }
 
     /// Prints the items that a Query finds, but totals, once the handler is done, and marks what the step has changed.
-    async fn show(&mut self, title: &str, pk: &str, part: Part) -> Result<()> {
+    async fn show(&mut self, title: &str, pk: &str, range: SortRange) -> Result<()> {
         self.mapping.settled().await?;
         let (segment, segments, limit, reading) = (0, 1, 1_000, ReadOptions::default());
         let all = self.table.scan(&Scan { segment, segments, after: None, limit, reading }).await?.value.items;
         let keyed = all.into_iter().filter_map(|item| Some((key_of(&item, &self.schema)?, item)));
         let before = std::mem::replace(&mut self.seen, keyed.collect());
-        let query = query(pk, self.range(part));
+        let query = query(pk, range);
         let found = self.table.query(&query).await?.value.items;
         let there = found.into_iter().filter_map(|item| Some((key_of(&item, &self.schema)?, item)));
         let there = there.map(|(key, item)| match before.get(&key) {
@@ -252,7 +255,7 @@ impl Demo<'_> {
         for (colour, mark, ItemKey { pk, sk }, item) in &lines {
             let above = own_ancestors(item).unwrap_or_default();
             let above = above.iter().map(|id| format!(", below {id}")).collect::<String>();
-            let rest = [NAME, AUDITOR].map(|name| plain(item.get(name))).concat();
+            let rest = [NAME, AUDITOR].map(|name| text_of(item, name).unwrap_or_default()).concat();
             self.print(colour, format!("   {mark} {pk:first$}  {sk:second$}  {rest}{above}").trim_end())?;
         }
         Ok(())
@@ -262,31 +265,6 @@ impl Demo<'_> {
     fn print(&self, colour: &str, line: &str) -> Result<()> {
         let is_plain = colour.is_empty() || !self.has_colours;
         if is_plain { print(line) } else { print(&format!("{colour}{line}\x1b[0m")) }
-    }
-
-    fn range(&self, part: Part) -> SortRange {
-        match part {
-            Part::Depths(from, to) => self.schema.depth_range(from, to),
-            Part::Latest => self.schema.latest_range("").unwrap_or_else(|_| self.schema.revision_range()),
-            Part::InOrder => self.schema.ordered_range(OrderedList::Children, None, None),
-            Part::Links => self.schema.link_range(PRODUCT, "").unwrap_or_else(|_| self.schema.depth_range(1, 98)),
-        }
-    }
-}
-
-/// A part of a node's partition.
-#[derive(Clone, Copy)]
-enum Part {
-    Depths(usize, usize),
-    Latest,
-    InOrder,
-    Links,
-}
-
-fn plain(value: Option<&AttributeValue>) -> &str {
-    match value {
-        Some(AttributeValue::S(text)) => text,
-        _ => "",
     }
 }
 
