@@ -45,8 +45,8 @@ function table(head, rows, items) {
       if (open) row.after(el('tr', { class: 'whole' }, el('td', { colspan: head.length }, values(items[at].item))));
       else row.nextElementSibling.remove();
     } }, '▸');
-    const row = el('tr', {}, cells.map((cell, index) => (index === 0 ? el('th', { scope: 'row', title: cell }, twist, ' ', bdi(cell, 'pk'))
-      : el('td', { class: isNumber(index) ? 'number' : undefined, title: cell }, isNumber(index) ? cell.toLocaleString('en') : bdi(cell, index === 1 ? 'sk' : undefined)))));
+    const row = el('tr', {}, cells.map((cell, index) => (index === 0 ? el('th', { scope: 'row', title: cell }, twist, ' ', bdi(cell, 'sk'))
+      : el('td', { class: isNumber(index) ? 'number' : undefined, title: cell }, isNumber(index) ? cell.toLocaleString('en') : bdi(cell)))));
     return row;
   });
   return el('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'Items' }, el('table', { class: 'results' },
@@ -146,15 +146,18 @@ export function panel() {
     });
     const took = cost(requests, read);
     const names = columns(items);
-    const rows = items.map((item) => [item.pk, item.sk, ...names.map((name) => (name in item.item ? shown(item.item[name]) : '')), item.bytes]);
-    const head = [about.keys.pk, about.keys.sk, ...names, 'bytes'];
+    // The items of a Query have one partition key, which is said once.
+    const isOne = new Set(items.map(({ pk }) => pk)).size < 2;
+    const keysOf = (item) => (isOne ? [item.sk] : [item.sk, item.pk]);
+    const rows = items.map((item) => [...keysOf(item), ...names.map((name) => (name in item.item ? shown(item.item[name]) : '')), item.bytes]);
+    const head = [about.keys.sk, ...(isOne ? [] : [about.keys.pk]), ...names, 'bytes'];
     const bytes = items.reduce((sum, item) => sum + item.bytes, 0);
     const none = el('p', { class: 'question' }, 'No item answers.');
     if (!items.length && question.id) said(question.id, none);
     result.replaceChildren(
       el('section', { class: 'card', 'aria-labelledby': 'answer-title' }, el('div', { class: 'bar' }, el('h3', { id: 'answer-title' }, `${count(items.length, 'item')}${more ? ' on the first page' : ''}`),
-        items.length > 0 && [copies('Copy CSV', () => csv(head, items, names)), copies('Copy JSON', () => JSON.stringify(items.map(({ item }) => item), null, 2))]),
-      el('p', { class: 'question' }, `One ${asked.call}: ${took}${items.length ? `, ${bytes.toLocaleString('en')} bytes` : ''}.`),
+        items.length > 0 && [copies('Copy CSV', () => csv([about.keys.pk, about.keys.sk, ...names, 'bytes'], items, names)), copies('Copy JSON', () => JSON.stringify(items.map(({ item }) => item), null, 2))]),
+      el('p', { class: 'question' }, `One ${asked.call}: ${took}${items.length ? `, ${bytes.toLocaleString('en')} bytes` : ''}.`, items.length > 0 && isOne && [` ${about.keys.pk}: `, bdi(items[0].pk, 'pk')]),
       items.length ? table(head, rows, items) : none),
       el('section', { class: 'card', 'aria-labelledby': 'code-title' }, el('div', { class: 'bar' }, el('h3', { id: 'code-title' }, 'The same as code'), copies('Copy', () => code.textContent)), tabs, code));
     pick(language);

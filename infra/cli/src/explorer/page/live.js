@@ -51,7 +51,7 @@ function idea({ node, to }) {
   hear('shown', (found) => {
     if (found.id !== node || found.state !== 'right' || box.childElementCount) return;
     const parent = to.find((one) => one !== found.parent);
-    const below = found.below?.count ? `, and of the ${count(found.below.count, 'node')} below it` : '';
+    const below = found.below?.count ? ` and of the ${count(found.below.count, 'node')} below it` : '';
     const button = el('button', { type: 'button', class: 'main', onclick: async () => {
       button.disabled = true;
       show('live');
@@ -61,7 +61,7 @@ function idea({ node, to }) {
       if (await changes.moveTo(node, parent)) box.remove();
       else button.disabled = false;
     } }, 'Move ', bdi(found.label), ' below ', bdi(tree.row(parent)?.label ?? parent), ' and watch its rows follow');
-    box.append(el('p', {}, 'You write one record: the new parent of ', bdi(found.label), `. The stream handler writes its rows${below}.`), button,
+    box.append(el('p', {}, 'You write one record: the new parent of ', bdi(found.label), `. The stream handler then writes the rows of it${below}.`), button,
       el('button', { type: 'button', class: 'link', 'aria-label': 'Hide this', onclick: () => box.remove() }, '✕'));
     $('lost').after(box);
   });
@@ -388,7 +388,7 @@ function title({ kind, id, to, attributes = [], more, sk, gone }, labels) {
     case 'trashed': return [name(id), word(' → the trash')];
     case 'restored': return [name(id), word(' restored'), ...below];
     case 'requeued': return [name(id), word(' requeued')];
-    case 'revision': return [name(id), word(': '), bdi(sk.replace(/^v0*(\d+)_/, gone ? 'version $1 deleted, of ' : 'version $1 of '))];
+    case 'revision': return [name(id), word(`: version ${Number(sk.match(/^v(\d+)/)?.[1])}${gone ? ' deleted,' : ''} of `), bdi(sk.replace(/^v\d+_/, ''))];
     case 'changed': if (label) return [bdi(unquoted(label[1])), word(' renamed '), bdi(unquoted(label[2]))];
       return [name(id), word(attributes.length ? `: ${attributes.map(([one]) => visible(one)).join(', ')}${more ? ` and ${more} more` : ''} changed` : ' changed')];
     default: return [name(id), word(': a change before this page looked')];
@@ -398,13 +398,17 @@ function title({ kind, id, to, attributes = [], more, sk, gone }, labels) {
 /** The changes of a story, as lines: the first, and those with it. */
 function titles({ changes }, labels) {
   const [first] = changes;
-  const line = (change) => el('span', { class: 'headline' }, title(change, labels));
+  const line = (change, before) => {
+    const made = el('span', { class: 'headline' }, before, title(change, labels));
+    made.title = made.textContent;
+    return made;
+  };
   if (changes.length > 1 && ['added', 'revision'].includes(first.kind) && changes.every(({ kind }) => kind === first.kind)) {
     const names = changes.slice(0, TITLES_MAX).flatMap(({ id }, index) => [index ? el('span', {}, ', ') : '', bdi(labels.get(id) ?? id)]);
     const what = first.kind === 'added' ? count(changes.length, 'node') : count(changes.length, 'revision');
     return [el('span', { class: 'headline' }, el('span', {}, `${what} added: `), names, changes.length > TITLES_MAX && el('span', {}, ', …'))];
   }
-  const others = changes.slice(1, TITLES_MAX).map((change) => el('span', { class: 'headline' }, el('span', { class: 'soft' }, 'together with '), title(change, labels)));
+  const others = changes.slice(1, TITLES_MAX).map((change) => line(change, el('span', { class: 'soft' }, 'together with ')));
   return [line(first), others, changes.length > TITLES_MAX && el('span', { class: 'soft' }, `and with ${changes.length - TITLES_MAX} more`)];
 }
 
@@ -414,8 +418,8 @@ const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(milliseconds 
 function summary(story) {
   const { nodes, put, deleted, copies, units: own, shared, from, until } = story;
   const rows = [put && count(put, 'row put', 'rows put'), deleted && (put ? `${deleted.toLocaleString('en')} deleted` : count(deleted, 'row deleted', 'rows deleted')), copies && count(copies, 'copy written', 'copies written')].filter(Boolean);
-  const cost = own + shared ? `${units(own + shared)} units${shared ? ` (${own ? `${units(shared)} of them ` : ''}together with other changes)` : ''}` : 'no units';
-  return [count(nodes.size, 'node'), ...(rows.length || story.open ? rows : ['no row to write']), ...(until === null ? [] : [cost, seconds(until - from)])].join(', ');
+  const cost = own + shared ? `${units(own + shared)} ${units(own + shared) === '1' ? 'unit' : 'units'}${shared ? ` (${own ? `${units(shared)} of them ` : ''}together with other changes)` : ''}` : 'no units';
+  return [...(nodes.size ? [count(nodes.size, 'node')] : []), ...(rows.length || story.open ? rows : ['no row to write']), ...(until === null ? [] : [cost, seconds(until - from)])].join(', ');
 }
 
 /** A key in one line. */
@@ -495,7 +499,7 @@ function drawStory(story, labels) {
     story.element = el('li', { class: 'story' }, box);
   }
   const killed = story.invocations.filter(({ state }) => state === 'killed').length;
-  story.element.classList.toggle('killed', killed > 0);
+  story.element.classList.toggle('killed', killed > 0 && story.open > 0);
   story.element.classList.toggle('held', story.held > 0);
   story.head.replaceChildren(...titles(story, labels).flat().filter(Boolean), el('span', { class: 'sum' }, summary(story), story.held > 0 && el('span', { class: 'badge' }, 'held back'),
     story.open > 0 && !story.held && el('span', { class: 'badge' }, `${count(story.open, 'record')} to handle`), killed > 0 && el('span', { class: 'badge bad' }, `killed ${count(killed, 'time')}`)));
@@ -564,6 +568,7 @@ function lagBar() {
           return made;
         }));
         box.hidden = most === 0;
+        parts.hidden = found.all === 0;
         box.dataset.all = found.all;
         words.replaceChildren(said(found));
         rests = isUnderWay() ? 0 : rests + 1;

@@ -153,7 +153,9 @@ async function run(tree, trial, id, parent, story) {
   const axis = el('div', { class: 'axis', 'aria-hidden': 'true' }, el('span', {}, '0 s'), legend, end);
   const now = el('p', {});
   story.replaceChildren(el('h3', {}, TRIALS.find(([name]) => name === trial)[1]), steps, now, el('div', { class: 'axis', 'aria-hidden': 'true' }, top), chart, axis);
-  const step = (words) => steps.append(el('li', {}, words));
+  const step = (...words) => steps.append(el('li', {}, words));
+  const name = (node) => bdi(tree.row(node)?.label ?? node);
+  story.scrollIntoView({ block: 'nearest' });
   let quiet = 0;
   let happened = 0;
   if (!toldOfTrial) hear('event', (one) => toldOfTrial(one));
@@ -172,7 +174,7 @@ async function run(tree, trial, id, parent, story) {
     step('The move was refused: nothing has changed. Choose another node to move it below.');
     return;
   }
-  step(`The base record of ${visible(id)} is written: its parent is ${parent === null ? 'none' : visible(parent)}. That is right at once.`);
+  step('The base record of ', name(id), ' is written: its parent is ', parent === null ? 'none' : name(parent), '. That is right at once.');
   const begun = performance.now();
   let most = 0;
   for (let looks = 0; looks < 120; looks += 1) {
@@ -187,6 +189,7 @@ async function run(tree, trial, id, parent, story) {
     chart.append(column(found, most, at));
     end.textContent = at;
     chart.setAttribute('aria-label', `Items that lag, over time: at most ${most}, now ${found.all}`);
+    if (chart.childElementCount === 1) story.scrollIntoView({ block: 'nearest' });
     now.textContent = found.all ? `${said(found)} ${WILL[trial]}` : said(found);
     quiet = found.all ? 0 : quiet + 1;
     // A batch that was killed is tried again after a pause, and one that was handled may be delivered again.
