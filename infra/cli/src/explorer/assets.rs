@@ -15,10 +15,11 @@ struct Asset {
 }
 
 const SCRIPT: &str = "text/javascript; charset=utf-8";
+const STYLE: &str = "text/css; charset=utf-8";
 
 const ASSETS: [Asset; 11] = [
     Asset { name: "index.html", media_type: "text/html; charset=utf-8", bytes: include_bytes!("page/index.html") },
-    Asset { name: "style.css", media_type: "text/css; charset=utf-8", bytes: include_bytes!("page/style.css") },
+    Asset { name: "style.css", media_type: STYLE, bytes: include_bytes!("page/style.css") },
     Asset { name: "app.js", media_type: SCRIPT, bytes: include_bytes!("page/app.js") },
     Asset { name: "base.js", media_type: SCRIPT, bytes: include_bytes!("page/base.js") },
     Asset { name: "node.js", media_type: SCRIPT, bytes: include_bytes!("page/node.js") },
@@ -43,15 +44,17 @@ pub(super) fn answer(name: &str) -> Response<Body> {
 }
 
 impl Asset {
-    /// The file, a script without its comments and indentation. Its lines keep their numbers.
+    /// The file, a script without its comments and indentation, and a style without its spaces. Lines keep their numbers.
     fn served(&self) -> Vec<u8> {
-        if self.media_type != SCRIPT {
-            return self.bytes.to_vec();
-        }
-        let is_comment = |line: &str| ["//", "/*", "* ", "*/"].iter().any(|begins| line.starts_with(begins));
         let text = String::from_utf8_lossy(self.bytes);
+        let is_comment = |line: &str| ["//", "/*", "* ", "*/"].iter().any(|begins| line.starts_with(begins));
+        let tighter = [("; ", ";"), (": ", ":"), (" { ", "{"), (" }", "}"), (", ", ",")];
         let lines = text.lines().map(str::trim_start).map(|line| if is_comment(line) { "" } else { line });
-        lines.flat_map(|line| [line.as_bytes(), b"\n"].concat()).collect()
+        match self.media_type {
+            SCRIPT => lines.flat_map(|line| [line, "\n"]).collect::<String>().into(),
+            STYLE => tighter.iter().fold(text.into_owned(), |text, (from, to)| text.replace(from, to)).into(),
+            _ => self.bytes.to_vec(),
+        }
     }
 }
 
