@@ -78,7 +78,7 @@ export function liveTests(test, chromium) {
     assert.ok(keys.includes(`+ ${id(3)}|NODE#0001#${id(1)}`), keys.join('\n'));
     for (const width of [320, 768, 1280]) {
       await page.setViewport({ width, height: 800 });
-      if (width < 1000) await page.click('[data-to=side]');
+      if (width < 1000) await page.evaluate(() => import('/explorer/base.js').then(({ showPane }) => showPane('side')));
       const heights = await page.$$eval('.invocations .line, .headline', (some) => some.map((one) => one.getBoundingClientRect().height));
       assert.ok(Math.max(...heights) < 30 && Math.min(...heights) > 8, `${width}: ${heights}`);
       assert.ok(await page.evaluate(() => document.documentElement.scrollWidth <= innerWidth), `${width}: wider than the window`);

@@ -115,13 +115,11 @@ async fn print_json(
     Ok(())
 }
 
-/// Draws a tree: the position of each node, its line, and what stands before the lines of its items. Nothing recurses,
-/// however deep the tree is.
-fn drawn<'t>(
-    tree: &Tree,
-    names: &[String],
-    totals: impl Fn(&Id) -> Option<&'t Totals>,
-) -> Vec<(usize, String, String)> {
+/// A node's position in a tree, its line, and what stands before the lines of its items.
+type Drawn = (usize, String, String);
+
+/// Draws a tree. Nothing recurses, however deep it is.
+fn drawn<'t>(tree: &Tree, names: &[String], totals: impl Fn(&Id) -> Option<&'t Totals>) -> Vec<Drawn> {
     let mut lines = Vec::with_capacity(tree.nodes.len());
     // The next to draw is the last: its position, what stands before it, and before what is below it.
     let mut left: Vec<(usize, String, String)> =
