@@ -62,7 +62,7 @@ export function liveTests(test, chromium) {
     const { put, deleted } = differences(before, await rows(server), BELOW[1]);
     assert.ok(put > 15 && deleted > 10, `${put}, ${deleted}`);
     assert.deepEqual(story.titles, [`${name(1).name} → ${name(3).name}`]);
-    assert.match(story.sum, new RegExp(`^6 nodes, ${put} rows put, ${deleted} deleted, [\\d.]+ units, [\\d.]+ s$`));
+    assert.match(story.sum, new RegExp(`^6 nodes, ${put} rows put, ${deleted} deleted, [\\d.]+ units, [\\d.]+\\ss$`));
     // Its units are those of its invocations.
     await page.click('.story > details > summary');
     const steps = () => page.$$eval('.invocations > li', (all) => all.map((one) => one.textContent));

@@ -5,7 +5,7 @@ import { api, browser, create, dev, expand, keys, leave, root, row, stop, stopAl
 
 const folder = path.join(root, 'docs/explorer');
 /** The most bytes of a picture. */
-const BYTES_MAX = 200_000;
+const BYTES_MAX = 280_000;
 mkdirSync(folder, { recursive: true });
 const chromium = await browser();
 
@@ -44,6 +44,13 @@ const company = (server) => create(server, COMPANY.map(([id, parent, name, lead,
 const catalogue = (server) => create(server, CATALOGUE.map(([id, parent, name, price]) => [id, parent, { name, ...(price ? { price } : {}) }]));
 const parameters = (...all) => all.flatMap((one) => ['--parameter', one]);
 
+/** What a panel of the right side shows, and no more. */
+const panel = (page, name) => page.$eval(`#panel-${name} .panel`, (one) => {
+  const { x, y, width } = one.getBoundingClientRect();
+  const bottom = Math.max(...[...one.querySelectorAll('*')].map((inner) => inner.getBoundingClientRect().bottom));
+  return { x, y, width, height: Math.min(bottom, innerHeight) - y + 10 };
+});
+
 async function listening(page) {
   await until('the stream of events', () => page.asked.some((one) => one.url.endsWith('/data/live')));
   await wait(500);
@@ -52,9 +59,9 @@ async function listening(page) {
 /** A unit of a company moves, in the light and in the dark. The README shows it at 800 pixels. */
 async function moves() {
   for (const [scheme, name] of [['light', 'move'], ['dark', 'move-dark']]) {
-    const server = await dev(...parameters('Totals=count,seats', 'OrderAttribute=name'));
+    const server = await dev(...parameters('Totals=count', 'OrderAttribute=name'));
     await company(server);
-    const page = await visit(chromium, `${server.page}?node=platform`, { width: 1080, height: 720, sharpness: 1.5, scheme });
+    const page = await visit(chromium, `${server.page}?node=platform`, { width: 1080, height: 690, sharpness: 1.25, scheme });
     await page.waitForSelector('#node .derived');
     await listening(page);
     await api(server, 'PATCH', '/nodes/logistics', { attributes: { name: 'Supply chain' } });
@@ -78,7 +85,7 @@ async function catalogues() {
   const server = await dev(...parameters('Totals=count', 'OrderAttribute=name'));
   await catalogue(server);
   for (const [price, by] of [[279, 'Ada Lovelace'], [259, 'Ada Lovelace'], [249, 'Noor Rahman']]) await api(server, 'POST', '/nodes/sp-201/revisions/Price', { attributes: { price, currency: 'EUR', approved_by: by } }, { prefer: 'wait=10' });
-  const page = await visit(chromium, `${server.page}?node=sp-201`, { width: 1280, height: 900, sharpness: 1.5 });
+  const page = await visit(chromium, `${server.page}?node=sp-201`, { width: 1600, height: 1150, sharpness: 1.25 });
   await page.waitForSelector('.topics button[aria-pressed]');
   await listening(page);
   await page.click('.topics button[aria-pressed]');
@@ -93,7 +100,7 @@ async function catalogues() {
   await page.click('#panel-ask form [type=submit]');
   await page.waitForSelector('#code');
   await page.click('#code-aws');
-  await take(page, 'ask', await box(page, '#pane-side'));
+  await take(page, 'ask', await panel(page, 'ask'));
   await page.click('#tab-watch');
   await page.waitForSelector('#panel-watch pre');
   await page.evaluate(() => import('/explorer/base.js').then(({ tell }) => tell('go', 'catalogue')));
@@ -106,16 +113,16 @@ async function catalogues() {
   await seen('changed', 2);
   await api(server, 'DELETE', '/nodes/lp-031');
   await seen('went', 1);
-  await take(page, 'watch', await box(page, '#pane-side'));
+  await take(page, 'watch', await panel(page, 'watch'));
   await leave(page);
   await stop(server);
 }
 
 /** The stream is held back while a unit moves. */
 async function trial() {
-  const server = await dev(...parameters('Totals=count,seats'));
+  const server = await dev(...parameters('Totals=count'));
   await company(server);
-  const page = await visit(chromium, `${server.page}?node=engineering&view=trust`, { width: 1280, height: 900, sharpness: 1.5 });
+  const page = await visit(chromium, `${server.page}?node=engineering&view=trust`, { width: 1280, height: 900, sharpness: 1.25 });
   await page.waitForSelector('#trial-target');
   await page.click('#panel-trust input[value=hold-back]');
   await page.type('#trial-target', 'operations');
@@ -130,7 +137,7 @@ async function trial() {
 async function narrow() {
   const server = await dev(...parameters('OrderAttribute=name'));
   await catalogue(server);
-  const page = await visit(chromium, `${server.page}?node=sp-201`, { width: 390, height: 760, scheme: 'dark', sharpness: 1.5 });
+  const page = await visit(chromium, `${server.page}?node=sp-201`, { width: 390, height: 760, scheme: 'dark', sharpness: 1.25 });
   await page.click('[data-to=node]');
   await page.waitForSelector('#node .derived');
   await take(page, 'narrow');

@@ -15,15 +15,12 @@ const FIELDS = {
   path: ['path, its segments with / between', { placeholder: 'V/d' }], topic: ['topic', { value: 'Audit' }], attribute: ['attribute', {}],
 };
 
-/** Most attributes that have a column. The rest is below the row. */
-const COLUMNS_MAX = 12;
-
-/** The attributes of items, those that most of them have first. */
+/** The attributes of items: the user's own first, and of these those that most items have. */
 function columns(items) {
   const counts = new Map();
   for (const { item } of items) for (const name of Object.keys(item)) if (name !== about.keys.pk && name !== about.keys.sk) counts.set(name, (counts.get(name) ?? 0) + 1);
   const isOurs = (name) => name.startsWith('_');
-  return [...counts.keys()].sort((a, b) => isOurs(a) - isOurs(b) || counts.get(b) - counts.get(a) || (a < b ? -1 : 1)).slice(0, COLUMNS_MAX);
+  return [...counts.keys()].sort((a, b) => isOurs(a) - isOurs(b) || counts.get(b) - counts.get(a) || (a < b ? -1 : 1));
 }
 
 /** The items as lines of CSV (RFC 4180). What isn't a text is JSON. */
@@ -145,7 +142,9 @@ export function panel() {
       next.click();
     });
     const took = cost(requests, read);
-    const names = columns(items);
+    const all = columns(items);
+    // What Sapwood keeps in a row is below it.
+    const names = all.filter((name) => !name.startsWith('_'));
     // The items of a Query have one partition key, which is said once.
     const isOne = new Set(items.map(({ pk }) => pk)).size < 2;
     const keysOf = (item) => (isOne ? [item.sk] : [item.sk, item.pk]);
@@ -156,7 +155,7 @@ export function panel() {
     if (!items.length && question.id) said(question.id, none);
     result.replaceChildren(
       el('section', { class: 'card', 'aria-labelledby': 'answer-title' }, el('div', { class: 'bar' }, el('h3', { id: 'answer-title' }, `${count(items.length, 'item')}${more ? ' on the first page' : ''}`),
-        items.length > 0 && [copies('Copy CSV', () => csv([about.keys.pk, about.keys.sk, ...names, 'bytes'], items, names)), copies('Copy JSON', () => JSON.stringify(items.map(({ item }) => item), null, 2))]),
+        items.length > 0 && [copies('Copy CSV', () => csv([about.keys.pk, about.keys.sk, ...all, 'bytes'], items, all)), copies('Copy JSON', () => JSON.stringify(items.map(({ item }) => item), null, 2))]),
       el('p', { class: 'question' }, `One ${asked.call}: ${took}${items.length ? `, ${bytes.toLocaleString('en')} bytes` : ''}.`, items.length > 0 && isOne && [` ${about.keys.pk}: `, bdi(items[0].pk, 'pk')]),
       items.length ? table(head, rows, items) : none),
       el('section', { class: 'card', 'aria-labelledby': 'code-title' }, el('div', { class: 'bar' }, el('h3', { id: 'code-title' }, 'The same as code'), copies('Copy', () => code.textContent)), tabs, code));

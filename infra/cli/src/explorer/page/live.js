@@ -412,7 +412,7 @@ function titles({ changes }, labels) {
   return [line(first), others, changes.length > TITLES_MAX && el('span', { class: 'soft' }, `and with ${changes.length - TITLES_MAX} more`)];
 }
 
-const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(milliseconds < 95 ? 2 : 1)} s`;
+const seconds = (milliseconds) => `${(milliseconds / 1000).toFixed(milliseconds < 95 ? 2 : 1)}\u00a0s`;
 
 /** What a story came to, in one line. */
 function summary(story) {
