@@ -4,6 +4,7 @@ import assert from 'node:assert/strict';
 import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
+import { liveTests } from './live.mjs';
 import {
   ALL, api, axe, browser, create, dev, drag, drawn, dynamodb, expand, explore, fill, keys, leave, noDialog, press, printed, put, raw, root, row, sees, select, stop, stopAll, submit, text, until, visit, wait, watch,
 } from './stack.mjs';
@@ -26,7 +27,7 @@ test('the first view takes few requests, all of its own origin, and shows a tree
   const page = await visit(chromium, folders.page);
   await page.waitForSelector('#node .derived');
   await wait(700);
-  assert.deepEqual(await drawn(page), ['Drive C', 'Drive D']);
+  assert.deepEqual(await drawn(page), ['Drive C', 'Drive D', '  Folder III', '  Folder IV', '  Folder V']);
   const own = new URL(folders.page).origin;
   assert.deepEqual(page.asked.filter((one) => !one.url.startsWith(own)), []);
   assert.ok(page.asked.length <= FIRST_REQUESTS_MAX, page.asked.map((one) => one.url).join('\n'));
@@ -98,6 +99,7 @@ test('a move is seen arriving: the record, the plan, the rows, and the tree', as
   await drag(page, 'V', 'IV');
   await until('the tree', async () => (await drawn(page)).join('\n') === ['Drive C', 'Drive D', '  Folder III', '  Folder IV', '    Folder V', '    Folder c'].join('\n'));
   await until('its rows', async () => (await keys(page)).includes('D | NODE#0002#V') && !(await keys(page)).includes('D | NODE#0001#V'));
+  await page.click('.story summary');
   await until('the story', async () => {
     const story = await text(page, '#panel-live .stories');
     return /V\|NODE/.test(story) && /put its rows where its record wants them/.test(story) && /\+ IV\|NODE#0001#V/.test(story) && /− D\|PATH#V/.test(story);
@@ -449,7 +451,7 @@ test('each question is one request, and its code gives the same items: shell, Py
     await page.waitForSelector('#code');
     // What is shown is read at once, and goes before the next question.
     return page.evaluate(() => {
-      const shown = [...document.querySelectorAll('.answer .items .key')].map((one) => one.querySelector('.sk').textContent);
+      const shown = [...document.querySelectorAll('.results .sk')].map((one) => one.textContent);
       const codes = Object.fromEntries([...document.querySelectorAll('.codes [role=tab]')].map((tab) => {
         tab.click();
         return [tab.dataset.language, document.getElementById('code').textContent];
@@ -580,10 +582,11 @@ test('the handler is killed, gets records twice and late, rows are damaged, and 
   for (const button of ['Delete a row', 'Change a row']) {
     await page.evaluate((button) => [...document.querySelectorAll('#panel-trust button')].find((one) => one.textContent === button).click(), button);
     await until('it is found', async () => /1 difference in.*row-(missing|wrong)/s.test(await text(page, '#panel-trust .panel > .card:last-child')));
-    await page.evaluate(() => [...document.querySelectorAll('#panel-trust button')].find((one) => one.textContent === 'Have it mended').click());
+    await page.evaluate(() => [...document.querySelectorAll('#panel-trust button')].find((one) => one.textContent === 'Repair').click());
     await until('it is mended', async () => /No difference/.test(await text(page, '#panel-trust .panel > .card:last-child')));
   }
   await page.click('#tab-check');
+  await page.waitForSelector('#panel-check button');
   await page.evaluate(() => [...document.querySelectorAll('#panel-check button')].find((one) => /whole table/.test(one.textContent)).click());
   await until('the comparison', async () => /No difference: \d+ items/.test(await text(page, '#panel-check')));
   await leave(page);
@@ -835,6 +838,8 @@ test('a level of 1,000 children comes in pages, and all of it can be in view', a
   await leave(page);
   await stop(server);
 }, { isLong: true });
+
+liveTests(test, () => chromium);
 
 // ---- Running them ----
 

@@ -216,6 +216,8 @@ export async function visit(browser, url, { width = 1440, height = 900, scheme =
   if (process.env.SAPWOOD_PAGE) await fromDisk(page, process.env.SAPWOOD_PAGE);
   await page.goto(url, { waitUntil: 'domcontentloaded' });
   await page.waitForSelector('[role=treeitem], #tree-note:not(:empty)');
+  // An example opens what is above the node that it shows first.
+  await page.waitForSelector('#node > *');
   return page;
 }
 
@@ -238,6 +240,7 @@ export async function expand(page, ...ids) {
   for (const id of ids) {
     const expanded = async () => (await row(page, id))?.evaluate((one) => one.getAttribute('aria-expanded'));
     await until(`${id} has children`, async () => (await expanded()) !== null && (await expanded()) !== undefined);
+    if ((await expanded()) === 'true') continue;
     await (await row(page, id)).$('.twist').then((twist) => twist.click());
     await until(`${id} is open`, async () => (await expanded()) === 'true');
   }

@@ -319,6 +319,7 @@ impl Stack {
             rights: Rights { writes: true, trash: false },
             live,
             trials,
+            example: arguments.example.map(Example::telling),
         });
         let http = match http {
             Some(address) => {

@@ -27,6 +27,7 @@ const ASSETS: [Asset; 12] = [
     Asset { name: "node.js", media_type: SCRIPT, bytes: include_bytes!("page/node.js") },
     Asset { name: "change.js", media_type: SCRIPT, bytes: include_bytes!("page/change.js") },
     Asset { name: "live.js", media_type: SCRIPT, bytes: include_bytes!("page/live.js") },
+    Asset { name: "trust.js", media_type: SCRIPT, bytes: include_bytes!("page/trust.js") },
     Asset { name: "watch.js", media_type: SCRIPT, bytes: include_bytes!("page/watch.js") },
     Asset { name: "ask.js", media_type: SCRIPT, bytes: include_bytes!("page/ask.js") },
     Asset { name: "code.js", media_type: SCRIPT, bytes: include_bytes!("page/code.js") },

@@ -108,12 +108,13 @@ async fn start(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem>
     struct Start {
         about: serde_json::Value,
         roots: Level,
-        /// The node that is named, or the first one.
+        /// The node that is named, the example's, or the first one.
         node: Option<Whole>,
     }
     let Named { node } = parameters(&uri)?;
     let roots = page_of_level(&explorer, Wanted::default()).await?;
-    let node = match node.as_deref().or(roots.items.first().map(|first| first.id.as_str())) {
+    let named = node.as_deref().or(explorer.example.map(|(node, _)| node));
+    let node = match named.or(roots.items.first().map(|first| first.id.as_str())) {
         Some(id) => {
             let (node, table) = (explorer.node(id)?, explorer.table());
             Some(whole(&explorer.client(&table), &explorer.settings, &node).await.map_err(failed)?)

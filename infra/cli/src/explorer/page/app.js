@@ -35,8 +35,9 @@ async function begin() {
     document.title = `${visible(label)} · Sapwood explorer`;
   });
   hear('lost', lost);
-  if (wanted) await go(wanted, true);
-  else if (tree.first()) tree.select(tree.first(), { quiet: true });
+  const isTelling = start.node && start.node.id === about.example?.node && start.node.state !== 'gone';
+  const first = wanted ?? (isTelling ? start.node.id : tree.first());
+  if (first) await go(first, true, start.node);
   else openNode(null);
 }
 
@@ -59,10 +60,10 @@ function panes() {
 }
 
 /** Leads to a node, wherever it is. */
-async function go(id, quiet = false) {
+async function go(id, quiet = false, known = null) {
   if (!id) return;
   try {
-    await tree.reveal(id, { quiet });
+    await tree.reveal(id, { quiet, known });
     if (!quiet && matchMedia('(max-width: 639px)').matches) showPane('node');
   } catch (error) {
     say(error.message);
