@@ -17,7 +17,7 @@ struct Asset {
 const SCRIPT: &str = "text/javascript; charset=utf-8";
 const STYLE: &str = "text/css; charset=utf-8";
 
-const ASSETS: [Asset; 12] = [
+const ASSETS: [Asset; 13] = [
     Asset { name: "index.html", media_type: "text/html; charset=utf-8", bytes: include_bytes!("page/index.html") },
     Asset { name: "style.css", media_type: STYLE, bytes: include_bytes!("page/style.css") },
     Asset { name: "app.js", media_type: SCRIPT, bytes: include_bytes!("page/app.js") },
