@@ -179,7 +179,7 @@ export async function until(what, holds, within = 60_000) {
 async function fromDisk(page, directory) {
   await page.setRequestInterception(true);
   page.on('request', (request) => {
-    const [, name] = new URL(request.url()).pathname.match(/^\/explorer\/([\w.]*)$/) ?? [];
+    const [, name] = new URL(request.url()).pathname.match(/^\/explorer\/?([\w.]*)$/) ?? [];
     const file = name === undefined ? null : path.join(directory, name || 'index.html');
     if (!file || !fs.existsSync(file)) return request.continue();
     const type = { '.js': 'text/javascript', '.css': 'text/css', '.html': 'text/html' }[path.extname(file)];

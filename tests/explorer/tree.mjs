@@ -293,7 +293,7 @@ export function treeTests(test, chromium) {
     await page.waitForSelector('#node .derived');
     assert.deepEqual(await explained(), [], 'not again');
     for (const card of await page.$$('#node .card')) {
-      const [heading, ...buttons] = await card.$$eval('h3, .bar button', (all) => all.map((one) => parseFloat(getComputedStyle(one).fontSize)));
+      const [heading, ...buttons] = await card.$$eval('h3, button:not(.link)', (all) => all.map((one) => parseFloat(getComputedStyle(one).fontSize)));
       assert.ok(buttons.every((size) => size < heading), `${heading} and ${buttons}`);
     }
     await expand(page, uuid(1));
