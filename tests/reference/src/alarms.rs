@@ -38,7 +38,12 @@ pub(crate) fn page() -> String {
     let mut rows: Vec<(Vec<String>, String)> = Vec::new();
     for Alarm { name, meaning, section, duration, threshold } in alarms() {
         // A share is in the meaning.
-        let when = threshold.filter(|figure| !figure.ends_with('%')).into_iter().chain([duration]).collect::<Vec<_>>().join(", ");
+        let when = threshold
+            .filter(|figure| !figure.ends_with('%'))
+            .into_iter()
+            .chain([duration])
+            .collect::<Vec<_>>()
+            .join(", ");
         let row = format!("{meaning} | {when}");
         let name = format!("[`{name}`]({section})");
         match rows.iter_mut().find(|(_, other)| *other == row) {
