@@ -48,7 +48,7 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn confirmation_window(&self) -> Duration {
+    fn window(&self) -> Duration {
         Duration::from_secs(self.confirmation_window)
     }
 
