@@ -20,7 +20,7 @@ def drive(folders, sapwood):
     folders.put("archive", "drive")
     folders.put("plans", "team", size=Decimal("12.5"))
     folders.put("2026", "plans")
-    sapwood.settled()
+    sapwood.catch_up()
     return folders
 
 
@@ -40,7 +40,7 @@ def test_each_question_is_a_query(drive):
 
 def test_a_move_takes_the_subtree_along(drive, sapwood):
     drive.move("plans", "archive")
-    sapwood.settled()
+    sapwood.catch_up()
     assert ids(drive.levels("team")) == []
     assert ids(drive.levels("archive")) == ["plans", "2026"]
     assert drive.ancestors("2026") == ["plans", "archive", "drive"]
@@ -57,7 +57,7 @@ def test_the_newest_revision_is_one_read(drive, sapwood):
     drive.note("plans", 2, text="second")
     with pytest.raises(ClientError, match="ConditionalCheckFailed"):
         drive.note("plans", 2, text="another second")
-    sapwood.settled()
+    sapwood.catch_up()
     newest = drive.newest_note("plans")
     assert (newest["text"], newest["_version"]) == ("second", 2)
 
@@ -65,5 +65,5 @@ def test_the_newest_revision_is_one_read(drive, sapwood):
 def test_a_list_of_many_pages(drive, sapwood):
     for number in range(40):
         drive.put(f"large-{number:02}", "archive", text="x" * 30_000)
-    sapwood.settled(60)
+    sapwood.catch_up(60)
     assert ids(drive.children("archive")) == [f"large-{number:02}" for number in range(40)]

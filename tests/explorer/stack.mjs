@@ -179,7 +179,7 @@ export async function until(what, holds, within = 60_000) {
 async function fromDisk(page, directory) {
   await page.setRequestInterception(true);
   page.on('request', (request) => {
-    const [, name] = new URL(request.url()).pathname.match(/^\/explorer\/([\w.]*)$/) ?? [];
+    const [, name] = new URL(request.url()).pathname.match(/^\/explorer\/?([\w.]*)$/) ?? [];
     const file = name === undefined ? null : path.join(directory, name || 'index.html');
     if (!file || !fs.existsSync(file)) return request.continue();
     const type = { '.js': 'text/javascript', '.css': 'text/css', '.html': 'text/html' }[path.extname(file)];
@@ -216,6 +216,8 @@ export async function visit(browser, url, { width = 1440, height = 900, scheme =
   if (process.env.SAPWOOD_PAGE) await fromDisk(page, process.env.SAPWOOD_PAGE);
   await page.goto(url, { waitUntil: 'domcontentloaded' });
   await page.waitForSelector('[role=treeitem], #tree-note:not(:empty)');
+  // An example opens what is above the node that it shows first.
+  await page.waitForSelector('#node > *');
   return page;
 }
 
@@ -238,6 +240,7 @@ export async function expand(page, ...ids) {
   for (const id of ids) {
     const expanded = async () => (await row(page, id))?.evaluate((one) => one.getAttribute('aria-expanded'));
     await until(`${id} has children`, async () => (await expanded()) !== null && (await expanded()) !== undefined);
+    if ((await expanded()) === 'true') continue;
     await (await row(page, id)).$('.twist').then((twist) => twist.click());
     await until(`${id} is open`, async () => (await expanded()) === 'true');
   }
@@ -279,6 +282,64 @@ export async function fill(page, label, value) {
     one.value = '';
   });
   await found.asElement().type(value);
+}
+
+/** The middle of an element's box. */
+export async function centre(one) {
+  const box = await one.boundingBox();
+  return [box.x + box.width / 2, box.y + box.height / 2];
+}
+
+/** Takes a row with the mouse, as for a drag. */
+export async function grab(page, id) {
+  await page.evaluate(() => {
+    globalThis.isDragged = false;
+    document.addEventListener('dragstart', () => {
+      globalThis.isDragged = true;
+    }, { once: true });
+  });
+  // A drag that doesn't begin is begun again.
+  for (let isDragged = false; !isDragged;) {
+    await (await row(page, id)).evaluate((one) => one.scrollIntoView({ block: 'center' }));
+    const [x, y] = await until('the row is in view', async () => centre(await row(page, id)));
+    await page.mouse.move(x, y);
+    await page.mouse.down();
+    await page.mouse.move(x + 5, y + 5);
+    isDragged = await until('the drag', () => page.evaluate(() => globalThis.isDragged), 3_000).catch(() => false);
+    if (!isDragged) await page.mouse.up();
+  }
+}
+
+/** Drags a row onto another. */
+export async function drag(page, id, onto) {
+  await grab(page, id);
+  const [x, y] = await centre(await row(page, onto));
+  await page.mouse.move(x, y, { steps: 6 });
+  let by = 0;
+  await until('the target is shown', async () => {
+    await page.mouse.move(x + (by = 1 - by), y);
+    return (await row(page, onto)).evaluate((one) => /over-/.test(one.className));
+  });
+  await page.mouse.up();
+}
+
+/** Has the page's requests whose method and address have this form wait. Returns what lets them go. */
+export async function hold(page, pattern) {
+  await page.evaluate((pattern) => {
+    globalThis.asIs ??= globalThis.fetch;
+    globalThis.waiting = [];
+    globalThis.fetch = async (url, options) => {
+      if (new RegExp(pattern).test(`${options?.method ?? 'GET'} ${url}`)) await new Promise((go) => globalThis.waiting.push(go));
+      return globalThis.asIs(url, options);
+    };
+  }, pattern);
+  return {
+    has: (many = 1) => until(`${many} of ${pattern}`, () => page.evaluate((many) => globalThis.waiting.length >= many, many)),
+    end: () => page.evaluate(() => {
+      globalThis.fetch = globalThis.asIs;
+      for (const go of globalThis.waiting.splice(0)) go();
+    }),
+  };
 }
 
 export const submit = (page) => page.click('dialog [type=submit]');

@@ -14,13 +14,13 @@ from pathlib import Path
 from given import HERE, ROOT, SOURCES, ran
 
 sys.path.append(str(SOURCES / "python"))
-from sapwood import NotSettled, NotStarted, Stack, find_binary  # noqa: E402
+from sapwood import NotCaughtUp, NotStarted, Stack, find_binary  # noqa: E402
 
 # As the entry point of the package has it.
 PLUGIN = ("-p", "sapwood.pytest_plugin")
 FAILING = """
 def test_wrong(sapwood):
-    sapwood.settled()
+    sapwood.catch_up()
     assert sapwood.api == "elsewhere"
 """
 # The order that the table keeps is one attribute's or the other's.
@@ -32,7 +32,7 @@ def ordered(stack):
     put(stack, "D")
     put(stack, "a", parent="D", rank="1", name="z")
     put(stack, "b", parent="D", rank="2", name="y")
-    stack.settled()
+    stack.catch_up()
     return children(stack, "D")
 
 def test_of_all(sapwood):
@@ -128,7 +128,7 @@ class Documents(unittest.TestCase):
     def test_the_readmes_ten_lines_print_the_subtree(self):
         (example,) = self.examples("README.md", "python")
         with Stack() as stack:
-            wait = f"import urllib.request as u; u.urlopen('{stack.api}/dev/settled')"
+            wait = f"import urllib.request as u; u.urlopen('{stack.api}/dev/catch-up')"
             lines = [wait if line.startswith("# Wait") else line for line in example.replace("http://127.0.0.1:8000", stack.dynamodb).splitlines()]
             self.assertEqual(lines.count(wait), 1)
             printed = ran(sys.executable, "-c", "\n".join(lines), env=os.environ | {"PYTHONPATH": str(ROOT / os.environ["BOTO3"])})
@@ -163,11 +163,11 @@ class Stacks(unittest.TestCase):
     def test_what_can_not_settle_says_so(self):
         stack = Stack(arguments=["--no-handler"])
         self.addCleanup(stack.stop)
-        with self.assertRaisesRegex(NotSettled, "--no-handler"):
-            stack.settled()
+        with self.assertRaisesRegex(NotCaughtUp, "--no-handler"):
+            stack.catch_up()
         stack.stop()
-        with self.assertRaisesRegex(NotSettled, "answer"):
-            stack.settled(1)
+        with self.assertRaisesRegex(NotCaughtUp, "answer"):
+            stack.catch_up(1)
 
     def test_a_binary_that_is_nowhere_is_named(self):
         named = os.environ.pop("SAPWOOD_BINARY")
@@ -193,7 +193,7 @@ class JavaScript(unittest.TestCase):
             (async () => {
               await start({ parameters: { PathRows: 'perhaps' } }).then(() => process.exit(3), (error) => console.log(error.message));
               const stack = await start({ args: ['--no-handler'] });
-              await stack.settled().then(() => process.exit(4), (error) => console.log(error.message));
+              await stack.catch_up().then(() => process.exit(4), (error) => console.log(error.message));
               console.log('api ' + stack.api);
               if (process.argv[1] === 'killed') process.kill(process.pid, 'SIGKILL');
               // Nobody stops it, and nothing keeps this process.

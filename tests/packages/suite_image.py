@@ -134,7 +134,7 @@ class Running(unittest.TestCase):
         more = ("--json", "--dynamodb", "0.0.0.0:0", "--http", "0.0.0.0:0", "--data", "/data", "--allow-host", "sapwood")
         with Dev(*self.within(*self.settings["Entrypoint"], *more)) as dev:
             scenario(self, dev.api)
-            self.assertEqual(ran(*self.within("/usr/local/bin/sapwood", "settled", "--http", dev.api)), "settled\n")
+            self.assertEqual(ran(*self.within("/usr/local/bin/sapwood", "catch-up", "--http", dev.api)), "caught up\n")
             written = [path for path in (self.rootfs / "data").iterdir()]
             self.assertTrue(written)
             self.assertEqual({path.stat().st_uid for path in written}, {65532})

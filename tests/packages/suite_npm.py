@@ -25,10 +25,10 @@ import { eachTest, start, type Stack } from 'sapwood/testing';
 import { test } from 'sapwood/vitest';
 const stack: Stack = await start({ parameters: { OrderAttribute: 'rank' } });
 const region: string = stack.clientOptions.region;
-await stack.settled(5);
+await stack.catchUp(5);
 // @ts-expect-error A URL isn't a number.
 const port: number = stack.api;
-test('typed', async ({ sapwood }) => sapwood.settled());
+test('typed', async ({ sapwood }) => sapwood.catchUp());
 eachTest({ beforeEach: () => undefined, afterEach: () => undefined });
 console.log(region, port);
 """

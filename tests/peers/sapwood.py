@@ -192,7 +192,7 @@ class SapwoodOnDisk(Sapwood):
         return self.tool("repair", "--yes", "--max-differences", "100000") == 0
 
     def tool(self, *words):
-        at = ("--table", self.listening["table"], "--endpoint", self.listening["dynamodb"], "--settle", "5")
+        at = ("--table", self.listening["table"], "--endpoint", self.listening["dynamodb"], "--confirmation-window", "5")
         return subprocess.run([*command(), *words, *at], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL).returncode
 
     def stop(self):

@@ -1177,7 +1177,7 @@ async fn the_audit_says_how_far_it_has_come() {
         "still_changing": 0, "skipped": 0, "findings": {"orphan": 1},
     });
     let wanted = json!({
-        "right_as_of": at, "age_seconds": null, "last_run_at": at, "suspects": 0, "unconfirmed": 0, "settle_seconds": 600,
+        "right_as_of": at, "age_seconds": null, "last_run_at": at, "suspects": 0, "unconfirmed": 0, "confirmation_window_seconds": 600,
         "wrong_per_million": 0.0, "pass": pass, "last_pass": pass,
     });
     assert_eq!(body, wanted);

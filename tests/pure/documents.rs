@@ -6,7 +6,7 @@ use std::collections::BTreeSet;
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use sapwood_core::audit::{AuditorState, Kind, Trail};
+use sapwood_core::audit::{AuditorState, Trail};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey, Version};
 use sapwood_core::model::{
     Amounts, Announcement, BaseNode, Counted, Cursor, DELETING, DeletionMark, Epoch, Item, Latest, NameClaim, Settings,
@@ -49,7 +49,7 @@ const METHODS: [&str; 6] = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"];
 /// The project's directory.
 const ROOT: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/..");
 
-/// The time of the examples in docs/reference/table.md, 2026-11-21T09:05:00Z, in seconds since 1970.
+/// The time of the examples in docs/reference/table.md and items.md, 2026-11-21T09:05:00Z, in seconds since 1970.
 const EXAMPLE_SECONDS: u64 = 1_795_251_900;
 
 /// The directories whose files the documents name.
@@ -261,28 +261,6 @@ fn every_policy_is_one_that_iam_can_read_and_the_page_of_permissions_links_it() 
     assert_eq!(files, linked);
 }
 
-/// The names of the first argument of a function's calls in a source.
-fn first_arguments<'a>(source: &'a str, function: &'a str) -> impl Iterator<Item = &'a str> {
-    between(source, function, "\"").filter(|name| !name.is_empty())
-}
-
-#[test]
-fn every_kind_of_verify_and_every_check_of_doctor_is_explained() {
-    let page = read("docs/reference/findings.md");
-    let explained: BTreeSet<&str> = page
-        .lines()
-        .filter(|line| line.starts_with("- `"))
-        .flat_map(|line| line.split(": ").next().unwrap().split('`').skip(1).step_by(2))
-        .collect();
-    let kinds: BTreeSet<&str> = Kind::ALL.into_iter().map(Kind::as_str).collect();
-    let sources = ["checks.rs", "mapping.rs"].map(|name| read(&format!("infra/cli/src/doctor/{name}")));
-    let calls = ["fail(\"", "warn(\"", "right(\"", "unknown(\"", "(check, page) = (\""];
-    let checks = sources.iter().flat_map(|source| calls.iter().flat_map(|call| first_arguments(source, call)));
-    let checks: BTreeSet<&str> = checks.collect();
-    assert!(checks.len() > 15 && checks.contains("mapping"), "{checks:?}");
-    assert_eq!(explained, kinds.union(&checks).copied().collect());
-}
-
 /// The environment of the reading function has the secret that signs cursors.
 #[test]
 fn only_who_deploys_may_read_the_configuration_of_other_functions_than_the_handler() {
@@ -313,10 +291,8 @@ fn every_rule_stands_beside_its_step_in_the_protocol() {
 #[test]
 fn the_examples_of_items_are_what_the_codecs_read_and_write() {
     let (settings, schema) = (Settings::default(), Schema::default());
-    let examples: Vec<Item> = blocks(&read("docs/reference/table.md"), "json")
-        .iter()
-        .map(|block| serde_json::from_str(block).unwrap())
-        .collect();
+    let pages = ["table", "items"].map(|page| blocks(&read(&format!("docs/reference/{page}.md")), "json"));
+    let examples: Vec<Item> = pages.concat().iter().map(|block| serde_json::from_str(block).unwrap()).collect();
     let node = |id: &str| NodeRef::from(Id::new(id).unwrap());
     let find = |pk: &str, sk: &str| {
         examples.iter().find(|item| key_of(item, &schema).is_some_and(|key| key.pk == pk && key.sk == sk)).unwrap()

@@ -15,6 +15,7 @@ pub mod engine;
 pub mod faults;
 pub mod https;
 pub mod lines;
+pub mod pace;
 pub mod running;
 pub mod runtime_api;
 pub mod serving;

@@ -50,10 +50,38 @@ impl Serving {
         api([&url, &url], way, parameters, claims).await
     }
 
+    /// Sends a request, and again while the answer is that it may be sent again: on a busy machine a function can run
+    /// out of time, or of attempts. The request has a key, or changes nothing.
+    pub async fn send_patiently(&self, asked: &Asked) -> Answered {
+        loop {
+            let answered = self.send(asked).await;
+            if answered.status != 503 && !(answered.status == 409 && answered.header("retry-after").is_some()) {
+                return answered;
+            }
+            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+        }
+    }
+
+    /// Waits for what a request has begun, if its answer says that it goes on. Returns the last answer.
+    pub async fn ended(&self, answered: Answered) -> Answered {
+        let place = answered.header("location").map(str::to_owned);
+        let mut last = answered;
+        while let Some(place) = place.as_ref().filter(|_| last.status == 202 || is_under_way(&last.json())) {
+            last = self.send(&Asked::new("GET", place)).await;
+        }
+        last
+    }
+
     /// Sends a request.
     pub async fn send(&self, asked: &Asked) -> Answered {
         self.api.send(asked).await
     }
+}
+
+/// True for an operation that runs, and for rows that are behind.
+fn is_under_way(state: &serde_json::Value) -> bool {
+    state["status"] == "running"
+        || [&state["up_to_date"], &state["below"]["up_to_date"]].iter().any(|one| **one == false)
 }
 
 /// Starts the two functions as the template configures them, on the engine at these URLs, the reader's first.

@@ -9,6 +9,7 @@ use rand::RngExt;
 use rand::seq::SliceRandom;
 use sapwood_tests::client::{node, put_all};
 use sapwood_tests::oracle::Oracle;
+use sapwood_tests::pace;
 use sapwood_tests::running::{Running, TABLE, total};
 use sapwood_tests::seeds::{chance, number};
 
@@ -96,8 +97,11 @@ async fn held(order: Order, units: f64, touches: f64, requests: [(&str, f64); 3]
     for (factor, requests) in requests.into_iter().filter(|(factor, _)| is_long || *factor != "4") {
         all.push((imported(nodes(), order, factor).await, requests));
     }
+    // Where a batch gets a small part of a processor, it ends before all of its rows are put.
+    let slowness = pace::slowness();
     for (took, requests) in all {
-        let is_held = took.units <= units && took.touches <= touches && took.requests <= requests;
+        let units = 1.0 + (units - 1.0) * slowness;
+        let is_held = took.units <= units && took.touches <= touches * slowness && took.requests <= requests * slowness;
         assert!(is_held, "{took:?}; {units} units, {touches} touches and {requests} requests are the most");
     }
 }

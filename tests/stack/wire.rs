@@ -9,6 +9,7 @@ use sapwood_core::model::{AttributeValue, ITEM_BYTES_MAX, Item, answered_bytes, 
 use sapwood_dynamodb::DynamoTable;
 use sapwood_store::{Condition, Table};
 use sapwood_tests::client::{item, node, put, put_all, s};
+use sapwood_tests::pace::slowness;
 use sapwood_tests::running::{LOCAL_CALL_TIME_MAX, Running, TABLE};
 use sapwood_tests::seeds::{chance, number};
 use sapwood_tests::shapes::SHAPES;
@@ -66,6 +67,7 @@ async fn puts_beside(running: &Running, what: &str, run: usize, depth: usize, bu
     let mut heavy = Item::from([("PK".to_owned(), text(format!("heavy{run}"))), ("SK".to_owned(), text("NODE"))]);
     heavy.extend(depth.checked_sub(1).map(|above| ("parent".to_owned(), text(in_chain(above)))));
     heavy.insert("bulk".to_owned(), bulk);
+    let before = slowness();
     let since = Instant::now();
     table.put(&heavy, &Condition::Always).await.unwrap();
     let own = since.elapsed() * u32::try_from(takes).unwrap();
@@ -73,7 +75,8 @@ async fn puts_beside(running: &Running, what: &str, run: usize, depth: usize, bu
     let took = row(running, "chain0", &format!("NODE#0001#small{run}")).await;
     println!("{took:?} until the neighbour's row was there, and {own:?} more are allowed");
     running.settle().await;
-    assert!(took < NEIGHBOUR_TIME_MAX + own, "{what}, depth {depth}: {took:?}");
+    let most = (NEIGHBOUR_TIME_MAX + own).mul_f64(before.max(slowness()));
+    assert!(took < most, "{what}, depth {depth}: {took:?}");
     let (_, reports) = running.take();
     let failed: Vec<_> = reports.iter().flat_map(|report| &report.failed).collect();
     let problems: Vec<_> = reports.iter().flat_map(|report| &report.problems).collect();

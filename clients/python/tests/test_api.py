@@ -575,7 +575,7 @@ class LostAnswers(unittest.TestCase):
         asks(problems.Unauthorized, 1, 401)
         asks(problems.Forbidden, 1, 403)
         asks(problems.Unavailable, 2, *[problem(503, "unavailable", **{"retry-after": "0"})] * 9)
-        asks(problems.NotYetPlaced, 1, problem(409, "not-up-to-date"))
+        asks(problems.NotUpToDate, 1, problem(409, "not-up-to-date"))
         # Nobody is there, so nothing was done.
         with Proxy() as proxy:
             gone = self.through(proxy, attempts=2)
@@ -735,7 +735,7 @@ class Tokens(unittest.TestCase):
         self.wrote(*tokens)
         refused = problem(409, "not-up-to-date")
         self.answers += [Response(200, "", {}, b'{"items": []}'), Response(refused[0], "", refused[1], refused[2])]
-        with self.assertRaises(problems.NotYetPlaced):
+        with self.assertRaises(problems.NotUpToDate):
             self.reads()
         self.assertEqual(self.session.written, tokens[10:])
         self.assertEqual([written for written, _ in self.reads()], [tokens[10:20], tokens[20:]])

@@ -2,7 +2,7 @@
 
 import { type Answer, type CallOptions, type HeadersGiven, Pages, pause, send, type Sender, urlOf } from "./call.js";
 import { OPERATIONS, type OperationName, Operations, type Schemas } from "./generated/operations.js";
-import { NotYetPlaced, SapwoodError } from "./problems.js";
+import { NotUpToDate, SapwoodError } from "./problems.js";
 
 /** How the client reaches the API. */
 export interface SapwoodOptions {
@@ -105,7 +105,7 @@ export class Sapwood extends Operations {
         await this.getNodes({ ids: ["-"], written: [written] }, call).first();
         return true;
       } catch (error) {
-        if (error instanceof NotYetPlaced) return false;
+        if (error instanceof NotUpToDate) return false;
         throw error;
       }
     });

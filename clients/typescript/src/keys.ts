@@ -249,7 +249,7 @@ export class Keys {
     return this.range(this.inTenant(`ORPHANS#${(hash % ORPHAN_PARTITIONS).toString(16)}`), "ORPHAN#", "ORPHAN$");
   }
 
-  /** The totals of what is below a node: add up the items of the greatest epoch (docs/reference/table.md). */
+  /** The totals of what is below a node: add up the items of the greatest epoch (docs/reference/items.md). */
   totals(id: string): KeyRange {
     return this.range(this.partition(id), "TOTALS#", "TOTALS$");
   }

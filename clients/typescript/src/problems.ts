@@ -65,7 +65,7 @@ export class MethodNotAllowed extends Problem {}
 export class Exists extends Problem {}
 export class NameTaken extends Problem {}
 export class HasChildren extends Problem {}
-export class NotYetPlaced extends Problem {}
+export class NotUpToDate extends Problem {}
 export class Cycle extends Problem {}
 export class Deleting extends Problem {}
 export class InTrash extends Problem {}
@@ -108,7 +108,7 @@ export const PROBLEMS: Readonly<Record<string, new (body: ProblemBody, location?
   exists: Exists,
   "name-taken": NameTaken,
   "has-children": HasChildren,
-  "not-up-to-date": NotYetPlaced,
+  "not-up-to-date": NotUpToDate,
   cycle: Cycle,
   deleting: Deleting,
   "in-trash": InTrash,

@@ -267,7 +267,7 @@ test("no token is lost where there are more than a read takes", async () => {
   const tokens = Array.from({ length: 25 }, (_, number) => of(`${number}`));
   await scripted.wrote(...tokens);
   scripted.answers = [() => new Response('{"items": []}'), refused(409, "not-up-to-date")];
-  await assert.rejects(scripted.reads(), problems.NotYetPlaced);
+  await assert.rejects(scripted.reads(), problems.NotUpToDate);
   assert.deepEqual(scripted.session.written, tokens.slice(10));
   assert.deepEqual((await scripted.reads()).map(([written]) => written), [tokens.slice(10, 20), tokens.slice(20)]);
   assert.deepEqual(scripted.asked.map(({ path }) => path), ["/nodes", "/roots"]);
@@ -515,7 +515,7 @@ test("it gives up", async () => {
   await asks(problems.Unauthorized, 1, 401);
   await asks(problems.Forbidden, 1, 403);
   await asks(problems.Unavailable, 2, { status: 503, slug: "unavailable", ...soon });
-  await asks(problems.NotYetPlaced, 1, { status: 409, slug: "not-up-to-date" });
+  await asks(problems.NotUpToDate, 1, { status: 409, slug: "not-up-to-date" });
   // Nobody is there, so nothing was done.
   const gone = new Proxy();
   await gone.begin();

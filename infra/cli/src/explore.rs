@@ -95,7 +95,16 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let authority = Authority { tenant_claim: tenant.is_some().then(|| TENANT.to_owned()), ..Authority::default() };
     let of_tenant = tenant.iter().map(|tenant| (TENANT.to_owned(), tenant.as_str().to_owned()));
     let claims: Claims = std::iter::once(("sub".to_owned(), by)).chain(of_tenant).collect();
-    let explorer = Explorer { table, settings, tenant, place: connection.place(), rights, live: None, trials: None };
+    let explorer = Explorer {
+        table,
+        settings,
+        tenant,
+        place: connection.place(),
+        rights,
+        live: None,
+        trials: None,
+        example: None,
+    };
     let pages = vec![explorer.pages(guard.clone())];
     let front = Front { guard: Some(guard), gate: Some(gate(token.clone(), write)), pages };
     let (stop, stopped) = oneshot::channel::<()>();

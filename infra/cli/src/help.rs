@@ -10,7 +10,7 @@ use crate::Arguments;
 pub const GROUPS: [(&str, &str); 3] = [
     ("Use", "tree get put move copy rm trash history latest links inherited granted totals watch"),
     ("Operate", "import export verify repair backfill redrive doctor cost"),
-    ("Develop", "dev explore settled completions man"),
+    ("Develop", "dev explore catch-up completions man"),
 ];
 
 /// The widest help, in columns.

@@ -7,6 +7,7 @@
 mod arguments;
 mod audit;
 mod backfill;
+mod catch_up;
 mod clock;
 mod compare;
 mod connect;
@@ -25,7 +26,6 @@ mod redrive;
 mod replace;
 mod say;
 mod sdk_errors;
-mod settled;
 mod shell;
 mod stop_signal;
 mod stream;
@@ -39,6 +39,7 @@ use std::process::ExitCode;
 
 use clap::{FromArgMatches, Parser, Subcommand};
 
+pub use crate::doctor::CHECKS;
 use crate::exit::Exit;
 pub use crate::help::{GROUPS, command};
 
@@ -62,7 +63,7 @@ enum Command {
     /// Run DynamoDB, the stream handler and the API in this process. They are configured as in template.yaml.
     Dev(dev::Arguments),
     Explore(explore::Arguments),
-    Settled(settled::Arguments),
+    CatchUp(catch_up::Arguments),
     Import(transfer::ImportArguments),
     Export(transfer::ExportArguments),
     Tree(tree::Arguments),
@@ -100,7 +101,7 @@ pub async fn main() -> ExitCode {
     let exit = match arguments.command {
         Command::Dev(arguments) => Exit::of(dev::run(arguments).await),
         Command::Explore(arguments) => Exit::of(explore::run(arguments).await),
-        Command::Settled(arguments) => Exit::of(settled::run(arguments).await),
+        Command::CatchUp(arguments) => Exit::of(catch_up::run(arguments).await),
         Command::Import(arguments) => Exit::of(transfer::import(arguments).await),
         Command::Export(arguments) => Exit::of(transfer::export(arguments).await),
         Command::Tree(arguments) => Exit::of(tree::run(arguments).await),

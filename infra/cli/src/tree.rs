@@ -72,13 +72,12 @@ async fn tree(arguments: Arguments) -> Result<()> {
         return print_json(&client, &settings, &node, tree, totals, arguments.rows).await;
     }
     let lines = drawn(&tree, &arguments.shown, |id| totals.get(&node.sibling(id.clone())));
-    for (index, line) in lines {
+    for (index, line, guides) in lines {
         say!("{line}");
         if arguments.rows {
             let of = node.sibling(tree.nodes[index].id.clone());
-            let indent = " ".repeat(line.chars().take_while(|c| "│├└─ ".contains(*c)).count() + 4);
             for item in items(&client, &settings, &of).await?.lines() {
-                say!("{indent}{item}");
+                say!("{guides}{item}");
             }
         }
     }
@@ -116,16 +115,20 @@ async fn print_json(
     Ok(())
 }
 
-/// Draws a tree: the position of each node, and its line. Nothing recurses, however deep the tree is.
-fn drawn<'t>(tree: &Tree, names: &[String], totals: impl Fn(&Id) -> Option<&'t Totals>) -> Vec<(usize, String)> {
+/// A node's position in a tree, its line, and what stands before the lines of its items.
+type Drawn = (usize, String, String);
+
+/// Draws a tree. Nothing recurses, however deep it is.
+fn drawn<'t>(tree: &Tree, names: &[String], totals: impl Fn(&Id) -> Option<&'t Totals>) -> Vec<Drawn> {
     let mut lines = Vec::with_capacity(tree.nodes.len());
     // The next to draw is the last: its position, what stands before it, and before what is below it.
     let mut left: Vec<(usize, String, String)> =
         tree.tops.iter().rev().map(|top| (*top, String::new(), String::new())).collect();
     while let Some((index, before, below)) = left.pop() {
         let found = &tree.nodes[index];
-        lines.push((index, format!("{before}{}", label(found, names, totals(&found.id)))));
         let children = &tree.children[index];
+        let guides = format!("{below}{}", if children.is_empty() { "    " } else { "│   " });
+        lines.push((index, format!("{before}{}", label(found, names, totals(&found.id))), guides));
         for (position, child) in children.iter().enumerate().rev() {
             let (branch, rest) =
                 if position + 1 == children.len() { ("└── ", "    ") } else { ("├── ", "│   ") };
@@ -219,8 +222,11 @@ mod tests {
             node("e", Some("W"), 2),
         ];
         let tree = Tree::nest(Page { items, next: None });
-        let lines: Vec<String> = drawn(&tree, &[], |_| None).into_iter().map(|(_, line)| line).collect();
+        let found = drawn(&tree, &[], |_| None);
+        let lines: Vec<&str> = found.iter().map(|(_, line, _)| line.as_str()).collect();
         assert_eq!(lines, ["D", "├── V", "│   └── d", "└── W", "    └── e"]);
+        let guides: Vec<&str> = found.iter().map(|(_, _, guides)| guides.as_str()).collect();
+        assert_eq!(guides, ["│   ", "│   │   ", "│       ", "    │   ", "        "]);
         assert_eq!(drawn(&tree, &["name".to_owned()], |_| None)[2].1, "│   └── d  name=d\\u{a}");
         let totals = |count| Totals {
             count,

@@ -1,11 +1,13 @@
 //! Enums whose variants are words in settings, items and reports.
 
-/// Declares an enum, each variant with its word.
+/// Declares an enum, each variant with its documentation and its word. An attribute of a variant follows its word.
 macro_rules! words {
-    ($(#[$of:meta])* pub enum $name:ident { $($(#[$attribute:meta])* $variant:ident = $word:literal,)+ }) => {
+    ($(#[$of:meta])* pub enum $name:ident {
+        $($(#[doc = $doc:literal])+ $variant:ident = $word:literal $(#[$default:ident])?,)+
+    }) => {
         $(#[$of])*
         pub enum $name {
-            $($(#[$attribute])* $variant,)+
+            $($(#[doc = $doc])+ $(#[$default])? $variant,)+
         }
 
         impl $name {
@@ -17,6 +19,14 @@ macro_rules! words {
             pub fn as_str(self) -> &'static str {
                 match self {
                     $(Self::$variant => $word,)+
+                }
+            }
+
+            /// The meaning, which is the documentation of the variant here.
+            #[must_use]
+            pub fn meaning(self) -> &'static str {
+                match self {
+                    $(Self::$variant => concat!($($doc),*),)+
                 }
             }
 

@@ -77,8 +77,8 @@ fn filter(level: Option<&str>) -> LevelFilter {
 
 /// Logs where a panic happened. The message isn't logged, because it may quote anything.
 pub fn panicked(panic: &PanicHookInfo<'_>) {
-    let place = panic.location().map(ToString::to_string).unwrap_or_default();
-    tracing::error!(place, "panic");
+    let location = panic.location().map(ToString::to_string).unwrap_or_default();
+    tracing::error!(location, "panic");
 }
 
 /// Returns how a process ends, and logs the error that ended it too early.

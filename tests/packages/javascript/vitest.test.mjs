@@ -6,7 +6,7 @@ import { below, put } from './table.cjs';
 for (let depth = 1; depth <= 19; depth++) {
   plain(`a chain of ${depth} has a row for each level`, async ({ sapwood }) => {
     for (let n = 0; n <= depth; n++) await put(sapwood, `n${n}`, n > 0 ? { parent: `n${n - 1}` } : {});
-    await sapwood.settled();
+    await sapwood.catchUp();
     expect(await below(sapwood, 'n0')).toHaveLength(depth);
   });
 }
@@ -17,7 +17,7 @@ ordered('children come in their order', async ({ sapwood }) => {
   await put(sapwood, 'D');
   await put(sapwood, 'a', { parent: 'D', rank: '2' });
   await put(sapwood, 'b', { parent: 'D', rank: '1' });
-  await sapwood.settled();
+  await sapwood.catchUp();
   const { items } = await (await fetch(`${sapwood.api}/nodes/D/children?order=asc`)).json();
   expect(items.map((item) => item.id)).toEqual(['b', 'a']);
 });

@@ -39,7 +39,7 @@ def test_a_chain_has_a_row_for_each_level(sapwood, depth):
     assert dynamodb(sapwood, "Scan")["Count"] <= 1, "the table isn't empty but for the handler's settings"
     for n in range(depth + 1):
         put(sapwood, f"n{n}", **({"parent": f"n{n - 1}"} if n else {}))
-    sapwood.settled()
+    sapwood.catch_up()
     assert below(sapwood, "n0") == [f"NODE#{n:04}#n{n}" for n in range(1, depth + 1)]
 
 
@@ -48,7 +48,7 @@ def test_children_come_in_their_order(sapwood):
     put(sapwood, "D")
     put(sapwood, "a", parent="D", rank="2")
     put(sapwood, "b", parent="D", rank="1")
-    sapwood.settled()
+    sapwood.catch_up()
     assert children(sapwood, "D") == ["b", "a"]
 
 
@@ -57,9 +57,9 @@ def test_a_move_takes_what_is_below(sapwood):
     put(sapwood, "D")
     put(sapwood, "V", parent="D")
     put(sapwood, "d", parent="V")
-    sapwood.settled()
+    sapwood.catch_up()
     put(sapwood, "V", parent="C")
-    sapwood.settled()
+    sapwood.catch_up()
     assert below(sapwood, "C") == ["NODE#0001#V", "NODE#0002#d"]
     assert below(sapwood, "D") == []
 

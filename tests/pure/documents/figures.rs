@@ -1,5 +1,4 @@
-//! The parameters, metrics and alarms in the documents are complete, and the figures are those of the code and the
-//! template.
+//! The figures in the documents are those of the code and the template. tests/reference has the generated parts.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
@@ -8,9 +7,10 @@ use std::path::Path;
 use sapwood_api::body::BODY_BYTES_MAX;
 use sapwood_api::contract::OPERATIONS_MAX;
 use sapwood_api::headers::WAIT_SECONDS_MAX;
-use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, Version};
+use sapwood_core::keys::DEPTH_MAX;
 use sapwood_core::model::FORMAT;
 use sapwood_core::plan::conditions::COMPARED_ATTRIBUTES_MAX;
+use sapwood_core::write::{OPERATION_SECONDS, OUTCOME_SECONDS};
 use sapwood_engine::query::Bounds;
 
 use super::{EXAMPLE_SECONDS, ROOT, between, documents, read, section};
@@ -240,83 +240,6 @@ fn what_a_stage_sets_is_what_the_page_of_the_parameters_says() {
 }
 
 #[test]
-fn every_metric_is_explained() {
-    let explained = read("docs/reference/metrics.md");
-    let (handler, api, auditor) = (metrics(HANDLER_METRICS), metrics(API_METRICS), metrics(AUDITOR_METRICS));
-    assert!(handler.contains("RowsPut") && api.contains("Latency"), "{handler:?} {api:?}");
-    assert!(auditor.contains("AuditAge"), "{auditor:?}");
-    let made = handler.iter().chain(&api).chain(&auditor);
-    let missing: Vec<_> = made.filter(|name| !explained.contains(&format!("`{name}`"))).collect();
-    assert!(missing.is_empty(), "{missing:?}");
-}
-
-/// When an alarm goes off, as the runbooks say it.
-fn duration(alarm: &str) -> String {
-    let minutes = number(alarm, "Period") / 60;
-    match (minutes, number(alarm, "EvaluationPeriods"), number(alarm, "DatapointsToAlarm")) {
-        (1, 1, 1) => "one is enough".to_owned(),
-        (1, all, some) if some == all => format!("for {all} minutes in a row"),
-        (1, all, some) => format!("in {some} of {all} minutes"),
-        (1_440, 1, 1) => "once a day".to_owned(),
-        (60, all, some) if some == all && all > 1 => format!("for {all} hours"),
-        (_, 1, 1) => format!("in {minutes} minutes"),
-        (_, all, some) if some == all => format!("for {} minutes", minutes * all),
-        (_, all, some) => format!("in {some} of {all} periods of {minutes} minutes"),
-    }
-}
-
-/// The threshold of an alarm, as the runbooks say it; `None` for a threshold of none or one.
-fn threshold(alarm: &str) -> Option<String> {
-    let threshold = bare(alarm, "Threshold").unwrap();
-    if ["0", "1"].contains(&threshold) {
-        return None;
-    }
-    let is_time = value(alarm, "Threshold").unwrap().contains("# milliseconds");
-    let is_long = value(alarm, "Threshold").unwrap().contains("# seconds");
-    let amount: f64 = threshold.parse().unwrap();
-    Some(match amount {
-        share if share < 1.0 => format!("{} %", share * 100.0),
-        milliseconds if is_time => format!("{} s", milliseconds / 1_000.0),
-        seconds if is_long => format!("{} days", seconds / 86_400.0),
-        _ => format!("{threshold} or more"),
-    })
-}
-
-#[test]
-fn every_alarm_has_a_page_that_says_when_it_goes_off() {
-    let runbooks = read("docs/operate/runbooks/README.md");
-    let parameters = read("docs/reference/parameters.md");
-    let mut missing = Vec::new();
-    for (name, alarm) in alarms() {
-        let page = value(&alarm, "AlarmDescription").unwrap().split_once("See docs/operate/runbooks/").unwrap().1;
-        let row = runbooks.lines().find(|line| line.starts_with('|') && line.contains(&format!("`{name}`")));
-        let row = row.unwrap_or_default();
-        if !row.contains(&format!("({page})")) {
-            missing.push(format!("{name}: {page}"));
-        }
-        let (file, anchor) = page.split_once('#').unwrap();
-        let text = read(&format!("docs/operate/runbooks/{file}"));
-        if !super::anchors(&text).contains(anchor) {
-            missing.push(format!("{name}: #{anchor}"));
-        }
-        let about = flat(&text).to_lowercase();
-        for figure in [Some(duration(&alarm)), threshold(&alarm)].into_iter().flatten() {
-            if !row.contains(&figure) || !about.contains(&figure.to_lowercase()) {
-                missing.push(format!("{name}: {figure}"));
-            }
-        }
-        // A threshold that somebody may want to change has a row in the page of the constants.
-        if let Some(figure) = threshold(&alarm).filter(|figure| !figure.ends_with('%')) {
-            let row = format!("| the alarm `{name}` | {} |", figure.trim_end_matches(" or more"));
-            if !parameters.lines().any(|line| line.starts_with(&row)) {
-                missing.push(row);
-            }
-        }
-    }
-    assert!(missing.is_empty(), "{missing:#?}");
-}
-
-#[test]
 fn a_value_beside_the_name_of_its_parameter_or_constant_is_the_templates() {
     let mut wrong = Vec::new();
     let defaults = defaults().into_iter().map(|(name, default)| (name, BTreeSet::from([default])));
@@ -475,10 +398,6 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
     assert_says("docs/operate/capacity.md", &limits);
     assert_says("docs/reference/parameters.md", &[format!("(`wait` holds an answer for up to {wait} s)")]);
     assert_says("docs/reference/problems.md", &[format!("the body is over {body} MB")]);
-    let source = read("shared/http/src/serve/answer.rs");
-    let request = between(&source, "REQUEST_TIME_MAX: Duration = Duration::from_secs(", ")").next().unwrap();
-    let limits = [format!("| {body} MB (413);"), format!("{request} seconds |"), format!("| {wait} seconds |")];
-    assert_says("docs/reference/limits.md", &limits);
     assert_says("docs/internals/protocol/write.md", &[format!("a lease of {lease} s.")]);
     assert_says("docs/operate/runbooks/handler-errors.md", &[format!("reached its limit of {handler} s,")]);
     assert_says("docs/operate/runbooks/api-errors.md", &[format!("reached its limit of {api} s,")]);
@@ -492,17 +411,16 @@ fn the_time_limits_in_the_documents_are_those_of_the_template_and_the_code() {
 #[test]
 fn items_are_kept_for_as_long_as_the_documents_say() {
     let traces = "shared/core/src/write/traces.rs";
-    let operation = constant("shared/core/src/write/operation.rs", "OPERATION_SECONDS");
     let deletion = "shared/core/src/model/deletion.rs";
     let [tombstone, tombstone_kept] =
         ["TOMBSTONE_SECONDS", "TOMBSTONE_KEPT_SECONDS"].map(|name| constant(deletion, name));
     let deleted = constant(traces, "DELETED_SECONDS");
-    let outcome = constant("shared/core/src/write/idempotency.rs", "KEPT_SECONDS");
+    let (operation, outcome) = (OPERATION_SECONDS, OUTCOME_SECONDS);
     let days = |seconds: u64| format!("{} days", seconds / 86_400);
     let hours = |seconds: u64| format!("{} hours", seconds / 3_600);
     let part = constant("shared/core/src/write/idempotency.rs", "PART_BYTES") / 1_024;
     assert_says(
-        "docs/reference/table.md",
+        "docs/reference/items.md",
         &[
             format!("in seconds since 1970: {} after the writing.", days(tombstone_kept)),
             format!("It counts for {}", days(tombstone)),
@@ -526,23 +444,14 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
     assert_says(&format!("{contract}/reads.rs"), &[format!("An operation is kept for {}.", days(operation))]);
     assert_says(&format!("{contract}/parameters.rs"), &[format!("For {} ", hours(outcome))]);
     // The examples are of one moment.
-    let table = read("docs/reference/table.md");
-    let expires: BTreeSet<&str> = between(&table, "\"_expires\": {\"N\": \"", "\"").collect();
+    let items = read("docs/reference/items.md");
+    let expires: BTreeSet<&str> = between(&items, "\"_expires\": {\"N\": \"", "\"").collect();
     let kept = [operation, deleted, outcome].map(|seconds| (EXAMPLE_SECONDS + seconds).to_string());
     assert_eq!(expires, kept.iter().map(String::as_str).collect());
 }
 
 #[test]
 fn the_limits_in_the_documents_are_those_of_the_code() {
-    let limits = read("docs/reference/limits.md");
-    for figure in [
-        format!("| {DEPTH_MAX} |"),
-        format!("1 to {} bytes", thousands(ID_BYTES_MAX)),
-        format!("1 to {}", thousands(Version::MAX as usize)),
-        format!("about {COMPARED_ATTRIBUTES_MAX}"),
-    ] {
-        assert!(limits.contains(&figure), "{figure}");
-    }
     let shards = constant("shared/core/src/keys/schema.rs", "ORPHAN_SHARDS");
     assert_says(
         "docs/reference/table.md",

@@ -6,7 +6,7 @@ use std::fmt::Write;
 use clap::{Arg, Command};
 
 /// An option that at least this many commands have is explained once, in the list of common options.
-const COMMON: usize = 4;
+const COMMON: usize = 3;
 
 /// Options that come together, under one name.
 const SETS: [(&str, &[&str]); 3] = [
@@ -61,11 +61,8 @@ fn also(mut common: Vec<&str>) -> String {
     for (name, options) in SETS {
         if options.iter().all(|option| common.contains(option)) {
             common.retain(|option| !options.contains(option));
-            names.push(name.to_owned());
+            names.push(format!("*{name}*"));
         }
-    }
-    if let Some(last) = names.last_mut() {
-        last.push_str(" options");
     }
     names.extend(common.iter().map(|option| format!("`--{option}`")));
     if names.is_empty() { String::new() } else { format!("- Also {}\n", names.join(", ")) }

@@ -104,9 +104,12 @@ pub(crate) async fn a_move_that_waits_for_all_below_is_answered_when_they_are_pl
     let count = 3 + 9 + 27 + 81;
     for (round, parent) in ["x", "a", "x"].into_iter().enumerate() {
         let asked = patch("/nodes/V", &json!({"parent": parent})).header("prefer", "wait=10, below=true");
-        let answered = expect(&serving, 200, &asked).await;
+        let answered = serving.send(&asked).await;
+        assert!([200, 202].contains(&answered.status), "{answered:?}");
         assert_eq!(answered.header("preference-applied"), Some("wait=10, below=true"), "{answered:?}");
         assert_eq!(answered.header("location"), Some("/nodes/V/propagation?below=true"));
+        // On a busy machine the wait may end first.
+        serving.ended(answered).await;
         for id in deepest.iter().skip(round).step_by(7) {
             let above = read(&serving, &format!("/nodes/{id}/ancestors")).await;
             assert_eq!(ids(&above).last(), Some(&parent), "{id} isn't below {parent}");

@@ -16,7 +16,13 @@ pub(crate) async fn every_refusal_has_its_status_and_says_where(way: Way) {
     let chain: Vec<_> = (1..=99)
         .map(|n| json!({"put": {"id": format!("d{n}"), "parent": if n == 1 { None } else { Some(format!("d{}", n - 1)) }}}))
         .collect();
-    expect(&serving, 200, &post("/batch", &json!({"operations": chain}))).await;
+    // An operation that had no time is sent again, with those before it.
+    loop {
+        let answered = expect(&serving, 200, &post("/batch", &json!({"operations": chain}))).await.json();
+        if answered["results"].as_array().unwrap().iter().all(|one| one["status"] != 503) {
+            break;
+        }
+    }
     serving.running.settle().await;
     let attributes = |value| json!({"attributes": value});
     const JSON: &str = "application/json";

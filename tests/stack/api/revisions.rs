@@ -63,8 +63,12 @@ pub(crate) async fn fifty_appends_at_once_give_fifty_consecutive_revisions(way: 
     let appends = (0..50).map(|number| {
         let serving = Arc::clone(&serving);
         tokio::spawn(async move {
+            // With a key it can be sent again, whatever the answer is.
             let asked = post("/nodes/eq/revisions/Audit", &json!({"attributes": {"number": number}}));
-            body_of(&serving, 201, &asked).await["version"].as_u64().unwrap()
+            let asked = asked.header("idempotency-key", &format!("\"append {number}\""));
+            let answered = serving.send_patiently(&asked).await;
+            assert_eq!(answered.status, 201, "{answered:?}");
+            answered.json()["version"].as_u64().unwrap()
         })
     });
     let mut versions = BTreeSet::new();

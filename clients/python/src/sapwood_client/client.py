@@ -13,7 +13,7 @@ from urllib.parse import unquote
 from .call import OPTIONS, Answer, CallOptions, Pages, Sender, send, url_of
 from .models import CountBody
 from .operations import OPERATIONS, Operations
-from .problems import NotYetPlaced, TookTooLong
+from .problems import NotUpToDate, TookTooLong
 from .transport import Connections, Request, Transport
 
 # Most tokens of a call, and most characters of them in a URL: API Gateway takes 10 KB of URL and headers.
@@ -97,7 +97,7 @@ class Sapwood(Operations):
     def _shows(self, written: str) -> bool:
         try:
             self._call("get_nodes", {}, {"ids": ["-"], "written": [written]}, None)
-        except NotYetPlaced:
+        except NotUpToDate:
             return False
         return True
 

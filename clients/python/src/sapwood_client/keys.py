@@ -208,7 +208,7 @@ class Keys:
         return self._range(self._in_tenant(f"ORPHANS#{hashed % _ORPHAN_PARTITIONS:x}"), "ORPHAN#", "ORPHAN$")
 
     def totals(self, id: str) -> KeyRange:
-        """The totals of what is below a node: add up the items of the greatest epoch (docs/reference/table.md)."""
+        """The totals of what is below a node: add up the items of the greatest epoch (docs/reference/items.md)."""
         return self._range(self.partition(id), "TOTALS#", "TOTALS$")
 
     def _in_order(

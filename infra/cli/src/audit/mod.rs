@@ -36,9 +36,9 @@ struct Comparison {
     /// Use at most so many read units a second, on average. A table on demand serves 12,000 at least.
     #[arg(long, value_name = "UNITS")]
     rate: Option<f64>,
-    /// Set the seconds for which a difference must stay the same to be confirmed. Take more than the stream is behind.
+    /// Confirm a difference after so many seconds without a change. Use more than the stream's lag.
     #[arg(long, value_name = "SECONDS", default_value_t = 60, value_parser = clap::value_parser!(u64).range(1..=86_400))]
-    settle: u64,
+    confirmation_window: u64,
     /// Save the progress in this file. The same command resumes from it.
     #[arg(long, value_name = "FILE", conflicts_with = "under")]
     work: Option<PathBuf>,
@@ -48,8 +48,8 @@ struct Comparison {
 }
 
 impl Comparison {
-    fn settle(&self) -> Duration {
-        Duration::from_secs(self.settle)
+    fn window(&self) -> Duration {
+        Duration::from_secs(self.confirmation_window)
     }
 
     /// The node that is compared with what is below it. `None`: the whole table is compared.

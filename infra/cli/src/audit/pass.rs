@@ -71,8 +71,8 @@ struct Taken {
 }
 
 impl Taken {
-    fn new(settle: Duration) -> Self {
-        Self { suspects: Mutex::new(Suspects::new(settle)), seen: Mutex::default() }
+    fn new(confirmation_window: Duration) -> Self {
+        Self { suspects: Mutex::new(Suspects::new(confirmation_window)), seen: Mutex::default() }
     }
 
     fn all(self) -> (Suspects, Seen) {
@@ -120,7 +120,7 @@ impl<'a> Compared<'a> {
 
     /// Compares a node and what is below it, partition by partition.
     async fn below(&self, top: NodeRef) -> Result<PassResult> {
-        let taken = Taken::new(self.comparison.settle());
+        let taken = Taken::new(self.comparison.window());
         let mut is_there = false;
         let walk = Subtree::new(self.reading.client, top.clone()).eventually();
         let wants = |found: &mut Vec<subtree::FoundNode>| {
@@ -172,7 +172,7 @@ impl<'a> Compared<'a> {
     /// Counts the totals of these nodes and of those above them anew, from the whole table.
     pub(super) async fn recount(&self, nodes: BTreeSet<NodeRef>) -> Result<BTreeMap<NodeRef, Mended>, TableError> {
         // The time begins when this is waited for.
-        let settled = async { tokio::time::sleep(TRANSACTION_TIME_MAX.min(self.comparison.settle())).await };
+        let settled = async { tokio::time::sleep(TRANSACTION_TIME_MAX.min(self.comparison.window())).await };
         let pace = |used| tokio::time::sleep(self.reading.pace.take(used));
         let (name, rules) = (nanoseconds().to_string(), Rules::default());
         self.reading.audit().recount(nodes, name, rules, self.segments(), settled, pace).await
@@ -180,7 +180,7 @@ impl<'a> Compared<'a> {
 
     /// Looks at these subjects until each is right, or has been the same for the settling time.
     pub(super) async fn some(&self, subjects: BTreeSet<Subject>) -> Result<PassResult, TableError> {
-        let (mut suspects, mut seen) = (Suspects::new(self.comparison.settle()), Seen::default());
+        let (mut suspects, mut seen) = (Suspects::new(self.comparison.window()), Seen::default());
         seen.add_subjects(&subjects);
         let found = self.reading.audit().look(subjects.clone()).await?;
         suspects.take_again(&subjects, found, self.begun.elapsed());
@@ -189,11 +189,11 @@ impl<'a> Compared<'a> {
 
     /// Looks again at what mends may have changed, and below the nodes that hand it on, after the settling time.
     pub(super) async fn again(&self, touched: &Touched) -> Result<PassResult, TableError> {
-        tokio::time::sleep(self.comparison.settle()).await;
+        tokio::time::sleep(self.comparison.window()).await;
         let Touched { subjects, tops } = touched;
         let mut all = Seen::default();
         all.add_subjects(subjects);
-        let taken = Taken::new(self.comparison.settle());
+        let taken = Taken::new(self.comparison.window());
         let (mut walked, mut is_cut) = (BTreeSet::new(), false);
         for top in tops {
             let wants = |found: &mut Vec<subtree::FoundNode>| {
@@ -225,7 +225,7 @@ impl<'a> Compared<'a> {
             looked = true;
             let subjects = suspects.subjects();
             self.bar.set_message(format!("looking again at {} suspects", subjects.len()));
-            let wait = waits.next().unwrap_or_default().min(self.comparison.settle());
+            let wait = waits.next().unwrap_or_default().min(self.comparison.window());
             tokio::time::sleep(wait.max(SHORTEST_WAIT)).await;
             let before = self.reading.client.usage().read_units;
             let found = self.reading.audit().look(subjects.clone()).await?;

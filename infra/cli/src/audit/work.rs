@@ -51,7 +51,7 @@ impl Work {
             progress: Mutex::new(Progress {
                 parts: vec![Part::At(None); segments as usize],
                 seen: Seen::default(),
-                suspects: Suspects::new(comparison.settle()),
+                suspects: Suspects::new(comparison.window()),
                 saved: now(),
             }),
         };

@@ -1,16 +1,18 @@
 //! `sapwood dev --demo`: a folder tree, an audit log and a shop, after each change, as the table has them.
 
-use std::io::Write;
+use std::collections::BTreeMap;
+use std::ffi::OsStr;
+use std::io::{IsTerminal, Write};
 use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use sapwood_core::audit::Difference;
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, OrderedList, Schema, SortKey, SortRange, Version};
-use sapwood_core::model::{Amounts, AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text};
+use sapwood_core::model::{Amounts, AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text, text_of};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_handlers::audit::Handler;
 use sapwood_local::mapping::Mapping;
-use sapwood_store::{Condition, Query, ReadOptions, Table};
+use sapwood_store::{Condition, Query, ReadOptions, Scan, Scannable, Table};
 
 /// The tree of the seed `hierarchy-path-and-replication`: the id, parent and name of each folder.
 pub(super) const FOLDERS: [(&str, Option<&str>, &str); 15] = [
@@ -61,10 +63,6 @@ const AUDITOR_TIME: Duration = Duration::from_secs(60);
 /// When the demo puts a folder into the trash.
 const TRASHED_AT: &str = "2026-11-21T09:07:00.000Z";
 
-/// The children of a node, and its descendants.
-const CHILDREN: Part = Part::Depths(1, 1);
-const BELOW: Part = Part::Depths(1, DEPTH_MAX);
-
 const AUDITOR: &str = "auditor";
 const NAME: &str = "name";
 
@@ -84,8 +82,17 @@ fn command() -> &'static str {
     }
 }
 
+/// True if the standard output is a terminal that may have colours.
+#[allow(clippy::disallowed_methods, reason = "terminals say so in the environment alone")]
+fn has_colours() -> bool {
+    let says = |name, no: fn(&OsStr) -> bool| std::env::var_os(name).is_some_and(|value| no(&value));
+    let refuses = says("NO_COLOR", |value| !value.is_empty()) || says("TERM", |value| value == "dumb");
+    std::io::stdout().is_terminal() && !refuses
+}
+
 pub(super) async fn run(table: &DynamoTable, mapping: &Mapping, auditor: Option<&Handler>) -> Result<()> {
-    let demo = Demo { table, mapping, auditor, schema: Schema::default() };
+    let (schema, seen, has_colours) = (Schema::default(), BTreeMap::new(), has_colours());
+    let mut demo = Demo { table, mapping, auditor, schema, seen, has_colours };
     demo.run().await
 }
 
@@ -94,59 +101,58 @@ struct Demo<'a> {
     mapping: &'a Mapping,
     auditor: Option<&'a Handler>,
     schema: Schema,
+    /// The table after the step before.
+    seen: BTreeMap<ItemKey, Item>,
+    has_colours: bool,
 }
 
 impl Demo<'_> {
-    async fn run(&self) -> Result<()> {
-        print("Sapwood keeps trees in one DynamoDB table. You write records; the stream handler writes rows.\n")?;
-        self.folders().await?;
-        self.orders_revisions_and_links().await?;
-        self.trash_and_totals().await?;
-        self.audit().await?;
-        let command = command();
-        print(&format!(
-            "\nThat was the real stream handler, on an embedded DynamoDB. Next, in a browser:\n  \
-             {command} dev --example folders --open"
-        ))
-    }
-
-    async fn folders(&self) -> Result<()> {
+    async fn run(&mut self) -> Result<()> {
+        print("Sapwood keeps trees in one DynamoDB table. You write records; the stream handler writes rows.")?;
+        print("In each step, + is new since the step before, ~ has changed, - has gone.\n")?;
+        let (children, below) = (self.schema.depth_range(1, 1), self.schema.depth_range(1, DEPTH_MAX));
+        let in_order = self.schema.ordered_range(OrderedList::Children, None, None);
+        let (latest, links) = (self.schema.latest_range("")?, self.schema.link_range(PRODUCT, "")?);
         for (id, parent, name) in FOLDERS {
             self.put_node(id, parent, name, None).await?;
         }
-        self.show("1. Fifteen folders are written: an id, a parent, a name. Directly below D", "D", CHILDREN).await?;
+        self.show("1. Fifteen folders are written: an id, a parent, a name. Directly below D", "D", children.clone())
+            .await?;
         self.put_node("d", Some("V"), "Holiday pictures", None).await?;
-        self.show("2. Folder d is renamed by one write. Directly below V", "V", CHILDREN).await?;
+        self.show("2. Folder d is renamed by one write. Directly below V", "V", children).await?;
         self.put_node("V", Some("III"), "Folder V", None).await?;
-        self.show("3. V moves below III by one write, with its subtree. One Query reads all below III", "III", BELOW)
-            .await
-    }
-
-    async fn orders_revisions_and_links(&self) -> Result<()> {
+        self.show(
+            "3. V moves below III by one write, with its subtree. One Query reads all below III",
+            "III",
+            below.clone(),
+        )
+        .await?;
         self.put_node("b", Some("III"), "A new beginning", None).await?;
-        self.show("4. b is renamed. The children of III by name", "III", Part::InOrder).await?;
+        self.show("4. b is renamed. The children of III by name", "III", in_order).await?;
         for (number, auditor) in [(1, "Rick"), (2, "Padma"), (3, "Lin")] {
             self.put_audit(number, auditor).await?;
         }
-        self.show("5. A machine is audited three times. The newest revision, copied", "Equipment_1", Part::Latest)
-            .await?;
+        self.show("5. A machine is audited three times. The newest revision, copied", "Equipment_1", latest).await?;
         for (id, parent, name, product) in SHOP {
-            self.put_node(id, parent, name, product).await?;
+            self.put_node(id, parent, name, product.map(|product| (PRODUCT, text(product)))).await?;
         }
-        self.show("6. Items of orders name products. Who ordered the mouse", MOUSE, Part::Links).await
-    }
-
-    async fn trash_and_totals(&self) -> Result<()> {
-        self.put_into_trash("V", "III", "Folder V").await?;
-        self.show("7. V goes into the trash, with its subtree. All below III", "III", BELOW).await?;
+        self.show("6. Items of orders name products. Who ordered the mouse", MOUSE, links).await?;
+        // As `POST /nodes/{id}/trash` leaves a record: without a parent, and with what restores it.
+        let said = [("at", TRASHED_AT), ("by", "demo"), ("parent", "III")];
+        let said = AttributeValue::M(said.map(|(name, value)| (name.to_owned(), text(value))).into());
+        self.put_node("V", None, "Folder V", Some((TRASHED, said))).await?;
+        self.show("7. V goes into the trash, with its subtree. All below III", "III", below).await?;
         self.put_node("V", Some("III"), "Folder V", None).await?;
         for (id, parent, size) in FILES {
-            let mut item = self.keyed(&self.node_key(id));
-            item.extend([(SIZE.to_owned(), AttributeValue::N(size.to_owned())), (NAME.to_owned(), text(id))]);
-            item.insert(self.schema.names().parent.clone(), text(parent));
-            self.table.put(&item, &Condition::Always).await?;
+            self.put_node(id, Some(parent), id, Some((SIZE, AttributeValue::N(size.to_owned())))).await?;
         }
-        self.show_totals("8. V comes back, and files arrive. The totals of III").await
+        self.show_totals("8. V comes back, and files arrive. The totals of III").await?;
+        self.audit().await?;
+        let command = command();
+        print(&format!(
+            "\nThat was the real stream handler, on an embedded DynamoDB. Next, the explorer, in a browser:\n  \
+             {command} dev --example folders --open"
+        ))
     }
 
     /// Damages three rows by hand, and has the auditor repair them.
@@ -175,30 +181,23 @@ impl Demo<'_> {
         print(&format!("     {healed} are repaired"))
     }
 
-    fn node_key(&self, id: &str) -> ItemKey {
-        ItemKey::new(id, &self.schema.names().node)
-    }
-
     fn row_key(&self, ancestor: &str, depth: usize, id: &str) -> Result<ItemKey> {
         let (ancestor, id) = (Id::new(ancestor)?, Id::new(id)?);
         Ok(self.schema.item_key(&ancestor.into(), &SortKey::Ancestor { depth, id })?)
     }
 
-    async fn put_node(&self, id: &str, parent: Option<&str>, name: &str, product: Option<&str>) -> Result<()> {
-        let mut item = self.keyed(&self.node_key(id));
-        item.extend(product.map(|product| (PRODUCT.to_owned(), text(product))));
-        item.insert(NAME.to_owned(), text(name));
-        item.extend(parent.map(|parent| (self.schema.names().parent.clone(), text(parent))));
-        self.table.put(&item, &Condition::Always).await?;
-        Ok(())
-    }
-
-    /// Writes a node's record as `POST /nodes/{id}/trash` leaves it: without a parent, and with what restores it.
-    async fn put_into_trash(&self, id: &str, parent: &str, name: &str) -> Result<()> {
-        let mut item = self.keyed(&self.node_key(id));
-        let said = [("at", TRASHED_AT), ("by", "demo"), ("parent", parent)];
-        let said = said.map(|(name, value)| (name.to_owned(), text(value)));
-        item.extend([(NAME.to_owned(), text(name)), (TRASHED.to_owned(), AttributeValue::M(said.into()))]);
+    async fn put_node(
+        &self,
+        id: &str,
+        parent: Option<&str>,
+        name: &str,
+        more: Option<(&str, AttributeValue)>,
+    ) -> Result<()> {
+        let names = self.schema.names();
+        let mut item = self.keyed(&ItemKey::new(id, &names.node));
+        let parent = parent.map(|parent| (names.parent.as_str(), text(parent)));
+        let own = [(NAME, text(name))].into_iter().chain(parent).chain(more);
+        item.extend(own.map(|(name, value)| (name.to_owned(), value)));
         self.table.put(&item, &Condition::Always).await?;
         Ok(())
     }
@@ -229,59 +228,43 @@ impl Demo<'_> {
         print(&format!("{title}:\n     {} nodes below, size {size}", all.count))
     }
 
-    /// Prints the items that a Query finds, but totals, once the handler is done.
-    async fn show(&self, title: &str, pk: &str, part: Part) -> Result<()> {
+    /// Prints the items that a Query finds, but totals, once the handler is done, and marks what the step has changed.
+    async fn show(&mut self, title: &str, pk: &str, range: SortRange) -> Result<()> {
         self.mapping.settled().await?;
-        let mut query = query(pk, self.range(part));
-        let mut lines = Vec::new();
-        loop {
-            let page = self.table.query(&query).await?.value;
-            lines.extend(page.items.iter().filter_map(|item| {
-                let key = key_of(item, &self.schema)?;
-                if matches!(self.schema.parse_sort_key(&key.sk), Some(SortKey::Counted | SortKey::Totals { .. })) {
-                    return None;
-                }
-                let ancestors = own_ancestors(item).unwrap_or_default();
-                let above = ancestors.iter().map(|id| format!(", below {id}")).collect::<String>();
-                Some([key.pk, key.sk, [NAME, AUDITOR].map(|name| plain(item.get(name))).concat() + &above])
-            }));
-            match page.next {
-                Some(next) => query.after = Some(next),
-                None => break,
-            }
-        }
-        print(&format!("{title}:"))?;
-        let width = |column: usize| lines.iter().map(|line| line[column].chars().count()).max().unwrap_or(0);
-        let (first, second) = (width(0), width(1));
-        for [pk, sk, rest] in &lines {
-            print(format!("     {pk:first$}  {sk:second$}  {rest}").trim_end())?;
+        let (segment, segments, limit, reading) = (0, 1, 1_000, ReadOptions::default());
+        let all = self.table.scan(&Scan { segment, segments, after: None, limit, reading }).await?.value.items;
+        let keyed = all.into_iter().filter_map(|item| Some((key_of(&item, &self.schema)?, item)));
+        let before = std::mem::replace(&mut self.seen, keyed.collect());
+        let query = query(pk, range);
+        let found = self.table.query(&query).await?.value.items;
+        let there = found.into_iter().filter_map(|item| Some((key_of(&item, &self.schema)?, item)));
+        let there = there.map(|(key, item)| match before.get(&key) {
+            None => ("\x1b[32m", '+', key, item),
+            Some(was) if *was != item => ("\x1b[33m", '~', key, item),
+            Some(_) => ("", ' ', key, item),
+        });
+        let has_gone = |key: &ItemKey| key.pk == pk && query.range.contains(&key.sk) && !self.seen.contains_key(key);
+        let gone = before.iter().filter(|(key, _)| has_gone(key));
+        let gone = gone.map(|(key, item)| ("\x1b[31m", '-', key.clone(), item.clone()));
+        let mut lines: Vec<_> = there.chain(gone).collect();
+        let parsed = |key: &ItemKey| self.schema.parse_sort_key(&key.sk);
+        lines.retain(|(_, _, key, _)| !matches!(parsed(key), Some(SortKey::Counted | SortKey::Totals { .. })));
+        self.print("\x1b[1m", &format!("{title}:"))?;
+        let width = |of: fn(&ItemKey) -> &String| lines.iter().map(|(.., key, _)| of(key).chars().count()).max();
+        let (first, second) = (width(|key| &key.pk).unwrap_or(0), width(|key| &key.sk).unwrap_or(0));
+        for (colour, mark, ItemKey { pk, sk }, item) in &lines {
+            let above = own_ancestors(item).unwrap_or_default();
+            let above = above.iter().map(|id| format!(", below {id}")).collect::<String>();
+            let rest = [NAME, AUDITOR].map(|name| text_of(item, name).unwrap_or_default()).concat();
+            self.print(colour, format!("   {mark} {pk:first$}  {sk:second$}  {rest}{above}").trim_end())?;
         }
         Ok(())
     }
 
-    fn range(&self, part: Part) -> SortRange {
-        match part {
-            Part::Depths(from, to) => self.schema.depth_range(from, to),
-            Part::Latest => self.schema.latest_range("").unwrap_or_else(|_| self.schema.revision_range()),
-            Part::InOrder => self.schema.ordered_range(OrderedList::Children, None, None),
-            Part::Links => self.schema.link_range(PRODUCT, "").unwrap_or_else(|_| self.schema.depth_range(1, 98)),
-        }
-    }
-}
-
-/// A part of a node's partition.
-#[derive(Clone, Copy)]
-enum Part {
-    Depths(usize, usize),
-    Latest,
-    InOrder,
-    Links,
-}
-
-fn plain(value: Option<&AttributeValue>) -> &str {
-    match value {
-        Some(AttributeValue::S(text)) => text,
-        _ => "",
+    /// Prints a line in a colour, where there are colours.
+    fn print(&self, colour: &str, line: &str) -> Result<()> {
+        let is_plain = colour.is_empty() || !self.has_colours;
+        if is_plain { print(line) } else { print(&format!("{colour}{line}\x1b[0m")) }
     }
 }
 

@@ -59,6 +59,16 @@ const AUDITS: [(&str, &str, u64, &str, &str); 6] = [
 const NAME: &str = "name";
 
 impl Example {
+    /// The node that the explorer shows first, and the parents that it is moved below in turn.
+    pub(super) fn telling(self) -> (&'static str, [&'static str; 2]) {
+        match self {
+            Self::Folders => ("V", ["III", "D"]),
+            Self::Locations => ("USA#NY#NEWYORKCITY", ["USA#NE", "USA#NY"]),
+            Self::Orders => ("ORDER#98765", ["CUSTOMER#67890", "CUSTOMER#12345"]),
+            Self::Audits => ("Equipment_1", ["Equipment_2", "Plant_1"]),
+        }
+    }
+
     /// Writes the records that aren't there.
     pub(super) async fn fill(self, table: &DynamoTable, tenant: Option<&Tenant>) -> Result<()> {
         let filling = Filling { table, tenant, schema: table.schema() };

@@ -11,7 +11,7 @@ use sapwood_local::mapping::Function;
 use serde_json::{Value, json};
 
 use super::mortal::Way;
-use super::output::Output;
+use super::output::{Output, keys};
 use crate::explorer::{Feed, Trial, Trials};
 
 pub(super) struct HandlerFunction {
@@ -32,7 +32,7 @@ pub(super) struct Watched {
 }
 
 /// Most items of a batch that an event names.
-const NAMED_MAX: usize = 100;
+const NAMED_MAX: usize = 1_000;
 
 impl HandlerFunction {
     pub(super) fn new(handler: Handler, output: Arc<Output>, watched: Option<Watched>) -> Self {
@@ -57,8 +57,10 @@ impl HandlerFunction {
     fn tell(&self, event: &str, make: impl FnOnce() -> Value) {
         let Some(Watched { feed, schema, .. }) = &self.watched else { return };
         feed.send(|| {
-            let (mut told, (items, count)) = (make(), keys(event, schema));
-            (told["items"], told["count"]) = (json!(items), json!(count));
+            let (mut told, all, names) = (make(), keys(event), schema.names());
+            let named =
+                all.iter().take(NAMED_MAX).map(|keys| [keys.get(&names.partition_key), keys.get(&names.sort_key)]);
+            (told["items"], told["count"]) = (json!(named.collect::<Vec<_>>()), json!(all.len()));
             told
         });
     }
@@ -116,16 +118,4 @@ fn handled(report: &Report, took: Duration, again: bool) -> Value {
         "child_actions": tally.child_actions, "nodes_deleted": tally.nodes_deleted, "nodes_copied": tally.nodes_copied,
         "milliseconds": milliseconds(took),
     })
-}
-
-/// The first keys of a batch's records, and how many records there are.
-fn keys(event: &str, schema: &Schema) -> (Vec<[String; 2]>, usize) {
-    let event: Value = serde_json::from_str(event).unwrap_or_default();
-    let records = event["Records"].as_array().map(Vec::as_slice).unwrap_or_default();
-    let names = [&schema.names().partition_key, &schema.names().sort_key];
-    let key = |record: &Value| {
-        let keys = &record["dynamodb"]["Keys"];
-        names.map(|name| keys[name]["S"].as_str().unwrap_or_default().to_owned())
-    };
-    (records.iter().take(NAMED_MAX).map(key).collect(), records.len())
 }

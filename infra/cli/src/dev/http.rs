@@ -17,7 +17,7 @@ use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
-use super::settled;
+use super::catch_up;
 use crate::explorer::{Explorer, Feed, Rights};
 
 /// The logical ids of the functions in the template.
@@ -48,7 +48,7 @@ pub(super) struct Port {
 }
 
 impl Http {
-    /// Serves the API of a table, `/dev/settled`, and the explorer, if there is one. Every caller has these claims.
+    /// Serves the API of a table, `/dev/catch-up`, and the explorer, if there is one. Every caller has these claims.
     pub(super) async fn start(
         port: Port,
         template: &Template,
@@ -97,7 +97,7 @@ impl Http {
         let rights = Rights { writes: true, trash };
         let explorer = explorer.map(|explorer| Explorer { tenant, rights, ..explorer });
         let (ending, ended) = watch::channel(false);
-        let pages = std::iter::once(settled::pages(mapping, ended));
+        let pages = std::iter::once(catch_up::pages(mapping, ended));
         let pages = pages.chain(explorer.map(|explorer| explorer.pages(explorers))).collect();
         let front = Front { guard: Some(guard), gate: None, pages };
         let served = tokio::spawn(serve_local(listener, router, reader.options, claims, front, shutdown));

@@ -1,6 +1,7 @@
 //! `sapwood dev`: DynamoDB, its stream, the stream handler and the HTTP API in one process.
 
 mod audit;
+mod catch_up;
 mod demo;
 mod example;
 mod function;
@@ -8,7 +9,6 @@ mod host_guard;
 mod http;
 mod mortal;
 mod output;
-mod settled;
 
 use std::collections::BTreeMap;
 use std::future::pending;
@@ -319,6 +319,7 @@ impl Stack {
             rights: Rights { writes: true, trash: false },
             live,
             trials,
+            example: arguments.example.map(Example::telling),
         });
         let http = match http {
             Some(address) => {

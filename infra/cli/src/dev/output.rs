@@ -1,5 +1,6 @@
 //! The output of `sapwood dev`.
 
+use std::collections::BTreeMap;
 use std::io::Write;
 use std::sync::Arc;
 use std::time::Duration;
@@ -11,7 +12,6 @@ use sapwood_engine::auditor::Report as Audited;
 use sapwood_engine::fanout::{Counts, Report};
 use sapwood_local::mapping::{Observation, Observer};
 use sapwood_store::Usage;
-use serde::Deserialize;
 use serde_json::{Value, json};
 
 use super::{Arguments, Stack};
@@ -87,7 +87,8 @@ impl Output {
         if matches!(self, Self::Quiet) {
             return;
         }
-        let items = items(event);
+        let text = |keys: BTreeMap<String, String>| keys.into_values().collect::<Vec<_>>().join(" ");
+        let items: Vec<String> = keys(event).into_iter().map(text).collect();
         for problem in &report.problems {
             let (pk, sk, reason) = (&problem.key.pk, &problem.key.sk, &problem.reason);
             match self {
@@ -164,7 +165,7 @@ impl Output {
                 let unconfirmed = keys(&report.unconfirmed);
                 print_json(&json!({
                     "event": "audit", "confirmed": confirmed, "repaired": healed, "left": left, "unfit": report.unfit,
-                    "unconfirmed": unconfirmed, "settle_seconds": settle,
+                    "unconfirmed": unconfirmed, "confirmation_window_seconds": settle,
                 }));
             }
             Self::Text => {
@@ -178,7 +179,7 @@ impl Output {
                     ));
                 }
                 if let Some(reason) = &report.unfit {
-                    print(&format!("! the auditor mends nothing: {}", shown(reason)));
+                    print(&format!("! the auditor repairs nothing: {}", shown(reason)));
                 }
             }
         }
@@ -246,23 +247,10 @@ fn print(line: &str) {
     let _ = writeln!(std::io::stdout().lock(), "{line}");
 }
 
-/// Returns the key attributes of each record in a batch.
-fn items(event: &str) -> Vec<String> {
-    #[derive(Deserialize)]
-    struct Batch {
-        #[serde(rename = "Records")]
-        records: Vec<Record>,
-    }
-    #[derive(Deserialize)]
-    struct Record {
-        dynamodb: Keyed,
-    }
-    #[derive(Deserialize)]
-    struct Keyed {
-        #[serde(rename = "Keys")]
-        keys: std::collections::BTreeMap<String, Value>,
-    }
-    let records = serde_json::from_str::<Batch>(event).map(|batch| batch.records).unwrap_or_default();
-    let text = |key: &Value| key.get("S").and_then(|s| s.as_str()).unwrap_or("?").to_owned();
-    records.iter().map(|r| r.dynamodb.keys.values().map(text).collect::<Vec<_>>().join(" ")).collect()
+/// Returns the key attributes of each record in a batch, by their names.
+pub(super) fn keys(event: &str) -> Vec<BTreeMap<String, String>> {
+    let event: Value = serde_json::from_str(event).unwrap_or_default();
+    let text = |(name, key): (&String, &Value)| (name.clone(), key["S"].as_str().unwrap_or("?").to_owned());
+    let keys = |record: &Value| record["dynamodb"]["Keys"].as_object().into_iter().flatten().map(text).collect();
+    event["Records"].as_array().into_iter().flatten().map(keys).collect()
 }

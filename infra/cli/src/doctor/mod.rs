@@ -23,6 +23,10 @@ use crate::connect::Connection;
 use crate::exit::Exit;
 use crate::printable::{shown, shown_json};
 
+/// The names of all checks, in their order.
+pub const CHECKS: &str = "table keys stream ttl recovery protection replicas release mapping filter failures retries \
+    destination handler concurrency settings alarms alarm-actions alarms-missing audit totals";
+
 /// Check a deployment once, and suggest fixes. It looks at the table, its stream, the event source mapping, the stream
 /// handler, alarms and the auditor. Nothing is written.
 #[derive(Args)]
@@ -81,10 +85,6 @@ fn settings(connection: &Connection, seen: &Seen) -> Result<Settings> {
         Read::Known(function) if function.environment.contains_key("NODE_SORT_KEY") => Some(function),
         _ => None,
     });
-    for function in functions {
-        if let Ok(settings) = Settings::read(|name| function.environment.get(name).cloned()) {
-            return Ok(settings);
-        }
-    }
-    connection.settings()
+    let mut read = functions.filter_map(|function| Settings::read(|name| function.environment.get(name).cloned()).ok());
+    read.next().map_or_else(|| connection.settings(), Ok)
 }

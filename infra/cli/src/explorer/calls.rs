@@ -89,11 +89,13 @@ struct Level {
     next: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 struct Wanted {
-    /// The node whose children are wanted; without it the roots.
+    /// The node whose children are wanted, or that is compared; without it the roots, or the whole table.
     id: Option<String>,
     after: Option<String>,
+    /// The sort key with which the page ends, if it was read before.
+    to: Option<String>,
 }
 
 /// Answers all that the page begins with at once, so that it takes few requests.
@@ -106,12 +108,13 @@ async fn start(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem>
     struct Start {
         about: serde_json::Value,
         roots: Level,
-        /// The node that is named, or the first one.
+        /// The node that is named, the example's, or the first one.
         node: Option<Whole>,
     }
     let Named { node } = parameters(&uri)?;
-    let roots = page_of_level(&explorer, None, None).await?;
-    let node = match node.as_deref().or(roots.items.first().map(|first| first.id.as_str())) {
+    let roots = page_of_level(&explorer, Wanted::default()).await?;
+    let named = node.as_deref().or(explorer.example.map(|(node, _)| node));
+    let node = match named.or(roots.items.first().map(|first| first.id.as_str())) {
         Some(id) => {
             let (node, table) = (explorer.node(id)?, explorer.table());
             Some(whole(&explorer.client(&table), &explorer.settings, &node).await.map_err(failed)?)
@@ -122,37 +125,38 @@ async fn start(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem>
 }
 
 async fn level(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
-    let Wanted { id, after } = parameters(&uri)?;
-    let parent = id.as_deref().map(|id| explorer.node(id)).transpose()?;
-    Ok(Answer(page_of_level(&explorer, parent.as_ref(), after).await?).into_response())
+    Ok(Answer(page_of_level(&explorer, parameters(&uri)?).await?).into_response())
 }
 
-async fn page_of_level(explorer: &Explorer, parent: Option<&NodeRef>, after: Option<String>) -> Result<Level, Problem> {
+async fn page_of_level(explorer: &Explorer, Wanted { id, after, to }: Wanted) -> Result<Level, Problem> {
+    let parent = id.map(|id| explorer.node(&id)).transpose()?;
     let (table, settings) = (explorer.table(), &explorer.settings);
     let (client, schema) = (explorer.client(&table), &settings.schema);
     let is_first = after.is_none();
     let ordered = |list| schema.ordered_range(list, None, None);
     let is_ordered = settings.order.is_some();
-    let (pk, range) = match parent {
+    let (pk, mut range) = match &parent {
         Some(parent) if is_ordered => (schema.partition(parent), ordered(OrderedList::Children)),
         Some(parent) => (schema.partition(parent), schema.depth_range(1, 1)),
         None if is_ordered => (schema.roots_partition(explorer.tenant.as_ref()), ordered(OrderedList::Roots)),
         None => (schema.roots_partition(explorer.tenant.as_ref()), schema.root_range()),
     };
     // A key of another range would be a page of something else.
-    if after.as_ref().is_some_and(|after| !range.contains(after)) {
+    if after.iter().chain(&to).any(|key| !range.contains(key)) {
         return Err(Problem::new(Kind::BadCursor, "the page after this key isn't one of this level").at("after"));
     }
+    // A page that was read before has room for what has come to it.
+    let limit = if to.is_some() { 2 * LEVEL_ITEMS_MAX } else { LEVEL_ITEMS_MAX };
+    range.to = to.unwrap_or(range.to);
     let listed = async {
-        let (limit, descending) = (LEVEL_ITEMS_MAX, false);
-        let page =
-            client.query(&Query { pk, range, after, limit, descending, reading: ReadOptions::default() }).await?;
+        let (descending, reading) = (false, ReadOptions::default());
+        let page = client.query(&Query { pk, range, after, limit, descending, reading }).await?;
         let rows: Vec<(Id, Item)> = page.items.into_iter().filter_map(|row| Some((own_id(&row)?, row))).collect();
         let tenant = &explorer.tenant;
         let nodes: Vec<NodeRef> =
             rows.iter().map(|(id, _)| NodeRef { tenant: tenant.clone(), id: id.clone() }).collect();
         let states = states(&client, &nodes).await?;
-        let children = have_children(&client, parent, &nodes).await?;
+        let children = have_children(&client, parent.as_ref(), &nodes).await?;
         // The first of a level are in view as soon as they are there.
         let with_children = nodes.iter().zip(&children).filter(|(_, has_children)| **has_children != Some(false));
         let with_children = with_children.map(|(node, _)| node.clone()).take(if is_first { NODES_MAX } else { 0 });
@@ -251,14 +255,8 @@ async fn ask(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     Ok(Answer(asked.answered(&explorer.client(&table)).await?).into_response())
 }
 
-#[derive(Deserialize)]
-struct Top {
-    /// Without it the whole table is meant.
-    id: Option<String>,
-}
-
 async fn verify(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
-    let Top { id } = parameters(&uri)?;
+    let Wanted { id, .. } = parameters(&uri)?;
     let top = id.map(|id| explorer.node(&id)).transpose()?;
     let table = explorer.table();
     let found = compared(&explorer.client(&table), &explorer.settings, top).await;
@@ -267,7 +265,7 @@ async fn verify(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem
 
 async fn mend(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
     explorer.trials.as_ref().ok_or_else(no_trials)?;
-    let Top { id } = body(request).await?;
+    let Wanted { id, .. } = body(request).await?;
     let top = id.map(|id| explorer.node(&id)).transpose()?;
     let table = explorer.table();
     let count = mended(&explorer.client(&table), &explorer.settings, top).await;

@@ -7,21 +7,20 @@ use std::time::{Duration, Instant};
 
 use axum::body::Body;
 use futures::stream::unfold;
-use sapwood_core::keys::{ItemKey, Schema, SortKey};
+use sapwood_core::keys::{ItemKey, Schema};
+use sapwood_core::model::{COPYING, DELETING, TRASHED};
 use sapwood_local::mapping::{Seen, Watcher};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender, channel};
 use tokio::time::timeout;
 
+use super::node::LABELS;
 use crate::clock::now;
 use crate::watch::below;
 
 /// How many events a page may be behind. It is a choice: a move of thousands of nodes has a hundred.
 const BEHIND_MAX: usize = 256;
-
-/// Most records that an event names. The rest is counted.
-const NAMED_MAX: usize = 500;
 
 /// The longest silence on a connection, so that a page that has gone is noticed.
 const SILENCE_MAX: Duration = Duration::from_secs(15);
@@ -87,26 +86,29 @@ async fn next(mut receiver: Receiver<Arc<str>>) -> Option<(String, Option<Receiv
     }
 }
 
-/// The records of a read: what changed, which of it goes to the handler, and the node that a row shows.
+/// The records of a read, a thousand at most: what changed, which of it goes to the handler, the node that a row shows,
+/// and of a base record its label, its parent, and the marks that it had and has.
 fn read(records: &mut dyn Iterator<Item = Seen>, schema: &Schema) -> Value {
     let names = schema.names();
-    let (mut named, mut count) = (Vec::new(), 0_usize);
-    for Seen { event, keys, old, new, is_wanted } in records {
-        count += 1;
-        if named.len() < NAMED_MAX {
-            let text = |name: &String| keys[name]["S"].as_str().unwrap_or_default().to_owned();
-            let key = ItemKey { pk: text(&names.partition_key), sk: text(&names.sort_key) };
-            let node = schema.shown(&key.sk);
-            let owner = schema.parse_partition(&key.pk).ok().map(|node| node.id.as_str().to_owned());
-            let is_total = matches!(schema.parse_sort_key(&key.sk), Some(SortKey::Totals { .. }));
-            let below = below(&key, old, new, schema);
-            named.push(json!({
-                "what": event, "pk": key.pk, "sk": key.sk, "in": owner, "node": node, "goes_on": is_wanted,
-                "is_total": is_total, "below": below,
-            }));
-        }
-    }
-    json!({"type": "read", "count": count, "records": named})
+    let named = records.map(|Seen { event, keys, old, new, is_wanted }| {
+        let text = |name: &String| keys[name]["S"].as_str().unwrap_or_default().to_owned();
+        let key = ItemKey { pk: text(&names.partition_key), sk: text(&names.sort_key) };
+        let owner = schema.parse_partition(&key.pk).ok().map(|node| node.id.as_str().to_owned());
+        let value = |name: &str| new.or(old)?.get(name)?.as_s().ok();
+        let base = (key.sk == names.node).then(|| {
+            let [trashed, deleting, copying] = [TRASHED, DELETING, COPYING]
+                .map(|mark| [old, new].map(|image| image.is_some_and(|image| image.contains_key(mark))));
+            json!({
+                "label": LABELS.iter().find_map(|name| value(name)), "parent": value(&names.parent),
+                "trashed": trashed, "deleting": deleting, "copying": copying,
+            })
+        });
+        json!({
+            "what": event, "pk": key.pk, "sk": key.sk, "in": owner, "node": schema.shown(&key.sk),
+            "goes_on": is_wanted, "below": below(&key, old, new, schema), "base": base,
+        })
+    });
+    json!({"type": "read", "records": named.collect::<Vec<_>>()})
 }
 
 #[cfg(test)]

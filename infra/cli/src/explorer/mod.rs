@@ -55,6 +55,8 @@ pub(crate) struct Explorer {
     pub(crate) live: Option<Feed>,
     /// The trials of this process's stream handler, if there is one.
     pub(crate) trials: Option<Arc<Trials>>,
+    /// The node of an example that is shown first, and the parents to move it below.
+    pub(crate) example: Option<(&'static str, [&'static str; 2])>,
 }
 
 /// Where a table is, as a user's own clients reach it.
@@ -127,6 +129,7 @@ impl Explorer {
             "by_hand": order.is_some_and(|order| order.by_hand),
             "links": settings.links, "names": settings.names.as_str(),
             "totals": settings.totals.as_ref().map(Totals::attributes),
+            "example": self.example.map(|(node, to)| json!({"node": node, "to": to})),
             "path_rows": settings.path_rows, "root_rows": settings.root_rows,
         })
     }

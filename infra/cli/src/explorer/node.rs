@@ -31,7 +31,7 @@ const LANES_MAX: usize = 20;
 const LABEL_CHARACTERS_MAX: usize = 200;
 
 /// The attributes whose text names a node to people. The first that it has counts.
-const LABELS: [&str; 2] = ["name", "title"];
+pub(super) const LABELS: [&str; 2] = ["name", "title"];
 
 /// A node with all that is derived from it.
 #[derive(Serialize)]

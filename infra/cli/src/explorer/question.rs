@@ -2,7 +2,7 @@
 
 use sapwood_api::problem::{Kind, Problem};
 use sapwood_core::keys::{DEPTH_MAX, ItemKey, NodeRef, OrderedList, Schema, SortKey, SortRange};
-use sapwood_core::model::{Item, Settings, VERSION, key_of};
+use sapwood_core::model::{Item, Settings, VERSION, item_bytes, key_of};
 use sapwood_json::Attributes;
 use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table};
 use serde::{Deserialize, Serialize};
@@ -69,6 +69,7 @@ struct AnsweredItem {
     pk: String,
     sk: String,
     kind: &'static str,
+    bytes: usize,
     item: Attributes,
 }
 
@@ -78,48 +79,39 @@ impl Question {
         let schema = &settings.schema;
         let bad = |field: &'static str, detail: String| Problem::new(Kind::BadParameter, detail).at(field);
         let of = || node.ok_or_else(|| bad("id", "name a node".to_owned()));
-        let (pk, range) = match self.kind.as_str() {
+        let tenant = node.and_then(|node| node.tenant.as_ref());
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let range = match self.kind.as_str() {
             "below" => {
                 let (from, to) = (self.from.unwrap_or(1), self.to.unwrap_or(DEPTH_MAX));
                 if from > to || to > DEPTH_MAX {
                     return Err(bad("to", format!("give levels from 0 to {DEPTH_MAX}, the lower one first")));
                 }
-                (schema.partition(of()?), schema.depth_range(from, to))
+                schema.depth_range(from, to)
             }
-            "children" => {
-                let ordered = schema.ordered_range(OrderedList::Children, None, None);
-                let range = if settings.order.is_some() { ordered } else { schema.depth_range(1, 1) };
-                (schema.partition(of()?), range)
-            }
+            "children" if settings.order.is_some() => schema.ordered_range(OrderedList::Children, None, None),
+            "children" => schema.depth_range(1, 1),
             "path" => {
-                let path = self.path.as_deref().unwrap_or_default();
                 let segments: Vec<String> =
-                    path.split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
-                let range = schema.path_range(&segments).map_err(|error| bad("path", error.to_string()))?;
-                (schema.partition(of()?), range)
+                    text(&self.path).split('/').filter(|part| !part.is_empty()).map(str::to_owned).collect();
+                schema.path_range(&segments).map_err(|error| bad("path", error.to_string()))?
             }
             "links" => {
-                let attribute = self.attribute.as_deref().unwrap_or_default();
-                let range = schema.link_range(attribute, "").map_err(|error| bad("attribute", error.to_string()))?;
-                (schema.partition(of()?), range)
+                schema.link_range(&text(&self.attribute), "").map_err(|error| bad("attribute", error.to_string()))?
             }
-            "latest" => {
-                let topics = self.topic.as_deref().unwrap_or_default();
-                let range = schema.latest_range(topics).map_err(|error| bad("topic", error.to_string()))?;
-                (schema.partition(of()?), range)
-            }
-            "newest" => {
-                let topic = self.topic.clone().unwrap_or_default();
-                return self.one(of()?, &SortKey::Latest { topic }, schema);
-            }
-            "history" => (schema.partition(of()?), schema.revision_range()),
+            "latest" => schema.latest_range(&text(&self.topic)).map_err(|error| bad("topic", error.to_string()))?,
+            "newest" => return self.one(of()?, &SortKey::Latest { topic: text(&self.topic) }, schema),
+            "history" => schema.revision_range(),
             "ancestors" => return self.one(of()?, &SortKey::Lineage, schema),
             "record" => return self.one(of()?, &SortKey::Node, schema),
-            "roots" => (schema.roots_partition(node.and_then(|node| node.tenant.as_ref())), schema.root_range()),
-            "trash" => {
-                (schema.trash_partition(node.and_then(|node| node.tenant.as_ref())), schema.trash_range(None, None))
-            }
+            "roots" => schema.root_range(),
+            "trash" => schema.trash_range(None, None),
             _ => return Err(bad("kind", "there is no such question".to_owned())),
+        };
+        let pk = match self.kind.as_str() {
+            "roots" => schema.roots_partition(tenant),
+            "trash" => schema.trash_partition(tenant),
+            _ => schema.partition(of()?),
         };
         let without = (self.kind == "history").then_some(VERSION);
         // The last key that begins so has a thousand bytes, which nobody wants to copy.
@@ -161,7 +153,8 @@ impl Asked {
         let found = items.iter().filter_map(|item| {
             let key = key_of(item, schema)?;
             let kind = schema.parse_sort_key(&key.sk).map_or("other", |sort_key| kind(&sort_key));
-            Some(AnsweredItem { pk: key.pk, sk: key.sk, kind, item: Attributes(brief(item)) })
+            let bytes = item_bytes(item);
+            Some(AnsweredItem { pk: key.pk, sk: key.sk, kind, bytes, item: Attributes(brief(item)) })
         });
         let usage = client.usage();
         let items = found.collect();

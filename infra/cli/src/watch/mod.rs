@@ -142,14 +142,14 @@ fn read(watched: &Watched<'_>, record: Record) -> Option<Change> {
     watched.change(&key, change.old_image.map(item).as_ref(), change.new_image.map(item).as_ref())
 }
 
-/// Returns the change of what is below a node, for the explorer. `None` for records of other items.
+/// Returns the change of a node, or of what is below one, for the explorer. `None` for records of other items.
 pub(crate) fn below(
     key: &ItemKey,
     old: Option<&HashMap<String, AttributeValue>>,
     new: Option<&HashMap<String, AttributeValue>>,
     schema: &Schema,
 ) -> Option<Value> {
-    if !matches!(schema.parse_sort_key(&key.sk), Some(SortKey::Ancestor { .. })) {
+    if !matches!(schema.parse_sort_key(&key.sk), Some(SortKey::Ancestor { .. } | SortKey::Node)) {
         return None;
     }
     let node = schema.parse_partition(&key.pk).ok()?;

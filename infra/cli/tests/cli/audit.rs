@@ -13,7 +13,7 @@ use crate::stack::size;
 /// Runs the binary on the table behind this URL.
 fn sapwood(url: &str, command: &str, arguments: &[&str]) -> Output {
     Command::new(env!("CARGO_BIN_EXE_sapwood"))
-        .args([command, "--table", TABLE, "--endpoint", url, "--settle", "1"])
+        .args([command, "--table", TABLE, "--endpoint", url, "--confirmation-window", "1"])
         .args(arguments)
         .stdin(Stdio::null())
         .output()
@@ -180,8 +180,19 @@ async fn a_pass_that_is_killed_goes_on_from_there() {
     let directory = tempfile::tempdir().unwrap();
     let work = directory.path().join("pass");
     let path = work.to_str().unwrap();
-    let arguments =
-        ["verify", "--table", TABLE, "--endpoint", &running.url, "--settle", "1", "--segments", "2", "--work", path];
+    let arguments = [
+        "verify",
+        "--table",
+        TABLE,
+        "--endpoint",
+        &running.url,
+        "--confirmation-window",
+        "1",
+        "--segments",
+        "2",
+        "--work",
+        path,
+    ];
     let mut killed = Command::new(env!("CARGO_BIN_EXE_sapwood"))
         .args(arguments)
         .args(["--rate", "60"])

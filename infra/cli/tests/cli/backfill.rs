@@ -383,7 +383,7 @@ async fn totals_of_a_copy_with_parts_of_transactions_are_mended_in_place() {
     client::delete_all(&running.client, TABLE, [of("COUNTED", 7), of("TOTALS#", 4)].concat()).await;
     running.settle().await;
     assert!(!wrong_totals(&running.contents().await).is_empty());
-    let settled = ["--settle", "1", "--json", "--parameter", OURS];
+    let settled = ["--confirmation-window", "1", "--json", "--parameter", OURS];
     let found = ends_with(1, &running.url(), &[&["verify"][..], &settled].concat());
     assert!(found.contains("total-wrong") && found.contains("count-wrong"), "{found}");
     let repaired = ends_with(0, &running.url(), &[&["repair", "--yes"][..], &settled].concat());

@@ -381,7 +381,7 @@ async fn damages_are_named_and_mended_and_nothing_else_is_written(count: usize, 
     let damaged = running.contents().await;
 
     // Each is named, and nothing but what follows from it.
-    let found = confirmed(&ends_with(1, &proxy.url(), &["verify", "--json", "--settle", "1"]));
+    let found = confirmed(&ends_with(1, &proxy.url(), &["verify", "--json", "--confirmation-window", "1"]));
     for one in &done {
         let named = found.get(&one.tree).unwrap_or_else(|| panic!("{one:?} isn't found"));
         let (pk, sk) = one.key.clone();
@@ -394,7 +394,7 @@ async fn damages_are_named_and_mended_and_nothing_else_is_written(count: usize, 
     assert_eq!(running.contents().await, damaged, "verify writes nothing");
 
     let limit = (count * 20).to_string();
-    let repair = ["repair", "--json", "--settle", "1", "--yes", "--max-differences", &limit];
+    let repair = ["repair", "--json", "--confirmation-window", "1", "--yes", "--max-differences", &limit];
     let repaired = sapwood(&proxy.url(), &repair);
     assert_eq!(repaired.status.code(), Some(0), "{}", words(&repaired));
     assert_right(running).await;
@@ -471,7 +471,7 @@ async fn two_repairs_at_once_beside_a_writer_mend_sixty_damages() {
     let url = trees.running.url();
     let repair = || {
         let url = url.clone();
-        let arguments = ["repair", "--settle", "1", "--yes", "--max-differences", "5000"];
+        let arguments = ["repair", "--confirmation-window", "1", "--yes", "--max-differences", "5000"];
         tokio::task::spawn_blocking(move || crate::stack::command(&url, &arguments).output().unwrap())
     };
     let (one, other) = (repair(), repair());
@@ -488,7 +488,7 @@ async fn two_repairs_at_once_beside_a_writer_mend_sixty_damages() {
     }
     // What they have left to one another is mended by one.
     trees.running.settle().await;
-    let last = ["repair", "--settle", "1", "--yes", "--max-differences", "5000"];
+    let last = ["repair", "--confirmation-window", "1", "--yes", "--max-differences", "5000"];
     ends_with(0, &url, &last);
     assert_right(&trees.running).await;
 }

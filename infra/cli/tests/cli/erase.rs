@@ -8,9 +8,9 @@ use sapwood_tests::client::{contents, s};
 use sapwood_tests::oracle::Contents;
 use serde_json::Value;
 
+use crate::catch_up::caught_up;
 use crate::explorer::answer;
 use crate::running::{Sapwood, TABLE, printed, sapwood, words};
-use crate::settled::settled;
 
 const PAGE: &str = include_str!("../../../../docs/operate/recovery.md");
 
@@ -111,7 +111,7 @@ async fn what_the_page_says_leaves_nothing_of_a_person_but_what_it_says_that_sta
     ours(&["put", "p-4711-gone", "--parent", "p-4711", "--set", "name=Jane Doe"]);
     ours(&["put", "p-4711-gone", "--topic", "Jane's topic", "--set", "name=Jane Doe", "--wait"]);
     write(&http, "DELETE", "/nodes/p-4711-gone", "deletion", "");
-    settled(&http, "60", 0);
+    caught_up(&http, "60", 0);
     assert!(found(&contents(&running.client, TABLE, ["PK", "SK"]).await).len() > 30);
 
     let erase = |id: &str| printed(url, &["rm", id, "--children", "delete", "--revisions", "--yes", "--wait"], 0);
@@ -123,9 +123,9 @@ async fn what_the_page_says_leaves_nothing_of_a_person_but_what_it_says_that_sta
     erase(trash[0]["id"].as_str().unwrap());
     assert!(printed(url, &["links", "p-4711", "owner"], 0).contains("other"));
     printed(url, &["put", "other", "--unset", "owner", "--wait"], 0);
-    settled(&http, "60", 0);
+    caught_up(&http, "60", 0);
     let repair = || {
-        let repaired = sapwood(url, &["repair", "--yes", "--settle", "1"]);
+        let repaired = sapwood(url, &["repair", "--yes", "--confirmation-window", "1"]);
         assert!(repaired.status.success(), "{}", words(&repaired));
     };
     repair();
@@ -142,7 +142,7 @@ async fn what_the_page_says_leaves_nothing_of_a_person_but_what_it_says_that_sta
         let update = update.set_expression_attribute_names(Some(names));
         update.expression_attribute_values(":nobody", s("erased")).send().await.unwrap();
     }
-    settled(&http, "60", 0);
+    caught_up(&http, "60", 0);
     repair();
 
     let (contents, kept) = (contents(&running.client, TABLE, ["PK", "SK"]).await, kept());

@@ -109,8 +109,9 @@ async fn what_the_handler_does_is_told_to_who_listens_and_the_server_stops_all_t
         told.extend(line.strip_prefix("data: ").map(|data| serde_json::from_str::<Value>(data).unwrap()));
     }
     let record = json!({
-        "what": "INSERT", "pk": "root", "sk": "NODE", "in": "root", "node": null, "goes_on": true, "is_total": false,
-        "below": null,
+        "what": "INSERT", "pk": "root", "sk": "NODE", "in": "root", "node": null, "goes_on": true,
+        "below": {"kind": "came", "id": "root", "depth": 0, "was": null, "parent": null, "attributes": [["name", null, "\"Root\""]], "more": 0},
+        "base": {"label": "Root", "parent": null, "trashed": [false, false], "deleting": [false, false], "copying": [false, false]},
     });
     assert!(told.iter().any(|one| one["records"].as_array().is_some_and(|all| all.contains(&record))), "{told:?}");
     assert!(told.iter().any(|one| one["type"] == "begun" && one["items"] == json!([["root", "NODE"]])), "{told:?}");

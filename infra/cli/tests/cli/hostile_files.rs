@@ -83,6 +83,18 @@ async fn ids(running: &Running) -> Vec<String> {
     running.contents().await.into_keys().filter(|(_, sk)| sk == "NODE").map(|(pk, _)| pk).collect()
 }
 
+/// Waits until these nodes are there, and sees that they stay for a while.
+async fn comes_to(running: &Running, wanted: &[&str], what: &str) {
+    for _ in 0..2_400 {
+        if ids(running).await == wanted {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(50)).await;
+    }
+    a_while().await;
+    assert_eq!(ids(running).await, wanted, "{what}");
+}
+
 #[tokio::test(flavor = "multi_thread")]
 async fn an_import_over_a_deletion_that_is_under_way_ends_with_all_that_it_says() {
     const NODES: usize = 31;
@@ -122,8 +134,7 @@ async fn nothing_is_written_below_a_parent_that_is_being_deleted_and_the_next_ru
     let files = Files::new();
     let file = files.write("below.jsonl", &nodes(&["x<p", "y<x", "z"]));
     let import = begin(&running.url(), &["import", &file, "--no-wait"]);
-    a_while().await;
-    assert_eq!(ids(&running).await, ["c", "p", "z"], "the deletion is waited for");
+    comes_to(&running, &["c", "p", "z"], "the deletion is waited for").await;
     let_go(&running);
     let output = end(import);
     assert_eq!(output.status.code(), Some(1), "{}", words(&output));
@@ -155,8 +166,7 @@ async fn a_tombstone_places_nobody_and_what_a_repair_has_put_back_is_no_record()
     let files = Files::new();
     let file = files.write("again.jsonl", &nodes(&["p", "c<p", "back"]));
     let import = begin(&running.url(), &["import", &file]);
-    a_while().await;
-    assert_eq!(ids(&running).await, ["back", "p"], "the child waits until its parent is placed");
+    comes_to(&running, &["back", "p"], "the child waits until its parent is placed").await;
     let_go(&running);
     let output = end(import);
     assert_eq!(output.status.code(), Some(0), "{}", words(&output));
@@ -275,7 +285,7 @@ fn whatever() -> Vec<Attributes> {
 
 /// The findings of a verify, without the table's own.
 fn findings(running: &Running) -> Vec<(String, String, String)> {
-    let output = sapwood(&running.url(), &["verify", "--json", "--settle", "2"]);
+    let output = sapwood(&running.url(), &["verify", "--json", "--confirmation-window", "2"]);
     let printed = String::from_utf8(output.stdout).unwrap();
     let mut findings: Vec<_> = lines(&printed)
         .into_iter()
@@ -390,13 +400,13 @@ async fn a_pass_keeps_to_its_own_files_and_to_its_own_table() {
     running.settle().await;
     let files = Files::new();
     let (work, theirs) = (files.path("pass.work"), files.write("pass.new", "somebody else's"));
-    ends_with(0, &running.url(), &["verify", "--settle", "1", "--work", &work]);
+    ends_with(0, &running.url(), &["verify", "--confirmation-window", "1", "--work", &work]);
     assert_eq!(fs::read_to_string(&theirs).unwrap(), "somebody else's");
     assert_eq!(files.names(), ["pass.new"]);
     // A pass that is killed while it looks again leaves its file.
     hold(&running);
     put(&running.client, TABLE, node("new", Some("n0"), "not placed")).await;
-    let mut pass = begin(&running.url(), &["verify", "--settle", "60", "--work", &work]);
+    let mut pass = begin(&running.url(), &["verify", "--confirmation-window", "60", "--work", &work]);
     while !Path::new(&work).exists() {
         assert!(pass.try_wait().unwrap().is_none());
         tokio::time::sleep(Duration::from_millis(20)).await;
@@ -404,12 +414,12 @@ async fn a_pass_keeps_to_its_own_files_and_to_its_own_table() {
     pass.kill().unwrap();
     pass.wait().unwrap();
     let other = Running::start(&[]).await;
-    let output = sapwood(&other.url(), &["verify", "--settle", "1", "--work", &work]);
+    let output = sapwood(&other.url(), &["verify", "--confirmation-window", "1", "--work", &work]);
     assert_eq!(output.status.code(), Some(4), "{}", words(&output));
     assert!(words(&output).contains("another pass"), "{}", words(&output));
     let_go(&running);
     running.settle().await;
-    let output = sapwood(&running.url(), &["verify", "--settle", "1", "--work", &work]);
+    let output = sapwood(&running.url(), &["verify", "--confirmation-window", "1", "--work", &work]);
     assert_eq!(output.status.code(), Some(0), "{}", words(&output));
     assert!(words(&output).contains("going on with the pass"), "{}", words(&output));
 }

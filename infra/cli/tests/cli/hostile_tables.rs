@@ -41,7 +41,8 @@ fn number(digits: &str) -> aws_sdk_dynamodb::types::AttributeValue {
 
 /// The kinds and keys of what `verify` finds, if it ends with this code, and its last line.
 fn verified(running: &Running, code: i32, arguments: &[&str]) -> (Vec<String>, Value) {
-    let said = ends_with(code, &running.url(), &[&["verify", "--json", "--settle", "1"], arguments].concat());
+    let said =
+        ends_with(code, &running.url(), &[&["verify", "--json", "--confirmation-window", "1"], arguments].concat());
     let mut lines = lines(&said);
     let last = lines.pop().unwrap();
     let named = |line: &Value| {
@@ -53,7 +54,7 @@ fn verified(running: &Running, code: i32, arguments: &[&str]) -> (Vec<String>, V
 
 /// The same for people.
 fn said(running: &Running, code: i32) -> String {
-    ends_with(code, &running.url(), &["verify", "--settle", "1"])
+    ends_with(code, &running.url(), &["verify", "--confirmation-window", "1"])
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -75,9 +76,9 @@ async fn where_nothing_is_recognised_nothing_is_right() {
     let directory = tempfile::tempdir().unwrap();
     let work = directory.path().join("work");
     let commands: [&[&str]; 5] = [
-        &["verify", "--settle", "1"],
-        &["verify", "--settle", "1", "--under", "a"],
-        &["repair", "--settle", "1", "--yes"],
+        &["verify", "--confirmation-window", "1"],
+        &["verify", "--confirmation-window", "1", "--under", "a"],
+        &["repair", "--confirmation-window", "1", "--yes"],
         &["export"],
         &["backfill", "--dry-run", "--work", work.to_str().unwrap()],
     ];
@@ -93,8 +94,11 @@ async fn where_nothing_is_recognised_nothing_is_right() {
 
     // The keys have the right names, and no item has one of ours. An empty table is right.
     let running = Sapwood::start(&[]);
-    let commands: [&[&str]; 3] =
-        [&["verify", "--settle", "1"], &["export"], &["backfill", "--dry-run", "--work", work.to_str().unwrap()]];
+    let commands: [&[&str]; 3] = [
+        &["verify", "--confirmation-window", "1"],
+        &["export"],
+        &["backfill", "--dry-run", "--work", work.to_str().unwrap()],
+    ];
     for command in commands {
         ends_with(0, &running.url, command);
     }
@@ -118,11 +122,11 @@ async fn where_nothing_is_recognised_nothing_is_right() {
     // What the handler remembers about itself is there with any settings.
     put_all(&running.client, TABLE, vec![node("D", None, "D"), node("V", Some("D"), "V")]).await;
     running.becomes_right().await;
-    is_unrecognised(&["verify", "--settle", "1"], "TenantClaim=org");
+    is_unrecognised(&["verify", "--confirmation-window", "1"], "TenantClaim=org");
     is_unrecognised(&["export"], "TenantClaim=org");
     is_unrecognised(&["export"], "NodeSortKey=ITEM");
-    ends_with(1, &running.url, &["verify", "--settle", "1", "--parameter", "NodeSortKey=ITEM"]);
-    ends_with(0, &running.url, &["verify", "--settle", "1"]);
+    ends_with(1, &running.url, &["verify", "--confirmation-window", "1", "--parameter", "NodeSortKey=ITEM"]);
+    ends_with(0, &running.url, &["verify", "--confirmation-window", "1"]);
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -157,7 +161,7 @@ async fn what_a_newer_handler_has_written_is_not_called_right() {
     let delete = running.client.delete_item().table_name(TABLE).key("PK", key("PK")).key("SK", key("SK"));
     delete.send().await.unwrap();
     running.resume(&[]).await;
-    ends_with(4, &running.url(), &["repair", "--settle", "1", "--yes"]);
+    ends_with(4, &running.url(), &["repair", "--confirmation-window", "1", "--yes"]);
     assert_eq!(get(&running, "ROOTS", "ROOT#D").await, broken);
     assert_eq!(get(&running, "V", "LINEAGE").await["format"], number("99"));
     running.pause().await;
@@ -170,7 +174,7 @@ async fn what_a_newer_handler_has_written_is_not_called_right() {
         running.client.delete_item().table_name(TABLE).key("PK", s(pk)).key("SK", s(sk)).send().await.unwrap();
     }
     change(&running, "SAPWOOD", "SETTINGS", "format", number("99")).await;
-    ends_with(4, &running.url(), &["verify", "--settle", "1"]);
+    ends_with(4, &running.url(), &["verify", "--confirmation-window", "1"]);
     assert_eq!(verified(&running, 4, &["--parameter", "PathRows=on"]).0, ["newer-format SAPWOOD SETTINGS"]);
 }
 
@@ -185,7 +189,7 @@ async fn a_lineage_of_another_format_than_its_rows_need_is_named_and_written_ane
         let wanted = ["D", "V", "d"].map(|id| format!("lineage-rows {id} LINEAGE"));
         assert_eq!(verified(&running, 1, &[]).0, wanted, "{format}");
         running.resume(parameters).await;
-        ends_with(0, &running.url(), &["repair", "--settle", "1", "--yes"]);
+        ends_with(0, &running.url(), &["repair", "--confirmation-window", "1", "--yes"]);
         assert_right(&running).await;
         let lineages =
             |contents: Contents| -> Contents { contents.into_iter().filter(|((_, sk), _)| sk == "LINEAGE").collect() };
@@ -236,7 +240,7 @@ async fn forged_rows_go_and_what_is_somebodys_stays() {
     assert_eq!((&last["differences"], &last["foreign"]), (&rows.len().into(), &4.into()), "{last}");
 
     running.resume(&KINDS).await;
-    let repaired = ends_with(0, &running.url(), &["repair", "--settle", "1", "--yes"]);
+    let repaired = ends_with(0, &running.url(), &["repair", "--confirmation-window", "1", "--yes"]);
     assert!(repaired.contains("deletes 7 rows that no lineage names"), "{repaired}");
     running.settle().await;
     let mut after = running.contents().await;
@@ -264,7 +268,7 @@ async fn leftovers_are_named_as_what_they_are() {
     let wanted = ["cursor-unreadable D CASCADE", "cursor-stuck V CASCADE", "mark-unreadable d NODE"];
     assert_eq!(verified(&running, 1, &[]).0, wanted);
     running.resume(&[]).await;
-    let repaired = ends_with(0, &running.url(), &["repair", "--settle", "1", "--yes"]);
+    let repaired = ends_with(0, &running.url(), &["repair", "--confirmation-window", "1", "--yes"]);
     assert!(repaired.contains("deletes 1 cursor that no handler has written"), "{repaired}");
     running.settle().await;
     running.pause().await;
@@ -292,7 +296,7 @@ async fn a_lineage_that_names_what_is_others_harms_none_of_it() {
     found.sort();
     assert_eq!(found, wanted);
     running.resume(&KINDS).await;
-    let repaired = ends_with(0, &running.url(), &["repair", "--settle", "1", "--yes", "--json"]);
+    let repaired = ends_with(0, &running.url(), &["repair", "--confirmation-window", "1", "--yes", "--json"]);
     // The last look is at the owners of what it named, too: d and V, and their rows.
     let last = lines(&repaired).pop().unwrap();
     assert!(last["nodes"].as_u64() >= Some(3) && last["rows"].as_u64() >= Some(4), "{last}");
@@ -311,14 +315,14 @@ async fn a_repair_says_how_many_nodes_it_deletes() {
     change(&running, "n0", "NODE", "_deleting", mark.clone()).await;
     change(&running, "n0", "LINEAGE", "deleting", mark).await;
     let before = running.contents().await;
-    let asked = sapwood(&running.url(), &["repair", "--settle", "1"]);
+    let asked = sapwood(&running.url(), &["repair", "--confirmation-window", "1"]);
     let told = words(&asked);
     assert_eq!(asked.status.code(), Some(4), "{told}");
     assert!(told.contains("1 write, and the handler"), "{told}");
     assert!(told.contains("deletes 40 nodes, with their revisions: deletions that were asked for"), "{told}");
     assert_eq!(running.contents().await, before);
     running.resume(&[]).await;
-    let repaired = ends_with(0, &running.url(), &["repair", "--settle", "4", "--yes", "--json"]);
+    let repaired = ends_with(0, &running.url(), &["repair", "--confirmation-window", "4", "--yes", "--json"]);
     let plan = lines(&repaired).into_iter().find(|line| line["writes"] == 1).unwrap();
     assert_eq!((&plan["nodes_deleted"], &plan["revisions_deleted"]), (&40.into(), &true.into()), "{plan}");
     running.settle().await;
@@ -338,7 +342,7 @@ async fn what_is_written_outside_of_the_subtree_is_told() {
     change(&running, "x", "LINEAGE", "rows_pending", Bool(true)).await;
     put(&running.client, TABLE, forged("V", "NODE#0001#x", "x", &[])).await;
     running.resume(&KINDS).await;
-    let mended = ends_with(0, &running.url(), &["repair", "--settle", "1", "--yes", "--under", "V"]);
+    let mended = ends_with(0, &running.url(), &["repair", "--confirmation-window", "1", "--yes", "--under", "V"]);
     assert!(mended.contains("1 of these records isn't below `V`: what is wrong there depends on"), "{mended}");
     assert!(mended.contains("deletes 1 row that no lineage names"), "{mended}");
     assert_right(&running).await;
@@ -378,9 +382,9 @@ async fn what_is_wrong_with_one_tenant_is_mended_and_the_namesakes_of_another_st
     assert_eq!(verified(&running, 0, &["--under", "D", "--tenant", "y"]).0, [""; 0]);
 
     running.resume(&parameters).await;
-    ends_with(0, &running.url(), &["repair", "--settle", "1", "--yes", "--under", "D", "--tenant", "y"]);
+    ends_with(0, &running.url(), &["repair", "--confirmation-window", "1", "--yes", "--under", "D", "--tenant", "y"]);
     verified(&running, 1, &["--under", "D", "--tenant", "x"]);
-    ends_with(0, &running.url(), &["repair", "--settle", "1", "--yes", "--under", "D", "--tenant", "x"]);
+    ends_with(0, &running.url(), &["repair", "--confirmation-window", "1", "--yes", "--under", "D", "--tenant", "x"]);
     assert_right(&running).await;
     let after = running.contents().await;
     let of_y = |contents: &Contents| -> Contents {
@@ -409,7 +413,7 @@ async fn what_isnt_ours_to_mend_isnt_waited_for() {
     let parents = [("orphan", "nowhere"), ("round", "about"), ("about", "round")];
     let more = parents.map(|(id, parent)| node(id, Some(parent), id));
     let running = at_rest(&[], more.into()).await;
-    let said = ends_with(0, &running.url(), &["verify", "--json", "--settle", "600"]);
+    let said = ends_with(0, &running.url(), &["verify", "--json", "--confirmation-window", "600"]);
     let mut lines = lines(&said);
     let last = lines.pop().unwrap();
     let mut kinds: Vec<&str> = lines.iter().map(|line| line["kind"].as_str().unwrap()).collect();

@@ -41,7 +41,7 @@ async fn while_nodes_are_moved_nothing_is_reported() {
     let (mut passed, mut codes) = (0, Vec::new());
     while passed < passes || done.load(Ordering::SeqCst) < moves {
         let before = done.load(Ordering::SeqCst);
-        let output = sapwood(&running.url(), &["verify", "--json", "--settle", "3"]);
+        let output = sapwood(&running.url(), &["verify", "--json", "--confirmation-window", "3"]);
         let meanwhile = done.load(Ordering::SeqCst) - before;
         let printed = String::from_utf8(output.stdout.clone()).unwrap();
         let confirmed: Vec<_> = lines(&printed).into_iter().filter(|line| line["state"] == "confirmed").collect();
@@ -57,5 +57,5 @@ async fn while_nodes_are_moved_nothing_is_reported() {
     }
     println!("{nodes} nodes, {} moves; exit codes, and moves meanwhile: {codes:?}", done.load(Ordering::SeqCst));
     assert_right(&running).await;
-    ends_with(0, &running.url(), &["verify", "--json", "--settle", "1"]);
+    ends_with(0, &running.url(), &["verify", "--json", "--confirmation-window", "1"]);
 }

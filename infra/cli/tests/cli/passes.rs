@@ -58,7 +58,8 @@ async fn what_a_pass_costs() {
             .for_each_concurrent(4, |some| put_all(&running.client, TABLE, some.to_vec()))
             .await;
         let verify = |more: &[&str]| {
-            let printed = ends_with(0, &running.url(), &[&["verify", "--json", "--settle", "1"], more].concat());
+            let printed =
+                ends_with(0, &running.url(), &[&["verify", "--json", "--confirmation-window", "1"], more].concat());
             let summary = lines(&printed).pop().unwrap();
             ["items", "read_units", "seconds"].map(|name| summary[name].as_f64().unwrap())
         };

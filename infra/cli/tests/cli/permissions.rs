@@ -153,12 +153,12 @@ async fn commands_that_read_call_what_the_statement_of_verify_allows_and_nothing
         &["links", "n0", "tags", "--parameter", "LinkAttributes=tags"],
         &["export"],
         &["export", "--under", "n1"],
-        &["verify", "--settle", "1", "--under", "n1"],
+        &["verify", "--confirmation-window", "1", "--under", "n1"],
     ] {
         let needed = needed_by(&proxy, arguments);
         assert!(!needed.is_empty() && needed.is_subset(&verify), "{arguments:?} needs {needed:?}");
     }
-    assert_eq!(needed_by(&proxy, &["verify", "--settle", "1"]), verify);
+    assert_eq!(needed_by(&proxy, &["verify", "--confirmation-window", "1"]), verify);
     running.stop().await;
 }
 
@@ -169,7 +169,7 @@ async fn commands_that_write_call_what_the_policy_of_repair_allows_and_nothing_e
     trees.resume().await;
     let proxy = trees.running.another_proxy().await;
     let policy = allowed(POLICY);
-    assert_eq!(needed_by(&proxy, &["repair", "--settle", "1", "--yes"]), policy);
+    assert_eq!(needed_by(&proxy, &["repair", "--confirmation-window", "1", "--yes"]), policy);
 
     let directory = tempfile::tempdir().unwrap();
     let path = |name: &str| directory.path().join(name).to_str().unwrap().to_owned();

@@ -103,7 +103,7 @@ async fn a_subtree_put_back_from_copies_in_any_order_stays_whole() {
         }
         assert_right(&running).await;
         assert_eq!(without_ours(&records(&running).await), without_ours(&copies));
-        ends_with(0, &url, &["verify", "--settle", "1"]);
+        ends_with(0, &url, &["verify", "--confirmation-window", "1"]);
         // What is back is as it was: it is whole below its root, and the API moves it.
         ends_with(0, &url, &["move", "n1", "--to", "top", "--wait"]);
         ends_with(0, &url, &["move", "n1", "--to", "n0", "--wait"]);
@@ -140,7 +140,7 @@ async fn only_some_of_a_subtree_may_be_put_back_and_wait_for_the_others() {
         assert_right(&running).await;
     }
     // They wait for `b`, and `verify` says so.
-    let orphans = ends_with(0, &url, &["verify", "--settle", "1", "--json"]);
+    let orphans = ends_with(0, &url, &["verify", "--confirmation-window", "1", "--json"]);
     assert!(orphans.contains("\"orphan\"") && orphans.contains("\"c\""), "{orphans}");
     for id in ["a", "b"] {
         put(&running.client, TABLE, copies[id].clone()).await;
@@ -174,7 +174,7 @@ async fn a_node_that_another_client_moves_back_below_a_deleted_parent_stays() {
         ends_with(0, &url, &["put", &first, "--set", "name=again"]);
         assert_right(&running).await;
     }
-    ends_with(0, &url, &["verify", "--settle", "1"]);
+    ends_with(0, &url, &["verify", "--confirmation-window", "1"]);
     running.stop().await;
 }
 
@@ -226,7 +226,7 @@ async fn revisions_and_what_went_by_itself_come_back_and_a_mark_is_left_out() {
         (without_ours(&records(&running).await), all_records(&running).await.len()),
         (nodes.clone(), copies.len())
     );
-    ends_with(0, &url, &["verify", "--settle", "1"]);
+    ends_with(0, &url, &["verify", "--confirmation-window", "1"]);
 
     // Copies of the moment at which they were being deleted have a mark. With it they go again.
     delete_all().await;

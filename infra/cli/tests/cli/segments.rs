@@ -35,7 +35,9 @@ async fn a_local_engine_is_read_in_one_part_and_aws_in_four() {
     let directory = tempfile::tempdir().unwrap();
     let work = directory.path().join("work").to_str().unwrap().to_owned();
     let backfill = ["backfill", "--yes", "--work", &work];
-    for arguments in [&["verify", "--settle", "1"][..], &["repair", "--settle", "1", "--yes"], &backfill] {
+    for arguments in
+        [&["verify", "--confirmation-window", "1"][..], &["repair", "--confirmation-window", "1", "--yes"], &backfill]
+    {
         let local = |more: &[&str]| command(&proxy.url(), &[arguments, more].concat());
         assert_eq!(parts(&proxy, local(&[])), BTreeSet::from([1]), "{arguments:?}");
         assert_eq!(parts(&proxy, local(&["--segments", "3"])), BTreeSet::from([3]), "{arguments:?}");

@@ -35,13 +35,13 @@ async fn whose_settings_count_is_said() {
         assert_eq!(last["settings"], whose, "{arguments:?}: {last}");
         assert!(said(&output).contains(to_people), "{arguments:?}: {}", words(&output));
     };
-    let verify = ["verify", "--json", "--settle", "1"];
+    let verify = ["verify", "--json", "--confirmation-window", "1"];
     let backfill = ["backfill", "--json", "--yes", "--work", &work];
     for command in [&verify[..], &backfill] {
         says(command, "defaults", "settings: the template's defaults, because no stream handler");
     }
     running.announce().await;
-    for command in [&verify[..], &backfill, &["repair", "--json", "--settle", "1"]] {
+    for command in [&verify[..], &backfill, &["repair", "--json", "--confirmation-window", "1"]] {
         says(command, "handler", "settings: those that the stream handler has left");
         says(&[command, &["--parameter", "PathRows=on"]].concat(), "parameters", "settings: those of --parameter");
     }

@@ -1,7 +1,10 @@
 //! What shells, pipes and `man` get.
 
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::process::{Command, Output, Stdio};
+use std::time::Duration;
+
+use sapwood_tests::pace::slowness;
 
 use crate::running::{Sapwood, command, printed};
 
@@ -71,8 +74,8 @@ async fn pipes_get_neither_colours_nor_bars() {
         &["tree", "D"],
         &["put", "D", "--set", "name=x"],
         &["get", "D"],
-        &["verify", "--settle", "1"],
-        &["verify", "--settle", "1", "--under", "D"],
+        &["verify", "--confirmation-window", "1"],
+        &["verify", "--confirmation-window", "1", "--under", "D"],
         &["export"],
         &["verify", "--colour"],
         &["tree", "--help"],
@@ -151,8 +154,12 @@ async fn ctrl_c_in_verify_says_what_was_looked_at() {
     for (option, said) in [(&[][..], "items looked at so far, 0 suspects"), (&["--json"], "\"stopped\":true")] {
         // So slow that it would take hours.
         let slow = [&["verify", "--rate", "0.001"], option].concat();
-        let process = command(&running.url, &slow).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
-        tokio::time::sleep(std::time::Duration::from_secs(3)).await;
+        let mut process = command(&running.url, &slow).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+        // It says by which settings it compares, and then looks at the first items.
+        let mut said_first = String::new();
+        let mut told = BufReader::new(process.stderr.take().unwrap());
+        told.read_line(&mut said_first).unwrap();
+        tokio::time::sleep(Duration::from_secs(3).mul_f64(slowness())).await;
         assert!(Command::new("kill").args(["-INT", &process.id().to_string()]).status().unwrap().success());
         let output = process.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(3), "{output:?}");
@@ -165,7 +172,7 @@ async fn ctrl_c_in_verify_says_what_was_looked_at() {
 async fn a_reader_that_goes_away_is_no_panic() {
     let running = Sapwood::start(&[]);
     printed(&running.url, &["put", "D"], 0);
-    for arguments in [&["tree", "D"][..], &["get", "D"], &["verify", "--settle", "1"], &["export"]] {
+    for arguments in [&["tree", "D"][..], &["get", "D"], &["verify", "--confirmation-window", "1"], &["export"]] {
         let mut process =
             command(&running.url, arguments).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
         drop(process.stdout.take());

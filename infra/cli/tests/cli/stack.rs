@@ -17,6 +17,8 @@ pub(crate) type Attributes = HashMap<String, AttributeValue>;
 
 /// The binary on the table behind this URL.
 pub(crate) fn command(url: &str, arguments: &[&str]) -> Command {
+    // A wait ends once all is done, and a busy machine takes longer than a user would wait.
+    let arguments = arguments.iter().map(|&one| if one == "--wait" { "--wait=600" } else { one });
     let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
     command.args(arguments).args(["--table", TABLE, "--endpoint", url]).stdin(Stdio::null());
     command

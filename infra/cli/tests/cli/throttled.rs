@@ -58,13 +58,13 @@ async fn on_a_table_that_throttles_every_command_ends_right() {
 
     run(&["import", &file, "--json"], "PutItem");
     assert_right(&running).await;
-    let printed = run(&["verify", "--json", "--settle", "1"], "Scan");
+    let printed = run(&["verify", "--json", "--confirmation-window", "1"], "Scan");
     let summary = lines(&printed).pop().unwrap();
     assert_eq!((summary["differences"].as_u64(), summary["items"].as_u64() > Some(500)), (Some(0), true), "{summary}");
 
     let lost = running.contents().await.into_keys().filter(|(pk, sk)| pk == "n0" && sk.starts_with("NODE#0002"));
     delete_all(&running.client, TABLE, lost.collect()).await;
-    run(&["repair", "--yes", "--json", "--settle", "1"], "UpdateItem");
+    run(&["repair", "--yes", "--json", "--confirmation-window", "1"], "UpdateItem");
     assert_right(&running).await;
 
     let exported = path("exported.jsonl");
@@ -94,7 +94,7 @@ async fn an_answer_that_is_late_is_waited_for_and_not_asked_for_again() {
         "Scan" if call.nth == 0 => Some(Fault::Late(LATE)),
         _ => None,
     });
-    let printed = ends_with(0, &proxy.url(), &["verify", "--json", "--settle", "1", "--segments", "1"]);
+    let printed = ends_with(0, &proxy.url(), &["verify", "--json", "--confirmation-window", "1", "--segments", "1"]);
     let summary = lines(&printed).pop().unwrap();
     assert_eq!(summary["differences"], 0, "{summary}");
     assert_eq!((proxy.count("Scan"), proxy.faults("Scan")), (1, 1));

@@ -6,6 +6,7 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_tests::client::{delete_all, node, put, put_all, s};
 use sapwood_tests::oracle::{Contents, Item};
+use sapwood_tests::pace::slowness;
 use sapwood_tests::running::{Running, TABLE};
 use sapwood_tests::sim::wrong_totals;
 
@@ -68,7 +69,7 @@ fn epochs(contents: &Contents) -> [Option<&Item>; 2] {
     ["EPOCH", "EPOCH#COPY"].map(|sk| contents.get(&("SAPWOOD".to_owned(), sk.to_owned())))
 }
 
-const SETTLED: [&str; 5] = ["--settle", "1", "--json", "--parameter", KEPT];
+const SETTLED: [&str; 5] = ["--confirmation-window", "1", "--json", "--parameter", KEPT];
 
 #[tokio::test(flavor = "multi_thread")]
 async fn an_epoch_that_is_lost_garbled_or_put_back_is_named_and_mended() {
@@ -170,12 +171,13 @@ async fn a_wrong_total_that_is_written_all_the_time_is_never_called_right() {
     let sk = lane(&running, "n0").await;
     set(&running, "n0", &sk, "_sum_size", number("1000")).await;
     let client = running.client.clone();
+    let pause = Duration::from_millis(300).mul_f64(slowness());
     let writer = tokio::spawn(async move {
         for size in 0.. {
             let mut written = node("n12", Some("n3"), "a name");
             written.insert("size".to_owned(), number(&(size % 7).to_string()));
             put(&client, TABLE, written).await;
-            tokio::time::sleep(Duration::from_millis(300)).await;
+            tokio::time::sleep(pause).await;
         }
     });
     let found = sapwood(&running.url(), &[&["verify"][..], &SETTLED].concat());

@@ -39,7 +39,7 @@ fn exported(url: &str, under: &str) -> BTreeSet<String> {
 
 /// The kinds and keys of what a comparison confirmed.
 fn confirmed(url: &str, arguments: &[&str], code: i32) -> Vec<String> {
-    let said = printed(url, &[&["verify", "--json", "--settle", "1"][..], arguments].concat(), code);
+    let said = printed(url, &[&["verify", "--json", "--confirmation-window", "1"][..], arguments].concat(), code);
     let lines = said.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
     let text = |line: &Value, name: &str| line[name].as_str().unwrap().to_owned();
     let words = |line: Value| format!("{} {} {}", text(&line, "kind"), text(&line, "pk"), text(&line, "sk"));
@@ -86,13 +86,13 @@ async fn only_what_is_below_is_exported_compared_and_mended() {
     // Of a part, only the part is told.
     assert_eq!(confirmed(url, &["--under", "E"], 1), ["row-missing A PATH#E"]);
     assert_eq!(confirmed(url, &[], 1).len(), wrong.len() + 1);
-    printed(url, &["repair", "--under", "A", "--yes", "--settle", "1"], 0);
+    printed(url, &["repair", "--under", "A", "--yes", "--confirmation-window", "1"], 0);
     assert_eq!(confirmed(url, &["--under", "A"], 0), [""; 0]);
     assert_eq!(confirmed(url, &[], 1), ["row-missing X NODE#0001#Y"]);
-    printed(url, &["repair", "--under", "X", "--yes", "--settle", "1"], 0);
+    printed(url, &["repair", "--under", "X", "--yes", "--confirmation-window", "1"], 0);
     running.becomes_right().await;
 
-    for command in [&["verify", "--settle", "1"][..], &["repair", "--yes"], &["export"]] {
+    for command in [&["verify", "--confirmation-window", "1"][..], &["repair", "--yes"], &["export"]] {
         let output = sapwood(url, &[command, &["--under", "nowhere"]].concat());
         assert!(output.status.code() == Some(1) && words(&output).contains("`nowhere`"), "{}", words(&output));
     }
@@ -114,7 +114,7 @@ async fn what_is_left_of_deleted_nodes_is_found_by_its_rows() {
     assert_eq!(confirmed(&running.url, &["--under", "A"], 1), wrong);
     assert_eq!(confirmed(&running.url, &["--under", "B"], 1), wrong);
     assert_eq!(confirmed(&running.url, &["--under", "C"], 0), [""; 0]);
-    printed(&running.url, &["repair", "--under", "A", "--yes", "--settle", "1"], 0);
+    printed(&running.url, &["repair", "--under", "A", "--yes", "--confirmation-window", "1"], 0);
     running.becomes_right().await;
 }
 
@@ -136,7 +136,7 @@ async fn what_no_row_tells_a_pass_over_the_whole_table_sees() {
     let whole = ["row-missing A NODE#0003#D", "row-missing A PATH#B#C#D", "row-missing C NODE#0001#D"];
     assert_eq!(confirmed(url, &["--under", "B"], 1), whole);
     assert_eq!(confirmed(url, &[], 1), whole);
-    printed(url, &["repair", "--yes", "--settle", "1"], 0);
+    printed(url, &["repair", "--yes", "--confirmation-window", "1"], 0);
     running.becomes_right().await;
     assert!(exported(url, "A").contains("D"));
     // A node that no row leads to is found if one leads to what is below it.
@@ -240,6 +240,6 @@ async fn tenants_are_kept_apart() {
     assert_eq!(csv.lines().collect::<BTreeSet<_>>(), ["id,parent,segment,name", "D,,,a", "V,D,,a"].into());
     call(&["export", "--format", "csv"], 2);
     call(&["export", "--under", "D"], 2);
-    call(&["verify", "--settle", "1", "--under", "D", "--tenant", "a"], 0);
+    call(&["verify", "--confirmation-window", "1", "--under", "D", "--tenant", "a"], 0);
     call(&["verify", "--under", "D"], 2);
 }

@@ -15,7 +15,7 @@ const LOCK: &str = "lock";
 pub enum EngineError {
     /// The address isn't a loopback address. The engine checks no credentials, so no other machine may reach it.
     #[error(
-        "{0} isn't a loopback address: the embedded DynamoDB checks no credentials and listens on 127.0.0.1 or ::1 only, unless --container opens it"
+        "{0} isn't a loopback address: this port checks no credentials, so it listens on 127.0.0.1 or ::1 only (`sapwood dev --container` opens it)"
     )]
     NotLoopback(SocketAddr),
     /// Another process listens on the address.

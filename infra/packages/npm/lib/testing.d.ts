@@ -21,7 +21,7 @@ export interface Stack {
   /** The last lines that the process has printed: one for each batch of the stream, as JSON. */
   readonly log: string;
   /** Waits until everything that was written before is handled: then all rows are there. It fails if that takes longer. */
-  settled(seconds?: number): Promise<void>;
+  catchUp(seconds?: number): Promise<void>;
   /** Ends the process. Its table is gone then. */
   stop(): Promise<void>;
 }

@@ -34,10 +34,10 @@ class Stack {
     return this.#lines.join('\n');
   }
 
-  async settled(seconds = 10) {
-    const answer = await fetch(`${this.api}/dev/settled?seconds=${seconds}`);
+  async catchUp(seconds = 10) {
+    const answer = await fetch(`${this.api}/dev/catch-up?seconds=${seconds}`);
     const said = await answer.json().catch(() => ({}));
-    if (!answer.ok) throw new Error(`not settled: ${said.detail ?? answer.status}`);
+    if (!answer.ok) throw new Error(`not caught up: ${said.detail ?? answer.status}`);
   }
 
   async stop() {

@@ -4,10 +4,10 @@ With pytest, ask for the fixture `sapwood`: each test gets an empty table. Elsew
 
     with sapwood.Stack() as stack:
         boto3.client("dynamodb", **stack.client_options).put_item(TableName=stack.table, Item=...)
-        stack.settled()
+        stack.catch_up()
 """
 
 from .binary import find_binary
-from .stack import NotSettled, NotStarted, Stack
+from .stack import NotCaughtUp, NotStarted, Stack
 
-__all__ = ["NotSettled", "NotStarted", "Stack", "find_binary"]
+__all__ = ["NotCaughtUp", "NotStarted", "Stack", "find_binary"]

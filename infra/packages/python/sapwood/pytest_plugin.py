@@ -2,7 +2,7 @@
 
     def test_a_folder_is_below_its_drive(sapwood):
         ...                                  # sapwood.dynamodb, sapwood.api, sapwood.client_options
-        sapwood.settled()
+        sapwood.catch_up()
 
     @pytest.mark.sapwood(OrderAttribute="rank")
     def test_children_have_an_order(sapwood): ...

@@ -23,7 +23,7 @@ class NotStarted(Exception):
     """`sapwood dev` doesn't start. The message is its own."""
 
 
-class NotSettled(Exception):
+class NotCaughtUp(Exception):
     """Something that was written isn't handled yet, or can't be."""
 
 
@@ -94,17 +94,17 @@ class Stack:
         """The last lines that the process has printed: one for each batch of the stream, as JSON."""
         return "".join(list(self._lines))
 
-    def settled(self, seconds: int = 10) -> None:
-        """Waits until everything that was written before is handled: then all rows are there. Raises `NotSettled` if that takes longer."""
+    def catch_up(self, seconds: int = 10) -> None:
+        """Waits until everything that was written before is handled: then all rows are there. Raises `NotCaughtUp` if that takes longer."""
         try:
-            with _OPENER.open(f"{self.api}/dev/settled?seconds={seconds}", timeout=seconds + END_SECONDS):
+            with _OPENER.open(f"{self.api}/dev/catch-up?seconds={seconds}", timeout=seconds + END_SECONDS):
                 return
         except urllib.error.HTTPError as error:
             with error:
                 detail = json.loads(error.read() or b"{}").get("detail", str(error))
         except OSError as error:
             detail = f"the stack doesn't answer: {error}"
-        raise NotSettled(detail)
+        raise NotCaughtUp(detail)
 
     def stop(self) -> None:
         """Ends the process. Its table is gone then."""

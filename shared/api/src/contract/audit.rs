@@ -33,14 +33,14 @@ pub struct AuditBody {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]
     pub suspects: Option<u64>,
-    /// How many of them have lasted for the shortest settling time and don't count yet: they wait for a node above them
-    /// to be mended, or for `settle_seconds`. It is absent where there are tenants.
+    /// How many of them have lasted for the shortest confirmation window and aren't confirmed yet: they wait for a node
+    /// above them to be repaired, or for `confirmation_window_seconds`. It is absent where there are tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub unconfirmed: Option<u64>,
     /// For how long a difference must be the same now until it counts, in seconds. It is absent where there are
     /// tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub settle_seconds: Option<u64>,
+    pub confirmation_window_seconds: Option<u64>,
     /// The pass that is under way, or the last one. It is absent where there are tenants.
     #[serde(skip_serializing_if = "Option::is_none")]
     #[schema(nullable = false)]

@@ -7,7 +7,8 @@ use crate::problem::Problem;
 
 const IDEMPOTENCY_KEY: HeaderName = HeaderName::from_static("idempotency-key");
 
-const KEY_CHARS_MAX: usize = 255;
+/// The longest key, in characters.
+pub const KEY_CHARS_MAX: usize = 255;
 
 /// The key that a client gives to a request, so that the request is carried out once however often it is sent.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

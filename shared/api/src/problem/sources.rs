@@ -34,12 +34,12 @@ impl From<TableError> for Problem {
                 Self::new(Kind::Unavailable, "the table is busy; try again in a moment")
             }
             ErrorKind::Refuse if error.is_too_large() => {
-                tracing::warn!(%error, "the table refuses a request");
+                tracing::warn!(%error, "the table rejects a request");
                 let detail = "the writes of this request have more than 16 MB as JSON together; make the item smaller, or change fewer items at once";
                 Self::new(Kind::ItemTooLarge, detail)
             }
             ErrorKind::Refuse => {
-                tracing::warn!(%error, "the table refuses an item");
+                tracing::warn!(%error, "the table rejects an item");
                 Self::new(
                     Kind::BadValue,
                     "the table refuses this item; keep it under 400 KB with all names, and nested less than 32 deep",

@@ -33,7 +33,7 @@ impl Call<Shared> for Audit {
             impossible: impossible.into_iter().filter(|_| is_whole).map(str::to_owned).collect(),
             suspects: is_whole.then_some(state.suspects.len() as u64),
             unconfirmed: is_whole.then(|| state.suspects.unconfirmed().count() as u64),
-            settle_seconds: is_whole.then(|| state.suspects.settle().as_secs()),
+            confirmation_window_seconds: is_whole.then(|| state.suspects.settle().as_secs()),
             last_pass: state.last.as_ref().filter(|_| is_whole).map(pass),
             pass: is_whole.then(|| pass(&state.pass)),
         })

@@ -111,7 +111,7 @@ impl From<ReadError> for Problem {
             ReadError::Reserved { parameter, .. } => Self::new(Kind::ReservedName, detail).at(parameter),
             ReadError::TooLarge { .. } => Self::new(Kind::ItemTooLarge, detail),
             ReadError::NewerAudit { .. } => {
-                tracing::error!(detail, "the audit can't be told");
+                tracing::error!(detail, "the auditor's state can't be read");
                 Self::new(Kind::Unavailable, detail)
             }
             ReadError::Position => Self::new(Kind::BadCursor, detail).at("cursor"),

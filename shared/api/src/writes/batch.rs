@@ -21,7 +21,7 @@ use crate::problem::{Kind, Problem};
 
 /// Most bytes of what was written, as JSON, in the results of a batch. Lambda's answers have 6 MB, of which escaping
 /// can take half, and a transaction that keeps results has 4 MB.
-const BODIES_BYTES_MAX: usize = 2_500_000;
+pub const BODIES_BYTES_MAX: usize = 2_500_000;
 
 /// The operations that a batch reads ahead for. Unguarded facts, as that a parent is there, are as old as that.
 const OPERATIONS_AHEAD: usize = 25;
@@ -122,7 +122,7 @@ impl Batch {
             let kept = serde_json::to_vec(&kept).map_err(|_| Problem::internal())?;
             // All of it is done. Where the claim can't be completed, it ends with its lease, and the parts' keys tell.
             if let Err(error) = writer.complete(&claim, &kept).await {
-                tracing::warn!(%error, "the claim of a batch can't be completed");
+                tracing::warn!(%error, "the lease of a batch can't be completed");
             }
         } else {
             // The same request may come again: what is done is known by the keys of the parts.
@@ -186,7 +186,7 @@ async fn release<T: Table>(at: &At<'_, T>, claim: &Claim) {
     if let Err(error) = at.writer().release(claim).await
         && error.kind == ErrorKind::GiveUp
     {
-        tracing::warn!(%error, "a claim can't be given back");
+        tracing::warn!(%error, "the lease of a batch can't be given back");
     }
 }
 

@@ -14,6 +14,7 @@ mod source;
 mod stored_batch;
 
 pub use answer::body;
+pub use batch::BODIES_BYTES_MAX;
 pub use call::{ApiState, Shared};
 pub use source::{Moment, Source};
 

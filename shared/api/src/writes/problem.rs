@@ -28,13 +28,11 @@ impl From<WriteError> for Problem {
             Refusal::NameTaken { id, .. } => located(problem.because_of(id.as_str()), node_url(&id)),
             Refusal::InProgress(seconds) => problem.header(RETRY_AFTER, seconds.into()),
             Refusal::OutcomeUnreadable => {
-                tracing::error!("what a request with this key came to can't be read");
+                tracing::error!("the stored outcome of an idempotency key can't be read");
                 problem
             }
             Refusal::OutcomeUnknown => {
-                tracing::warn!(
-                    "the table gave a write no answer, and what stands there doesn't tell whether it was done"
-                );
+                tracing::warn!("the table gave a write no answer, and its outcome is unknown");
                 problem
             }
             _ => problem,

@@ -13,101 +13,101 @@ words! {
     /// others are findings about base records: its owner has to decide what the record should be.
     #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum Kind {
-        /// A node has no lineage.
+        /// A node has no lineage, a tombstone, or a lineage that no handler wrote.
         LineageMissing = "lineage-missing",
-        /// A lineage says that the node stands elsewhere than its record and its parent's lineage ask for.
+        /// A lineage has wrong ancestors, a wrong path or a wrong trash state.
         LineageWrong = "lineage-wrong",
-        /// A lineage places its node rightly but names other rows than it has, or says that rows are pending.
+        /// A lineage names other rows than the record and the settings ask for, or says that rows are pending.
         LineageRows = "lineage-rows",
-        /// A lineage's node has no base record.
+        /// A lineage without a valid base record.
         LineageSurplus = "lineage-surplus",
-        /// A row that a lineage names isn't there.
+        /// A row that the lineage names is missing.
         RowMissing = "row-missing",
-        /// A row isn't as its base record asks for.
+        /// A row has other attributes than its base record asks for.
         RowWrong = "row-wrong",
-        /// A row that no lineage names.
+        /// No lineage names the row.
         RowSurplus = "row-surplus",
-        /// A topic with revisions has no `v0_` copy.
+        /// A topic with revisions has no `v0_` item.
         CopyMissing = "copy-missing",
-        /// A `v0_` copy isn't that of its topic's newest revision.
+        /// A `v0_` item isn't that of the newest revision.
         CopyWrong = "copy-wrong",
-        /// A `v0_` copy of a topic without revisions.
+        /// A `v0_` item of a topic without revisions.
         CopySurplus = "copy-surplus",
-        /// A cursor that no handler moves on.
+        /// A checkpoint doesn't advance, or blocks a node that isn't being deleted.
         CursorStuck = "cursor-stuck",
-        /// A node is marked for deletion, and no handler deletes it.
+        /// A deletion has stopped.
         DeletionStuck = "deletion-stuck",
-        /// A copy of a subtree that no handler goes on with.
+        /// A subtree copy has stopped.
         CopyStuck = "copy-stuck",
-        /// A record that says how its node was put into the trash, though it names a parent.
+        /// Another client moved the node out of the trash, but left `_trashed`.
         TrashLeft = "trash-left",
-        /// A node isn't counted as it should be in the totals of its ancestors.
+        /// A node isn't counted right in the totals of its ancestors.
         CountWrong = "count-wrong",
-        /// A node that has gone is still counted.
+        /// A deleted node is still counted.
         CountSurplus = "count-surplus",
-        /// A node is counted in a later epoch than the present one.
+        /// A node is counted in a later epoch.
         CountAhead = "count-ahead",
-        /// The epoch of all totals can't be read, or its copy says another one.
+        /// The epoch and its copy differ, or one is invalid. Until it is repaired, no totals are compared.
         EpochWrong = "epoch-wrong",
-        /// A part of a total of an earlier epoch, or in a lane that nobody reads.
+        /// A part of a total of an earlier epoch, or in an unused counter shard.
         TotalsLeft = "totals-left",
-        /// A part of a total of a later epoch than the present one.
+        /// A part of a total of a later epoch.
         TotalsAhead = "totals-ahead",
-        /// The totals of a node aren't what its children and their totals add up to.
+        /// The totals aren't the sum of the children.
         TotalWrong = "total-wrong",
-        /// The totals of a node can't be compared now: one of its children isn't counted as its child.
+        /// A child isn't counted as a child of this node, so the total is unknown.
         TotalUnsettled = "total-unsettled",
-        /// A cursor that no handler has written.
+        /// A checkpoint that no handler wrote.
         CursorUnreadable = "cursor-unreadable",
-        /// A base record that a repair has put back, and died before it could delete it again.
+        /// A repair ended before it deleted the record that it had put.
         RecordPutBack = "record-put-back",
-        /// A base record that can't be understood. It counts as not there.
+        /// `parent` or `segment` isn't a string, is empty or is too long. The record counts as absent.
         Unreadable = "unreadable",
-        /// A node whose parent isn't there.
+        /// The parent doesn't exist.
         Orphan = "orphan",
-        /// A node below itself.
+        /// The node is its own ancestor.
         Cycle = "cycle",
-        /// A node deeper than 98 levels, which has rows under its nearest 98 ancestors only.
+        /// The node is deeper than 98 levels.
         TooDeep = "too-deep",
-        /// A node whose path is too long for a sort key, so that it has no path row.
+        /// The key of the path row would be too long.
         PathTooLong = "path-too-long",
-        /// A node without a number or a text in the attribute that orders siblings.
+        /// The node has no valid value in `OrderAttribute`, and is last among its siblings.
         NoOrder = "no-order",
-        /// A node with a link that has no row.
+        /// An attribute of `LinkAttributes` holds an invalid id, or more than 100.
         LinkLeftOut = "link-left-out",
-        /// An item that isn't ours has a key of a form that rows, lineages or claims have, and may be overwritten.
+        /// An item of yours has a reserved key, which a row, lineage or reservation would replace.
         ReservedKey = "reserved-key",
-        /// A record that is so large that its rows carry no copies.
+        /// The record is too large: its rows carry no copied attributes.
         NoRoomForCopies = "no-room-for-copies",
-        /// A record that is so large that the node can't be touched: its rows won't follow a node above it that moves.
+        /// The record is too large to be requeued: its rows don't follow a move above.
         NoRoomForTouch = "no-room-for-touch",
-        /// A value in the place of the mark of a deletion or of a copy that is none.
+        /// `_deleting` or `_copying` is invalid, and has no effect.
         MarkUnreadable = "mark-unreadable",
-        /// A value in the place of how a node was put into the trash that isn't the API's.
+        /// `_trashed` is invalid. The node is in the trash.
         TrashUnreadable = "trash-unreadable",
-        /// A node in the trash whose id is too long for the key of its row there.
+        /// The id is too long for a trash row.
         TrashUnlisted = "trash-unlisted",
-        /// A node with the name of a sibling, which has the claim of it.
+        /// A sibling has the same name and its reservation.
         NameClash = "name-clash",
-        /// A node whose name nobody has claimed.
+        /// The name isn't reserved.
         NameUnclaimed = "name-unclaimed",
-        /// The claim of a name that its node doesn't have (any more).
+        /// A reservation that its node no longer uses.
         NameLeft = "name-left",
-        /// A part of totals that are nothing, of a node that has gone.
+        /// A deleted node has totals that say 0.
         TotalsEmpty = "totals-empty",
-        /// A part of a total has the mark of a recount that hasn't ended.
+        /// A recount is running, or has stopped.
         RecountLeft = "recount-left",
-        /// A node with something that can't be added up in an attribute that is.
+        /// An attribute to add up isn't a number of at most 18 digits before the point. It counts as 0.
         TotalLeftOut = "total-left-out",
-        /// The totals can't be compared: in a cycle, above 98 levels or too many children, or with a newer count.
+        /// The total is in a cycle, above 98 levels, above a newer count, or has too many children.
         TotalNotCompared = "total-not-compared",
-        /// A lineage that names something as a row to delete that can't be a row of its node.
+        /// A lineage names items that can't be its rows. They aren't deleted.
         ForeignRows = "foreign-rows",
-        /// The table refuses to change a child of a node that is being deleted.
+        /// The table rejects a change of a child of a node being deleted.
         DeletionBlocked = "deletion-blocked",
-        /// An item that a newer version of the handler has written.
+        /// A newer version wrote this item.
         NewerFormat = "newer-format",
-        /// A node or a row whose lineage a newer version has written, so that it can't be compared.
+        /// A newer version wrote the lineage that this item depends on.
         NotCompared = "not-compared",
     }
 }

@@ -14,7 +14,7 @@ mod version;
 
 pub use error::{KeyError, check_segment};
 pub use id::{Id, ItemKey, NodeRef, Tenant};
-pub use place::{ORDER_ATTRIBUTES_MAX, OrderValue, SiblingPlace};
+pub use place::{ORDER_ATTRIBUTES_MAX, OrderValue, SiblingPlace, TEXT_BYTES_MAX};
 pub use ranges::{OrderedList, SortRange};
 pub use sapwood_keys::{PARTITION_KEY_BYTES_MAX, SORT_KEY_BYTES_MAX};
 pub use schema::{Names, Schema};

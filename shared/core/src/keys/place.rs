@@ -16,7 +16,7 @@ use super::{Id, SORT_KEY_BYTES_MAX};
 pub struct SiblingPlace(Arc<str>);
 
 /// Most bytes of the text in a place. Longer ones are cut, and their nodes are in the order of their ids.
-const TEXT_BYTES_MAX: usize = 256;
+pub const TEXT_BYTES_MAX: usize = 256;
 
 /// Bytes of a sort key besides the place's text and the id: `ORDERED#s#`.
 const AROUND_BYTES: usize = 10;

@@ -59,8 +59,9 @@ pub use reserved::{
     UPDATED_BY, Under, WRITE, WRITE_BEFORE, is_reserved, is_same_life, life_of,
 };
 pub use row::{
-    ID as ROW_ID, LinkFault, ORPHAN_ROW, PlacementInput, ROW_ATTRIBUTES, Row, Shown, check_links, is_row_key,
-    is_truncated, orphan_row_parent, own_ancestors, own_id, own_order, placement_below, row_parent, rows, shown_by,
+    ID as ROW_ID, LINKS_MAX, LinkFault, ORPHAN_ROW, PlacementInput, ROW_ATTRIBUTES, Row, Shown, TARGETS_BYTES_MAX,
+    check_links, is_row_key, is_truncated, orphan_row_parent, own_ancestors, own_id, own_order, placement_below,
+    row_parent, rows, shown_by,
 };
 pub use settings::{Copied, OrderAttribute, Settings, SiblingOrder};
 pub use shortfall::Shortfall;

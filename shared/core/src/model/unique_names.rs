@@ -15,8 +15,7 @@ words! {
     #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
     pub enum UniqueNames {
         /// Siblings may have the same name.
-        #[default]
-        Off = "off",
+        Off = "off" #[default],
         /// Names are compared byte by byte.
         Exact = "exact",
         /// Case doesn't count, nor do Unicode's forms: canonical caseless matching, by Unicode's default case folding.

@@ -203,7 +203,7 @@ impl DeleteNode<'_> {
         Ok(mark.is_some_and(|mark| mark.operation == self.operation))
     }
 
-    /// Deletes the record, and puts one that says so (docs/reference/table.md, `DELETED`). It makes a node of this id
+    /// Deletes the record, and puts one that says so (docs/reference/items.md, `DELETED`). It makes a node of this id
     /// that is put again a move: a child may have come in whose rows aren't there yet, and only its rows would show it.
     /// Such a child finds in it who adopts it, as in a tombstone.
     fn delete(

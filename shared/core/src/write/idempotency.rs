@@ -11,7 +11,7 @@ use crate::plan::{Io, Need, Plan, Task, TaskOutcome};
 use crate::request::{Action, Condition};
 
 /// How long an outcome is kept.
-const KEPT_SECONDS: u64 = 24 * 60 * 60;
+pub const OUTCOME_SECONDS: u64 = 24 * 60 * 60;
 
 /// Most bytes of an outcome in one item.
 const PART_BYTES: usize = 350 * 1_024;
@@ -58,11 +58,11 @@ impl Idempotency {
 
 impl Claim {
     fn new(key: &Idempotency, stamp: &Stamp) -> Self {
-        Self { key: key.clone(), token: stamp.token.clone(), expires: stamp.seconds + KEPT_SECONDS }
+        Self { key: key.clone(), token: stamp.token.clone(), expires: stamp.seconds + OUTCOME_SECONDS }
     }
 
     /// The record of a claim, without what tells whether it is completed: its lease until then, and after that the
-    /// number of parts and the first of them. docs/reference/table.md has an example.
+    /// number of parts and the first of them. docs/reference/items.md has an example.
     fn record(&self, settings: &Settings) -> Item {
         let mut item = with_key(&self.key.key(0, settings), &settings.schema);
         item.insert(FINGERPRINT.to_owned(), text(&self.key.fingerprint));

@@ -45,11 +45,11 @@ mod wanted;
 
 pub use command::{Children, Command, Content, NewRevision, OnConflict, Patch, Spot, ValueChange};
 pub use execute::{Answered, write_once};
-pub use idempotency::{Begun, Claim, Idempotency, begin};
+pub use idempotency::{Begun, Claim, Idempotency, OUTCOME_SECONDS, begin};
 pub use import::{
     ABOVE_ATTRIBUTES, Above, Imported, ImportedRecord, LOOKS_MAX, Unknown, deletes_revisions, import_record,
 };
-pub use operation::{Incomplete, Operation, Progress, Work, read_operation};
+pub use operation::{Incomplete, OPERATION_SECONDS, Operation, Progress, Work, read_operation};
 pub use outcome::{Appended, Outcome};
 pub use prefetch::{FirstReads, Prefetched};
 pub use record::ROOM_BYTES;

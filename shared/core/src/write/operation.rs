@@ -31,7 +31,7 @@ const LOOKS_MAX: usize = 40;
 const OPERATIONS_LOOKED_AT: usize = 100;
 
 /// How long the record of an operation is kept.
-pub(super) const OPERATION_SECONDS: u64 = 7 * 24 * 60 * 60;
+pub const OPERATION_SECONDS: u64 = 7 * 24 * 60 * 60;
 
 /// An operation that the stream carries out.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -95,7 +95,7 @@ pub enum Incomplete {
     CopyGone,
 }
 
-/// The item of a deletion. docs/reference/table.md has an example.
+/// The item of a deletion. docs/reference/items.md has an example.
 pub(super) fn operation_item(
     key: &ItemKey,
     node: &Id,
@@ -108,7 +108,7 @@ pub(super) fn operation_item(
     item
 }
 
-/// The item of a copy, with an attribute for each copy that isn't placed yet. docs/reference/table.md has an example.
+/// The item of a copy, with an attribute for each copy that isn't placed yet. docs/reference/items.md has an example.
 pub(super) fn copy_item(
     key: &ItemKey,
     operation: &str,

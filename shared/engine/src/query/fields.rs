@@ -8,12 +8,12 @@ use sapwood_core::model::{Item, is_reserved, text_of};
 use sapwood_store::ReadOptions;
 
 /// The most names, so that an expression with all of them stays within DynamoDB's 4 KB.
-const NAMES_MAX: usize = 100;
+pub const FIELDS_MAX: usize = 100;
 
 /// The longest name that an expression can have, in bytes ([AWS: constraints][aws]).
 ///
 /// [aws]: https://docs.aws.amazon.com/amazondynamodb/latest/developerguide/Constraints.html
-const NAME_BYTES_MAX: usize = 255;
+pub const FIELD_BYTES_MAX: usize = 255;
 
 /// The segment of a node, as its record or a row that carries it says.
 pub(super) fn segment(item: &Item, schema: &Schema) -> Option<String> {
@@ -39,13 +39,13 @@ impl Fields {
     pub fn only(names: impl IntoIterator<Item = String>) -> Result<Self, ReadError> {
         let names: BTreeSet<String> = names.into_iter().collect();
         let refuse = |reason| Err(ReadError::Parameter { parameter: "fields", reason });
-        if names.len() > NAMES_MAX {
+        if names.len() > FIELDS_MAX {
             return refuse("give the names of at most 100 attributes");
         }
         if names.iter().any(String::is_empty) {
             return refuse("give the names of attributes with commas between them");
         }
-        if names.iter().any(|name| name.len() > NAME_BYTES_MAX) {
+        if names.iter().any(|name| name.len() > FIELD_BYTES_MAX) {
             return refuse("an attribute's name can have at most 255 bytes here");
         }
         Ok(Self(Some(names)))

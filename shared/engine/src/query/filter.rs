@@ -6,9 +6,11 @@ use super::ReadError;
 use sapwood_core::keys::SiblingPlace;
 use sapwood_core::model::{AttributeValue, Item, Settings, is_truncated};
 
-const CONDITIONS_MAX: usize = 10;
+/// Most conditions of a filter.
+pub const CONDITIONS_MAX: usize = 10;
 
-const CHARACTERS_MAX: usize = 1_024;
+/// The longest condition, in characters.
+pub const CONDITION_CHARACTERS_MAX: usize = 1_024;
 
 /// The names that answers have from records, and that no row has.
 const OF_RECORDS: [&str; 4] = ["created_at", "created_by", "updated_at", "updated_by"];
@@ -64,7 +66,7 @@ impl Filter {
         if conditions.len() > CONDITIONS_MAX {
             return Err(refuse("give at most 10 conditions"));
         }
-        if conditions.iter().any(|condition| condition.chars().count() > CHARACTERS_MAX) {
+        if conditions.iter().any(|condition| condition.chars().count() > CONDITION_CHARACTERS_MAX) {
             return Err(refuse("a condition can have at most 1,024 characters"));
         }
         let parse = |text: &String| {

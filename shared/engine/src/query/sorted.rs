@@ -10,7 +10,7 @@ use sapwood_core::model::{Item, Settings, SiblingOrder, key_of};
 use sapwood_store::{RetryPolicy, Table};
 
 /// The most siblings that are sorted: as many as a tree shows at once.
-const SIBLINGS_MAX: usize = 5_000;
+pub const SIBLINGS_MAX: usize = 5_000;
 
 /// The attributes and the direction of a sorted list of siblings.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -90,7 +90,7 @@ impl Handler {
         };
         let report = Auditor::new(&client, settings, *limits, *heals).run(clock).await?;
         log(&report);
-        metrics.write(|_| measured(&report));
+        metrics.write(|_| metrics_of(&report));
         if let Some(reason) = &report.stopped {
             return Err(TableError::new(ErrorKind::GiveUp, reason.clone()));
         }
@@ -112,7 +112,7 @@ pub fn answer(report: &Report) -> Value {
     json!({
         "saved": report.is_saved, "items": report.items, "recent": report.recent, "suspects": report.suspects, "confirmed": report.confirmed.len(),
         "repaired": report.healed, "left": report.left.len(), "still_changing": report.restless.len(),
-        "unconfirmed": report.unconfirmed.len(), "settle_seconds": report.settle, "findings": report.findings, "age_seconds": report.age,
+        "unconfirmed": report.unconfirmed.len(), "confirmation_window_seconds": report.settle, "findings": report.findings, "age_seconds": report.age,
         "pass_seconds": report.pass_time, "read_units": report.usage.read_units, "write_units": report.usage.write_units,
     })
 }
@@ -123,27 +123,27 @@ const UNCONFIRMED_LINES_MAX: usize = 20;
 /// Logs a line for each difference that counts, and a line for the run. The lines name keys, never attributes.
 fn log(report: &Report) {
     if let Some(reason) = &report.stopped {
-        error!(reason, "the auditor stands still");
+        error!(reason, "the auditor has stopped");
         return;
     }
     if !report.impossible.is_empty() {
         let attributes = report.impossible.join(", ");
-        error!(attributes, "the auditor's state can't be true; these attributes were set anew");
+        error!(attributes, "the auditor's state was invalid; these attributes were reset");
     }
-    let confirmed = report.confirmed.iter().map(|one| (one, "difference"));
-    let left = report.left.iter().map(|one| (one, "difference that is left"));
-    let restless = report.restless.iter().map(|one| (one, "suspect that still changes"));
-    for (Difference { key, kind, .. }, message) in confirmed.chain(left).chain(restless) {
-        warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "{message}");
+    let confirmed = report.confirmed.iter().map(|one| (one, "confirmed"));
+    let left = report.left.iter().map(|one| (one, "left"));
+    let restless = report.restless.iter().map(|one| (one, "still changing"));
+    for (Difference { key, kind, .. }, state) in confirmed.chain(left).chain(restless) {
+        warn!(pk = key.pk, sk = key.sk, kind = kind.as_str(), state, "difference");
     }
     for Difference { key, kind, .. } in report.unconfirmed.iter().take(UNCONFIRMED_LINES_MAX) {
-        info!(pk = key.pk, sk = key.sk, kind = kind.as_str(), "suspect that doesn't count yet");
+        info!(pk = key.pk, sk = key.sk, kind = kind.as_str(), state = "unconfirmed", "difference");
     }
     if let Some(reason) = &report.unfit {
-        error!(reason, "the auditor mends nothing");
+        error!(reason, "the auditor repairs nothing");
     }
     if let Some(error) = &report.ended_by {
-        warn!(%error, "the run has ended early; the next one goes on");
+        warn!(%error, "the run has ended early; the next one continues");
     }
     info!(
         saved = report.is_saved,
@@ -151,7 +151,7 @@ fn log(report: &Report) {
         recent = report.recent,
         suspects = report.suspects,
         unconfirmed = report.unconfirmed.len(),
-        settle = report.settle,
+        confirmation_window = report.settle,
         confirmed = report.confirmed.len(),
         repaired = report.healed,
         left = report.left.len(),
@@ -166,7 +166,8 @@ fn log(report: &Report) {
 }
 
 /// The metrics of a run (docs/reference/metrics.md). A finding that wasn't saved is found again, so it isn't counted.
-fn measured(report: &Report) -> Vec<Metric> {
+#[must_use]
+pub fn metrics_of(report: &Report) -> Vec<Metric> {
     let mut metrics = vec![
         Metric::count("Retries", report.usage.retries),
         Metric::amount("ReadUnits", report.usage.read_units),

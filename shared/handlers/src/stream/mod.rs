@@ -208,7 +208,7 @@ impl Handler {
         let client = Client::new(&table, &NoRetries, &settings.schema);
         let task = Task::Write(Action::Put { key, item, condition: Condition::Always });
         if let Err(error) = client.carry_out(&task).await.outcome {
-            warn!(%error, "failed to leave a trail for the auditor");
+            warn!(%error, "failed to store the sample of recent writes for the auditor");
         }
     }
 }
@@ -260,7 +260,8 @@ fn log(request_id: &str, records: usize, report: &Report) {
 
 /// Returns the metrics of a batch (docs/reference/metrics.md). `written_at` has the times at which its records were
 /// written, and `now` is the time at which it was handled, all in milliseconds since 1970.
-fn metrics_of(records: usize, written_at: &[u64], report: &Report, now: u64) -> Vec<Metric> {
+#[must_use]
+pub fn metrics_of(records: usize, written_at: &[u64], report: &Report, now: u64) -> Vec<Metric> {
     let counts = &report.counts;
     let unreadable = report.problems.iter().filter(|problem| problem.unreadable).count();
     // The function's clock and the table's differ a little. A record from the future has no lag.

@@ -243,7 +243,9 @@ fn local_target(path: &str, query: Option<&str>) -> Result<Uri, Problem> {
     target(&as_the_gateway_decodes(path)?, query)
 }
 
-fn metrics_of(status: StatusCode, usage: &Usage, took: Duration) -> Vec<Metric> {
+/// The metrics of a request (docs/reference/metrics.md).
+#[must_use]
+pub fn metrics_of(status: StatusCode, usage: &Usage, took: Duration) -> Vec<Metric> {
     vec![
         Metric::count("Requests", 1),
         // Latency is exact to a microsecond; more digits would be noise.

@@ -18,7 +18,7 @@ mod routes;
 #[cfg(test)]
 mod tests;
 
-pub use answer::{Api, REQUEST_TIME_MAX, service};
+pub use answer::{Api, REQUEST_TIME_MAX, metrics_of, service};
 pub use guard::{Guard, Refusal};
 pub use lambda::{Lambda, NoRequest, answer, lambda_service, run_lambda};
 pub use local::{Front, Gate, Pages, serve_local};

@@ -116,7 +116,7 @@ fn a_panic_is_one_line_with_its_place_and_without_its_message() {
     let [line] = &lines[..] else { panic!("{lines:?}") };
     assert_line(line, "ERROR");
     assert_eq!(line["message"], "panic");
-    assert!(line["place"].as_str().unwrap().contains("log/tests.rs:"), "{line}");
+    assert!(line["location"].as_str().unwrap().contains("log/tests.rs:"), "{line}");
     assert!(!line.to_string().contains("secret"), "{line}");
 }
 

@@ -162,6 +162,21 @@ fn audited(change: impl FnOnce(&mut AuditorState)) -> (Vec<(&'static str, Verdic
     })
 }
 
+/// docs/reference/findings.md explains those of the list.
+#[test]
+fn the_list_of_checks_has_each_of_them() {
+    let mut seen = right_one();
+    seen.table.as_mut().unwrap().replicas = vec!["eu-west-1".to_owned()];
+    let Read::Known(alarms) = &mut seen.alarms else { unreachable!() };
+    alarms[0].has_actions = false;
+    alarms[0].metrics.clear();
+    let settings = Settings { totals: Some(Totals::default()), ..Settings::default() };
+    let found: Vec<Finding> =
+        [seen, right_one()].iter().flat_map(|seen| all(seen, &settings, &source(), "1.2.3")).collect();
+    let found: BTreeSet<&str> = found.iter().map(|finding| finding.check).collect();
+    assert_eq!(found, crate::CHECKS.split(' ').collect());
+}
+
 #[track_caller]
 fn one((found, words): (Vec<(&'static str, Verdict)>, String), check: &'static str, verdict: Verdict, says: &str) {
     assert_eq!(found, [(check, verdict)], "{words}");

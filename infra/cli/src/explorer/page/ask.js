@@ -1,5 +1,5 @@
 // Ask: a question, the one request that answers it, the answer, and the same as code.
-import { about, address, bdi, cost, count, data, el, hear, key, Lost, say, values } from './base.js';
+import { about, address, bdi, cost, count, data, el, get, hear, Lost, node as path, say, shown, values, visible } from './base.js';
 import { LANGUAGES } from './code.js';
 
 /** The questions: what each is called, and what it takes besides a node. */
@@ -14,6 +14,69 @@ const FIELDS = {
   from: ['from level', { type: 'number', min: 0, max: 98, value: 1 }], to: ['to level', { type: 'number', min: 0, max: 98, value: 2 }],
   path: ['path, its segments with / between', { placeholder: 'V/d' }], topic: ['topic', { value: 'Audit' }], attribute: ['attribute', {}],
 };
+
+/** The attributes of items: the user's own first, and of these those that most items have. */
+function columns(items) {
+  const counts = new Map();
+  for (const { item } of items) for (const name of Object.keys(item)) if (name !== about.keys.pk && name !== about.keys.sk) counts.set(name, (counts.get(name) ?? 0) + 1);
+  const isOurs = (name) => name.startsWith('_');
+  return [...counts.keys()].sort((a, b) => isOurs(a) - isOurs(b) || counts.get(b) - counts.get(a) || (a < b ? -1 : 1));
+}
+
+/** The items as lines of CSV (RFC 4180). What isn't a text is JSON. */
+function csv(head, items, names) {
+  const text = (value) => (value === undefined ? '' : typeof value === 'string' ? value : JSON.stringify(value));
+  const cell = (value) => (/[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+  const line = (cells) => cells.map((value) => cell(text(value))).join(',');
+  return [line(head), ...items.map(({ pk, sk, item, bytes }) => line([pk, sk, ...names.map((name) => item[name]), bytes]))].join('\r\n') + '\r\n';
+}
+
+/** The items as a table. A row unfolds into all attributes of its item. */
+function table(head, rows, items) {
+  const isNumber = (index) => index === head.length - 1;
+  const body = rows.map((cells, at) => {
+    const twist = el('button', { type: 'button', class: 'twist', 'aria-expanded': 'false', 'aria-label': `All of ${visible(items[at].sk)}`, onclick: () => {
+      const open = twist.getAttribute('aria-expanded') === 'false';
+      twist.setAttribute('aria-expanded', String(open));
+      twist.textContent = open ? '▾' : '▸';
+      if (open) row.after(el('tr', { class: 'whole' }, el('td', { colspan: head.length }, values(items[at].item))));
+      else row.nextElementSibling.remove();
+    } }, '▸');
+    const row = el('tr', {}, cells.map((cell, index) => (index === 0 ? el('th', { scope: 'row', title: cell }, twist, ' ', bdi(cell, 'sk'))
+      : el('td', { class: isNumber(index) ? 'number' : undefined, title: cell }, isNumber(index) ? cell.toLocaleString('en') : bdi(cell)))));
+    return row;
+  });
+  return el('div', { class: 'scroll', tabindex: '0', role: 'group', 'aria-label': 'Items' }, el('table', { class: 'results' },
+    el('thead', {}, el('tr', {}, head.map((name, index) => el('th', { scope: 'col', class: isNumber(index) ? 'number' : undefined }, bdi(name))))), el('tbody', {}, body)));
+}
+
+/** A button that copies a text. */
+function copies(label, make) {
+  const button = el('button', { type: 'button', onclick: async () => {
+    try {
+      await navigator.clipboard.writeText(make());
+      say('Copied');
+      button.textContent = 'Copied';
+      setTimeout(() => {
+        button.textContent = label;
+      }, 1500);
+    } catch {
+      const code = document.getElementById('code');
+      if (label === 'Copy') getSelection().selectAllChildren(code);
+      say(label === 'Copy' ? 'Selected: copy it yourself, the browser doesn’t let a page do it' : 'The browser doesn’t let a page copy');
+    }
+  } }, label);
+  return button;
+}
+
+/** Says that there is no such node, if that is why nothing answers. */
+async function said(id, note) {
+  try {
+    await get(`${path(id)}?fields=name`);
+  } catch (error) {
+    if (error.status === 404) note.replaceChildren('No item answers. There is no node with the id ', bdi(id), '.');
+  }
+}
 
 export function panel() {
   const box = el('div', { class: 'panel' });
@@ -78,26 +141,24 @@ export function panel() {
       next.focus();
       next.click();
     });
-    const copied = el('button', { type: 'button', onclick: async () => {
-      try {
-        await navigator.clipboard.writeText(code.textContent);
-        say('Copied');
-        copied.textContent = 'Copied';
-        setTimeout(() => {
-          copied.textContent = 'Copy';
-        }, 1500);
-      } catch {
-        getSelection().selectAllChildren(code);
-        say('Selected: copy it yourself, the browser doesn’t let a page do it');
-      }
-    } }, 'Copy');
     const took = cost(requests, read);
+    const all = columns(items);
+    // What Sapwood keeps in a row is below it.
+    const names = all.filter((name) => !name.startsWith('_'));
+    // The items of a Query have one partition key, which is said once.
+    const isOne = new Set(items.map(({ pk }) => pk)).size < 2;
+    const keysOf = (item) => (isOne ? [item.sk] : [item.sk, item.pk]);
+    const rows = items.map((item) => [...keysOf(item), ...names.map((name) => (name in item.item ? shown(item.item[name]) : '')), item.bytes]);
+    const head = [about.keys.sk, ...(isOne ? [] : [about.keys.pk]), ...names, 'bytes'];
+    const bytes = items.reduce((sum, item) => sum + item.bytes, 0);
+    const none = el('p', { class: 'question' }, 'No item answers.');
+    if (!items.length && question.id) said(question.id, none);
     result.replaceChildren(
-      el('section', { class: 'card', 'aria-labelledby': 'answer-title' }, el('h3', { id: 'answer-title' }, `${count(items.length, 'item')}${more ? ' on the first page' : ''}`),
-        el('p', { class: 'question' }, `One ${asked.call}: ${took}.`),
-        el('ul', { class: 'items' }, items.map((item) => el('li', {}, el('details', {}, el('summary', {}, key(item.pk, item.sk), item.item.name && bdi(item.item.name, 'soft')),
-          values(item.item, [about.keys.pk, about.keys.sk])))))),
-      el('section', { class: 'card', 'aria-labelledby': 'code-title' }, el('div', { class: 'bar' }, el('h3', { id: 'code-title' }, 'The same as code'), copied), tabs, code));
+      el('section', { class: 'card', 'aria-labelledby': 'answer-title' }, el('div', { class: 'bar' }, el('h3', { id: 'answer-title' }, `${count(items.length, 'item')}${more ? ' on the first page' : ''}`),
+        items.length > 0 && [copies('Copy CSV', () => csv([about.keys.pk, about.keys.sk, ...all, 'bytes'], items, all)), copies('Copy JSON', () => JSON.stringify(items.map(({ item }) => item), null, 2))]),
+      el('p', { class: 'question' }, `One ${asked.call}: ${took}${items.length ? `, ${bytes.toLocaleString('en')} bytes` : ''}.`, items.length > 0 && isOne && [` ${about.keys.pk}: `, bdi(items[0].pk, 'pk')]),
+      items.length ? table(head, rows, items) : none),
+      el('section', { class: 'card', 'aria-labelledby': 'code-title' }, el('div', { class: 'bar' }, el('h3', { id: 'code-title' }, 'The same as code'), copies('Copy', () => code.textContent)), tabs, code));
     pick(language);
     say(`${count(items.length, 'item')}, ${took}`);
   };

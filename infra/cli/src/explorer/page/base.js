@@ -5,7 +5,7 @@
 export const about = {};
 
 /** Events within the page: `select`, `changed`, `seen` and others. */
-export const bus = new EventTarget();
+const bus = new EventTarget();
 export const tell = (name, detail) => bus.dispatchEvent(new CustomEvent(name, { detail }));
 export const hear = (name, act) => bus.addEventListener(name, (event) => act(event.detail));
 
@@ -14,11 +14,13 @@ export const $ = (id) => document.getElementById(id);
 /** Makes an element. Children that are texts become text nodes. */
 export function el(name, properties = {}, ...children) {
   const made = document.createElement(name);
+  // A button of a form would send it.
+  if (name === 'button') made.type = 'button';
   for (const [key, value] of Object.entries(properties ?? {})) {
     if (value === undefined || value === null || value === false) continue;
     if (key === 'class') made.className = value;
     else if (key.startsWith('on')) made.addEventListener(key.slice(2), value);
-    else if (key === 'value' || key === 'checked' || key === 'disabled' || key === 'hidden' || key === 'open') made[key] = value;
+    else if (['value', 'checked', 'disabled', 'hidden', 'open'].includes(key)) made[key] = value;
     else made.setAttribute(key, value === true ? '' : value);
   }
   made.append(...children.flat(9).filter((child) => child !== null && child !== undefined && child !== false));
@@ -29,7 +31,8 @@ export function el(name, properties = {}, ...children) {
 export const UNSEEN = '\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0';
 const HIDDEN = new RegExp(`[\\u0000-\\u001f${UNSEEN}\\u{e0000}-\\u{e0fff}]`, 'gu');
 /** Where the joiners are part of the writing: between letters of scripts that join, and between emoji. */
-const JOINED = /(?<=[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}])[\u200c\u200d](?=[\p{scx=Arab}\p{scx=Syrc}\p{scx=Mong}\p{scx=Deva}\p{scx=Beng}\p{scx=Guru}\p{scx=Gujr}\p{scx=Orya}\p{scx=Taml}\p{scx=Telu}\p{scx=Knda}\p{scx=Mlym}\p{scx=Sinh}])|(?<=[\p{Extended_Pictographic}\p{Emoji_Modifier}\ufe0f])\u200d(?=\p{Extended_Pictographic})/gu;
+const JOINING = `[${['Arab', 'Syrc', 'Mong', 'Deva', 'Beng', 'Guru', 'Gujr', 'Orya', 'Taml', 'Telu', 'Knda', 'Mlym', 'Sinh'].map((script) => `\\p{scx=${script}}`).join('')}]`;
+const JOINED = new RegExp(`(?<=${JOINING})[\u200c\u200d](?=${JOINING})|(?<=[\\p{Extended_Pictographic}\\p{Emoji_Modifier}\ufe0f])\u200d(?=\\p{Extended_Pictographic})`, 'gu');
 
 /** A text as people can tell it from others: a character without a width, or that turns the direction, is shown by its number. */
 export function visible(text) {
@@ -37,9 +40,6 @@ export function visible(text) {
   const joined = new Set([...whole.matchAll(JOINED)].map(({ index }) => index));
   return whole.replace(HIDDEN, (one, at) => (joined.has(at) ? one : `⟨${one.codePointAt(0).toString(16).toUpperCase().padStart(4, '0')}⟩`));
 }
-
-/** A message of the API, whose names stand between backticks. */
-export const worded = (text) => visible(text).split('`').map((part, at, all) => (at % 2 && at < all.length - 1 ? el('code', {}, part) : part));
 
 /** A text of a user: its direction doesn't turn that of its neighbours. */
 export const bdi = (text, kind) => el('bdi', { class: kind }, visible(text));
@@ -90,6 +90,31 @@ if (given) {
   sessionStorage.setItem(TOKEN, given);
   // It doesn't stay in the address, which people send to others.
   history.replaceState(history.state, '', location.pathname + location.search);
+}
+
+/** Another tab of the same session has the token, which no address and no disk keeps. Long enough for a tab to answer, in milliseconds. */
+const TABS_ANSWER = 700;
+const tabs = new BroadcastChannel(TOKEN);
+tabs.addEventListener('message', ({ data: said }) => {
+  const token = sessionStorage.getItem(TOKEN);
+  if (said === 'wanted' && token) tabs.postMessage({ token });
+});
+
+/** Makes the first request of a tab. One that was opened by a copied link asks the others for the token. */
+export async function openTab(ask) {
+  try {
+    return await ask();
+  } catch (error) {
+    if (!(error instanceof Refused) || error.status !== 403 || sessionStorage.getItem(TOKEN)) throw error;
+    const token = await new Promise((resolve) => {
+      tabs.addEventListener('message', ({ data: said }) => said.token && resolve(said.token));
+      tabs.postMessage('wanted');
+      setTimeout(resolve, TABS_ANSWER);
+    });
+    if (!token) throw error;
+    sessionStorage.setItem(TOKEN, token);
+    return ask();
+  }
 }
 
 /** Sends a request. Returns its body and its headers. */
@@ -150,9 +175,31 @@ export function say(text) {
 /** Shows one of the parts where only one has room. */
 export function showPane(name) {
   document.body.dataset.pane = name;
-  for (const button of document.querySelectorAll('#panes button')) {
-    button.setAttribute('aria-current', String(button.dataset.to === name));
+  // From 640 pixels, the tree and the node are side by side.
+  const current = name === 'node' && matchMedia('(min-width: 640px)').matches ? 'tree' : name;
+  for (const button of document.querySelectorAll('#panes > button')) button.setAttribute('aria-current', String(button.dataset.to === current));
+}
+
+const EXPLAINED = 'sapwood-explained';
+const explained = new Set(JSON.parse(localStorage.getItem(EXPLAINED) ?? '[]'));
+/** What has been explained since the page was opened, and to which it was explained. */
+const justNow = new Map();
+
+/** An explanation, which is open the first time, and then behind a button. Of whom it is asked for once more, such as a node, tells `of`. */
+export function why(name, words, of = null) {
+  const isOpen = !explained.has(name) || justNow.get(name) === of;
+  if (!explained.has(name)) {
+    explained.add(name);
+    justNow.set(name, of);
+    localStorage.setItem(EXPLAINED, JSON.stringify([...explained]));
   }
+  const text = el('p', { class: 'question', hidden: !isOpen }, words);
+  const button = el('button', { class: 'why', 'aria-expanded': String(isOpen), 'aria-label': 'What is this?', 'data-focus': `why-${name}`, onclick: () => {
+    text.hidden = !text.hidden;
+    button.setAttribute('aria-expanded', String(!text.hidden));
+    justNow.set(name, text.hidden ? undefined : of);
+  } }, '?');
+  return [button, text];
 }
 
 export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
@@ -226,7 +273,7 @@ export function badge(state) {
 }
 
 /** A button that leads to a node. */
-export const leads = (id, label = id) => el('button', { type: 'button', class: 'link', onclick: () => tell('go', id) }, bdi(label));
+export const leads = (id, label = id) => el('button', { class: 'link', title: visible(label), onclick: () => tell('go', id) }, bdi(label));
 
 /** A value of an attribute, as text. Sets, numbers past a double's and bytes have one key. */
 export function shown(value) {

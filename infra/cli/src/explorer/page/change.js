@@ -1,11 +1,13 @@
-// Changes: by menu, by dialog and by dragging. A refusal is said where it happens.
-import { $, about, bdi, calmly, count, el, get, hear, leads, Lost, node as path, Refused, say, send, tell, visible, wait, worded } from './base.js';
+// Changes: by menu, by dialog and by dragging. What is changed is shown at once, and comes back if it is refused, with the reason.
+import { $, about, bdi, calmly, count, el, get, hear, leads, Lost, node as path, Refused, say, send, tell, visible, wait } from './base.js';
+import { picker } from './find.js';
 
 let tree;
 const MERGE = { 'content-type': 'application/merge-patch+json' };
 
 /** Without a stream of events, an answer waits until the rows are there. */
 const patience = () => (about.live ? {} : { prefer: 'wait=5' });
+const patched = (more = {}) => ({ ...MERGE, ...more, ...patience() });
 
 export function begin(of) {
   if (tree) return;
@@ -34,9 +36,9 @@ function undos() {
   });
 }
 
-/** Offers to undo a change of a node. `back` sends what undoes it. */
-function undoable(id, text, back) {
-  done.push({ id, text, back });
+/** Offers to undo a change. `back` does so. */
+function undoable(text, back) {
+  done.push({ text, back });
   if (done.length > UNDOS_MAX) done.shift();
   offer();
 }
@@ -44,30 +46,65 @@ function undoable(id, text, back) {
 function offer() {
   const last = done.at(-1);
   bar.hidden = !last;
-  bar.replaceChildren(...(last ? [el('span', {}, visible(last.text)), ' · ', el('button', { type: 'button', class: 'link', title: 'Ctrl+Z', onclick: undo }, 'Undo')] : []));
+  if (!last) return bar.replaceChildren();
+  const forget = () => {
+    done.length = 0;
+    offer();
+  };
+  return bar.replaceChildren(el('span', {}, bdi(last.text)), ' · ', el('button', { class: 'link', title: /Mac/.test(navigator.platform) ? '⌘Z' : 'Ctrl+Z', onclick: undo }, 'Undo'),
+    el('button', { class: 'link away', 'aria-label': 'Dismiss', onclick: forget }, '×'));
 }
 
 async function undo() {
   const last = done.pop();
   offer();
-  const label = labelOf(last.id);
-  if (await attempt(last.id, last.back, `Undone: ${last.text}`)) say(`Undone: ${label}`);
+  if (last) await last.back(`Undone: ${last.text}`);
 }
 
 const labelOf = (id) => tree.row(id)?.label ?? id;
+const parentOf = (id) => tree.row(id)?.parent ?? null;
+const nameOf = (id) => visible(labelOf(id));
+
+// ---- What is refused ----
+
+/** A text of the API's in which ids stand between backticks: those of nodes that are shown are named. */
+function named(text) {
+  return text.split('`').map((part, at, all) => {
+    if (at % 2 === 0 || at === all.length - 1) return visible(part);
+    const row = tree.row(part);
+    return row ? el('b', { title: visible(part) }, bdi(row.label)) : el('code', {}, visible(part));
+  });
+}
+
+/** Why a change of a node was refused, in words for people. */
+function reason(error, id, parent) {
+  if (error instanceof SyntaxError) return [`That isn't JSON: ${error.message}`];
+  const { type, node: other } = error.problem ?? {};
+  const [name, above] = [el('b', {}, bdi(labelOf(id))), parent === undefined || parent === null ? 'the parent' : el('b', {}, bdi(labelOf(parent)))];
+  const taken = error.message.match(/is named `([^`]*)`/)?.[1];
+  const words = {
+    cycle: id === parent ? [name, " can't move into itself."] : [above, ' is inside ', name, ". A folder can't move into itself."],
+    'name-taken': taken !== undefined && ['A sibling is named ', el('b', {}, bdi(taken)), ' already. Choose another name.'],
+    'precondition-failed': ['Somebody has changed ', name, ' meanwhile. Look at it again, and repeat your change.'],
+    'in-trash': /^the node is in the trash/.test(error.message) && [name, ' is in the trash. Restore it first.'],
+    'not-found': [name, " isn't there any more."],
+  }[type?.split(':').at(-1)];
+  const show = other && el('button', { class: 'link', onclick: (event) => {
+    event.target.closest('dialog')?.close();
+    tell('go', other);
+  } }, 'Show ', bdi(labelOf(other)), labelOf(other) === other ? '' : [' (', bdi(other), ')']);
+  return [...(words || named(error.message)), ...(show ? [' ', show] : [])];
+}
+
+// ---- Undo: what puts a node back ----
 
 /** What puts a node back where it is now among its siblings. */
 function wayBack(id) {
-  const parent = tree.row(id)?.parent ?? null;
+  const parent = parentOf(id);
   const siblings = tree.siblings(id);
   const previous = siblings[siblings.indexOf(id) - 1];
-  const position = about.by_hand ? { position: previous === undefined ? 'first' : { after: previous } } : {};
-  return async () => {
-    const now = tree.row(id)?.parent ?? null;
-    const answer = await send('PATCH', path(id), { parent, ...position }, { ...MERGE, ...patience() });
-    tree.changed(now, parent);
-    return answer;
-  };
+  const place = about.by_hand ? (previous === undefined ? 'first' : { after: previous }) : undefined;
+  return (done) => put(id, parent, place, done);
 }
 
 // ---- Menu ----
@@ -80,12 +117,12 @@ export function menu(id, at) {
   const choices = [
     ['Add a child…', () => add(id)], ['Add a root…', () => add(null)], ['Rename', () => rename(id)], ['Move to…', () => move(id)],
     about.by_hand && place > 0 && ['Move up', () => step(id, -1)], about.by_hand && place < siblings.length - 1 && ['Move down', () => step(id, 1)],
-    about.by_hand && ['Place before or after…', () => beside(id)],
-    ['Copy…', () => copy(id)], about.trash && ['Put into the trash', () => toTrash(id)], ['Delete…', () => remove(id)],
+    about.by_hand && ['Place before or after…', () => beside(id)], ['Copy…', () => copy(id)],
+    tree.row(id)?.has_children !== false && ['Find below…', () => tell('find below', id)],
+    about.trash && ['Move to trash', () => toTrash(id)], ['Delete for good…', () => remove(id, null, true)],
   ].filter(Boolean);
-  const label = tree.row(id)?.label ?? id;
-  const box = el('div', { class: 'menu', role: 'menu', 'aria-label': `Change ${visible(label)}` }, choices.map(([name, act]) =>
-    el('button', { type: 'button', role: 'menuitem', tabindex: '-1', onclick: () => {
+  const box = el('div', { class: 'menu', role: 'menu', 'aria-label': `Change ${nameOf(id)}` }, choices.map(([name, act]) =>
+    el('button', { role: 'menuitem', tabindex: '-1', onclick: () => {
       close();
       act();
     } }, name)));
@@ -95,7 +132,8 @@ export function menu(id, at) {
     if (focus) tree.row(id)?.element.focus();
   };
   const outside = (event) => box.contains(event.target) || close(false);
-  document.body.append(box);
+  // Within the part of the page to which it belongs.
+  $('pane-tree').append(box);
   box.style.left = `${Math.max(4, Math.min(at.left, innerWidth - box.offsetWidth - 4))}px`;
   box.style.top = `${Math.max(4, Math.min(at.bottom, innerHeight - box.offsetHeight - 4))}px`;
   addEventListener('pointerdown', outside, true);
@@ -114,12 +152,12 @@ export function menu(id, at) {
 // ---- Dialogs ----
 
 /** Asks in a dialog. `act` gets the form; its refusal is shown in the dialog, which stays. */
-function dialog(title, fields, doing, act, kind = 'main') {
+function dialog(title, fields, doing, act, { kind = 'main', id } = {}) {
   const wrong = el('div', { class: 'wrong', role: 'alert', hidden: true });
   const opener = document.activeElement;
   const button = el('button', { class: kind, type: 'submit' }, doing);
   const form = el('form', { method: 'dialog' }, el('h2', { id: 'dialog-title' }, title), fields, wrong,
-    el('div', { class: 'ends' }, el('button', { type: 'button', onclick: () => box.close() }, 'Cancel'), button));
+    el('div', { class: 'ends' }, el('button', { onclick: () => box.close() }, 'Cancel'), button));
   const box = el('dialog', { 'aria-labelledby': 'dialog-title' }, form);
   form.addEventListener('submit', async (event) => {
     event.preventDefault();
@@ -131,7 +169,7 @@ function dialog(title, fields, doing, act, kind = 'main') {
     } catch (error) {
       if (!(error instanceof Refused || error instanceof Lost || error instanceof SyntaxError)) throw error;
       wrong.hidden = false;
-      wrong.replaceChildren(...reason(error));
+      wrong.replaceChildren(...(error.words ?? reason(error, id)).flat());
     } finally {
       button.disabled = false;
     }
@@ -147,15 +185,6 @@ function dialog(title, fields, doing, act, kind = 'main') {
   return box;
 }
 
-function reason(error) {
-  if (error instanceof SyntaxError) return [`That isn't JSON: ${error.message}`];
-  const other = error.problem?.node;
-  return [worded(error.message), other ? [' ', el('button', { type: 'button', class: 'link', onclick: (event) => {
-    event.target.closest('dialog')?.close();
-    tell('go', other);
-  } }, 'Show ', bdi(other))] : ''].flat(2);
-}
-
 let numbers = 0;
 function field(label, name, properties = {}, wide = true) {
   const id = `field-${numbers += 1}`;
@@ -163,11 +192,11 @@ function field(label, name, properties = {}, wide = true) {
   return el('div', { class: wide ? 'field wide' : 'field' }, el('label', { for: id }, label), el(tag, { id, name, autocomplete: 'off', ...others }));
 }
 
-/** Where a node may go: any id, with those in view to choose from. */
-function target(label, name, value, except) {
-  const list = el('datalist', { id: 'nodes-in-view' }, tree.entries().filter((row) => row.id !== except).slice(0, 500)
-    .map((row) => el('option', { value: row.id }, row.label === row.id ? '' : visible(row.label))));
-  return [field(label, name, { list: 'nodes-in-view', value, placeholder: 'empty: a root', spellcheck: 'false' }), list];
+/** The node that a picker has, or a refusal. */
+async function picked(where) {
+  const id = await where.chosen();
+  if (id === undefined) throw new Refused(0, { detail: 'Choose one of the nodes that the list shows.' });
+  return id;
 }
 
 const attributes = (text) => {
@@ -190,7 +219,7 @@ export function add(parent) {
     if (form.segment.value) body.segment = form.segment.value;
     if (about.by_hand) body.position = 'last';
     const { body: made } = await send('POST', '/nodes', body, patience());
-    tree.changed(parent);
+    tree.wrote(made.id, parent);
     say(`${made.id} is added`);
     if (parent !== null) tree.open(parent, { expected: true });
     tell('wrote', { id: made.id, what: 'added' });
@@ -206,7 +235,7 @@ export async function rename(id) {
   try {
     known = await send('GET', path(id));
   } catch (error) {
-    return tree.refuse(id, error.message);
+    return tree.refuse(id, reason(error, id));
   }
   const { segment, attributes: own } = known.body;
   const name = ['name', 'title'].find((one) => typeof own?.[one] === 'string');
@@ -222,77 +251,101 @@ export async function rename(id) {
     input.replaceWith(label);
     tree.draw(row);
     if (focus) row.element.focus();
+    tree.letGo();
   };
   input.addEventListener('blur', () => end(false));
   for (const kind of ['click', 'pointerdown', 'dragstart']) input.addEventListener(kind, (event) => event.stopPropagation());
-  input.addEventListener('keydown', async (event) => {
+  input.addEventListener('keydown', (event) => {
     event.stopPropagation();
     if (event.key === 'Escape') return end(true);
-    if (event.key !== 'Enter') return;
+    if (event.key !== 'Enter' || event.isComposing) return undefined;
     const value = input.value;
     end(true);
-    const body = name || segment === undefined || segment === null ? { attributes: { [name ?? 'name']: value } } : { segment: value };
-    const former = name ? own[name] : body.segment === undefined ? null : segment;
-    const answer = await attempt(id, () => send('PATCH', path(id), body, { ...MERGE, 'if-match': known.headers.get('etag'), ...patience() }), `renamed ${value}`);
-    tree.changed(row.parent);
-    if (!answer) return;
-    undoable(id, `Renamed ${former ?? id} to ${value}`, async () => {
-      const again = body.segment === undefined ? { attributes: { [name ?? 'name']: former } } : { segment: former };
-      const undone = await send('PATCH', path(id), again, { ...MERGE, ...patience() });
-      tree.changed(tree.row(id)?.parent ?? null);
-      return undone;
-    });
+    const isName = Boolean(name) || segment === undefined || segment === null;
+    const bodyOf = (text) => (isName ? { attributes: { [name ?? 'name']: text } } : { segment: text });
+    const former = isName ? own?.[name ?? 'name'] ?? null : segment;
+    if (value === former) return undefined;
+    return rewrite(id, bodyOf(value), value, `Renamed ${visible(former ?? id)} to ${visible(value)}`, {
+      etag: known.headers.get('etag'), back: (done) => rewrite(id, bodyOf(former), former ?? id, done) });
   });
 }
 
-/** Does something to a node in the tree, and says a refusal at its row, or at another. */
-async function attempt(id, act, done, at = id) {
+/** Writes a name, which is shown at once. */
+async function rewrite(id, body, label, done, { etag, back } = {}) {
+  const answer = await attempt(id, () => send('PATCH', path(id), body, patched(etag ? { 'if-match': etag } : {})), done, { undo: tree.name(id, label || id) });
+  tree.wrote(id, parentOf(id));
+  if (answer && back) undoable(done, back);
+}
+
+/**
+ * Does something to a node in the tree. A refusal is said at its row, or at another, and is thrown where a dialog says it. `undo` takes back what is
+ * shown already.
+ */
+async function attempt(id, act, done, { at = id, parent, undo: back, throws = false } = {}) {
   tree.clearRefusals();
+  const row = tree.row(id);
+  const state = row?.state;
+  if (row) {
+    row.state = 'on-its-way';
+    tree.draw(row);
+  }
   try {
     const answer = await act();
     say(done);
-    const row = tree.row(id);
-    if (row) {
-      row.state = 'on-its-way';
-      tree.draw(row);
-    }
     tree.asked = new Set([...(tree.asked ?? []), id]);
     tree.readStates();
     tell('wrote', { id, what: done });
     if (id === tree.selected) tell('again');
     return answer;
   } catch (error) {
-    tree.refuse(at, error.message);
+    if (!(error instanceof Refused || error instanceof Lost)) throw error;
+    back?.();
+    if (tree.row(id) === row && row) {
+      row.state = state;
+      tree.draw(row);
+    }
+    if (throws) throw error;
+    tree.refuse(at, reason(error, id, parent));
     return null;
   }
 }
 
-/** Moves a node, and shows how far the move is. */
-export async function moveTo(id, parent, place, at = id) {
-  const before = tree.row(id)?.parent ?? null;
+/** Has a node stand elsewhere: at once, and for good if it isn't refused. */
+async function put(id, parent, place, done, { at = id, throws } = {}) {
+  const before = parentOf(id);
   const body = { parent, ...(place ? { position: place } : {}) };
-  const back = wayBack(id);
-  const answer = await attempt(id, () => send('PATCH', path(id), body, { ...MERGE, ...patience() }), `${labelOf(id)} is moved`, at);
+  const back = tree.place(id, parent, place);
+  const answer = await attempt(id, () => send('PATCH', path(id), body, patched()), done, { at, parent, undo: back, throws });
   if (!answer) return false;
-  undoable(id, `Moved ${labelOf(id)} ${parent === null ? 'to the roots' : `to ${labelOf(parent)}`}`, back);
-  tree.changed(before, parent);
-  progress(id);
+  tree.wrote(id, before);
+  if (before !== parent) progress(id);
+  // It has gone where no row is yet.
+  if (!back && id === tree.selected) tree.follow();
+  return true;
+}
+
+/** Moves a node, offers to undo it, and shows how far the move is. */
+export async function moveTo(id, parent, place, { at, throws } = {}) {
+  const row = tree.row(id);
+  const back = wayBack(id);
+  const words = row?.parent === parent ? `Placed ${nameOf(id)}` : `Moved ${nameOf(id)} to ${parent === null ? 'the roots' : nameOf(parent)}`;
+  if (!await put(id, parent, place, words, { at, throws })) return false;
+  if (row) undoable(words, back);
   return true;
 }
 
 export function move(id) {
   if (id === null) return;
-  const row = tree.row(id);
-  dialog(`Move ${visible(row?.label ?? id)}`, target('Below which node?', 'parent', row?.parent ?? '', id), 'Move', async (form) => {
-    const parent = form.parent.value || null;
-    const back = wayBack(id);
-    await send('PATCH', path(id), { parent }, { ...MERGE, ...patience() });
-    if (row) undoable(id, `Moved ${row.label} ${parent === null ? 'to the roots' : `to ${labelOf(parent)}`}`, back);
-    tree.changed(row?.parent ?? null, parent);
-    say(`${id} is moved`);
-    tell('wrote', { id, what: 'moved' });
-    progress(id);
-  });
+  const where = picker(tree, parentOf(id), id);
+  dialog(`Move ${nameOf(id)}`, where.parts, 'Move', async () => {
+    const parent = await picked(where);
+    if (parent === tree.row(id)?.parent) return;
+    try {
+      await moveTo(id, parent, undefined, { throws: true });
+    } catch (error) {
+      throw error instanceof Refused ? Object.assign(error, { words: reason(error, id, parent) }) : error;
+    }
+  }, { id });
 }
 
 export const before = (id) => step(id, -1);
@@ -301,13 +354,7 @@ export const after = (id) => step(id, 1);
 async function step(id, by) {
   const siblings = tree.siblings(id);
   const other = siblings[siblings.indexOf(id) + by];
-  if (other === undefined) return;
-  const place = by < 0 ? { before: other } : { after: other };
-  const back = wayBack(id);
-  if (await attempt(id, () => send('PATCH', path(id), { position: place }, { ...MERGE, ...patience() }), `${id} is ${by < 0 ? 'before' : 'after'} ${other}`)) {
-    undoable(id, `Moved ${labelOf(id)} ${by < 0 ? 'up' : 'down'}`, back);
-    tree.changed(tree.row(id)?.parent ?? null);
-  }
+  if (other !== undefined) await moveTo(id, tree.row(id).parent, by < 0 ? { before: other } : { after: other });
 }
 
 function beside(id) {
@@ -320,65 +367,67 @@ function beside(id) {
   dialog(`Place ${visible(tree.row(id)?.label ?? id)}`, el('div', { class: 'row' }, how, select), 'Place', async (form) => {
     const where = form.how.value;
     const place = where === 'first' || where === 'last' ? where : { [where]: form.other.value };
-    await send('PATCH', path(id), { position: place }, { ...MERGE, ...patience() });
-    tree.changed(tree.row(id)?.parent ?? null);
-    say(`${id} is placed`);
-  });
+    await moveTo(id, tree.row(id).parent, place, { throws: true });
+  }, { id });
 }
 
 function copy(id) {
-  const row = tree.row(id);
-  dialog(`Copy ${visible(row?.label ?? id)} with all that is below it`, [target('Below which node?', 'parent', row?.parent ?? '', null),
+  const where = picker(tree, parentOf(id));
+  dialog(`Copy ${nameOf(id)} and its subtree`, [where.parts,
     field('Id of the copy, with which the ids below it begin (without one the API makes them)', 'ids', { spellcheck: 'false' }),
     field('Its segment in paths (without one as the node’s)', 'segment', { spellcheck: 'false' })], 'Copy', async (form) => {
-    const parent = form.parent.value || null;
+    const parent = await picked(where);
     const body = { parent, ...(form.ids.value ? { ids: form.ids.value } : {}), ...(form.segment.value ? { segment: form.segment.value } : {}) };
     const { headers } = await send('POST', path(id, '/copy'), body, patience());
     tree.changed(parent);
     operation(headers.get('location'), 'Copying');
-  });
+  }, { id });
 }
 
-const CHILDREN = [
-  ['delete', 'It is deleted for good, with all that is below it'], ['adopt', 'It is deleted for good, and its children go to its parent'], ['detach', 'It is deleted for good, and its children become roots'],
-];
+const CHILDREN = [['delete', 'Delete it and its subtree'], ['adopt', 'Delete it; its children go to its parent'], ['detach', 'Delete it; its children become roots']];
 
-export function remove(id) {
+export function remove(id, _, isForGood = !about.trash) {
   if (id === null) return;
   const row = tree.row(id);
-  const label = visible(row?.label ?? id);
+  const label = nameOf(id);
   const hasChildren = row?.has_children !== false;
   const choice = (value, words, checked) => el('label', { class: 'choice' }, el('input', { type: 'radio', name: 'children', value, checked }), words);
-  const forGood = hasChildren ? CHILDREN : [['', 'It is deleted for good']];
-  const choices = el('fieldset', {}, el('legend', {}, hasChildren ? 'What becomes of it, and of what is below it?' : 'What becomes of it?'),
-    about.trash && choice('trash', hasChildren ? 'It goes into the trash with all that is below it, and can come back' : 'It goes into the trash, and can come back', true),
-    forGood.map(([value, words], index) => choice(value, words, !about.trash && index === 0)));
+  const forGood = hasChildren ? CHILDREN : [['', 'Delete it']];
+  const choices = el('fieldset', { onchange: () => draw() }, el('legend', {}, hasChildren ? 'What should happen to it and its subtree?' : 'What should happen to it?'),
+    about.trash && choice('trash', hasChildren ? 'Move it and its subtree to the trash, where they can be restored' : 'Move it to the trash, where it can be restored', !isForGood),
+    forGood.map(([value, words], index) => choice(value, `${words}${about.trash ? ', for good' : ''}`, isForGood && index === 0)));
   const amount = el('p', { class: 'note' });
-  dialog(`Delete ${label}?`, [choices, amount], 'Delete', async (form) => {
+  const box = dialog('', [choices, amount], '', async (form) => {
     const choice = form.children.value;
     if (choice === 'trash') return trashed(id, await send('POST', path(id, '/trash'), undefined, patience()));
     const { headers } = await send('DELETE', path(id, choice ? `?children=${choice}` : ''));
     tree.changed(row?.parent ?? null, null);
     operation(headers.get('location'), `Deleting ${label}`);
-    say(`${label} is being deleted`);
-  }, 'danger');
+    return say(`${label} is being deleted`);
+  }, { id });
+  const [title, button] = [box.querySelector('h2'), box.querySelector('[type=submit]')];
+  const draw = () => {
+    const isTrash = box.querySelector('input:checked')?.value === 'trash';
+    title.textContent = isTrash ? `Move ${label} to the trash?` : `Delete ${label} for good?`;
+    button.textContent = isTrash ? 'Move to trash' : 'Delete for good';
+    button.className = isTrash ? 'main' : 'danger';
+  };
+  draw();
   if (hasChildren) get(path(id, '/count')).then((answer) => {
-    amount.textContent = `${count(answer.count, 'node')}${answer.cursor ? ' or more' : ''} below it.`;
+    amount.textContent = `It has ${count(answer.count, 'descendant')}${answer.cursor ? ' or more' : ''}.`;
   }, () => {});
 }
 
 async function toTrash(id) {
-  const answer = await attempt(id, () => send('POST', path(id, '/trash'), undefined, patience()), `${id} is in the trash`);
-  if (answer) trashed(id);
+  if (await attempt(id, () => send('POST', path(id, '/trash'), undefined, patience()), `${labelOf(id)} is in the trash`)) trashed(id);
 }
 
 function trashed(id) {
-  const parent = tree.row(id)?.parent ?? null;
-  undoable(id, `Put ${labelOf(id)} into the trash`, async () => {
-    const restored = await send('POST', path(id, '/restore'), {}, patience());
+  const parent = parentOf(id);
+  undoable(`Moved ${nameOf(id)} to the trash`, async (done) => {
+    await attempt(id, () => send('POST', path(id, '/restore'), {}, patience()), done);
     tree.changed(parent, null);
     tell('trashed');
-    return restored;
   });
   tree.changed(parent, null);
   tell('trashed');
@@ -405,12 +454,12 @@ export async function edit(node) {
       body.attributes = Object.fromEntries([...changed, ...left]);
     }
     if (form.segment.value !== (known.body.segment ?? '')) body.segment = form.segment.value || null;
-    await send('PATCH', path(node.id), body, { ...MERGE, 'if-match': known.headers.get('etag'), ...patience() });
+    await send('PATCH', path(node.id), body, patched({ 'if-match': known.headers.get('etag') }));
     say('The base record is written. Its rows follow.');
-    tree.changed(tree.row(node.id)?.parent ?? null);
+    tree.wrote(node.id, parentOf(node.id));
     tell('wrote', { id: node.id, what: 'changed' });
     tell('again');
-  });
+  }, { id: node.id });
 }
 
 export function revise(node) {
@@ -422,7 +471,7 @@ export function revise(node) {
     say('The revision is written. Its copy follows.');
     tell('wrote', { id: node.id, what: 'revised' });
     tell('revised', { id: node.id, topic });
-  });
+  }, { id: node.id });
 }
 
 // ---- How far it is ----
@@ -453,7 +502,7 @@ async function progress(id) {
       const state = await get(path(id, `/propagation?${query}`));
       const below = state.below ?? {};
       if (below.up_to_date && state.up_to_date) {
-        shown?.end(`${label}: all ${count(below.placed, 'node')} below it have their rows.`);
+        shown?.end(below.placed ? `${label}: all ${count(below.placed, 'node')} below it have their rows.` : `${label} has its rows.`);
         if (shown) say(`${label} has arrived, with ${count(below.placed, 'node')}`);
         return;
       }
@@ -511,8 +560,8 @@ export function trash(_, box) {
       known = JSON.stringify(items);
       if (known === before) return;
       list.replaceChildren(items.length ? el('ul', { class: 'items thrown' }, items.map((one) => el('li', { class: 'row' }, el('span', {}, leads(one.id, one.attributes?.name ?? one.id), thrown(one)),
-        about.writes && el('button', { type: 'button', 'aria-label': `Restore ${visible(one.id)}`, onclick: (event) => restore(one.id, event.target.closest('li')) }, 'Restore'),
-        about.writes && el('button', { type: 'button', class: 'danger', 'aria-label': `Delete ${visible(one.id)} for good`, onclick: () => destroy(one.id) }, 'Delete for good…')))) : el('p', { class: 'note' }, 'It is empty.'));
+        about.writes && el('button', { 'aria-label': `Restore ${visible(one.id)}`, onclick: (event) => restore(one.id, event.target.closest('li')) }, 'Restore'),
+        about.writes && el('button', { class: 'danger', 'aria-label': `Delete ${visible(one.id)} for good`, onclick: () => destroy(one.id, one.attributes?.name ?? one.id) }, 'Delete for good…')))) : el('p', { class: 'note' }, 'It is empty.'));
     } catch (error) {
       known = null;
       list.replaceChildren(el('p', { class: 'wrong' }, error.message));
@@ -529,14 +578,14 @@ export function trash(_, box) {
       if (id === tree.selected) tell('again');
     } catch (error) {
       at.querySelector('.refusal')?.remove();
-      at.append(el('span', { class: 'refusal', role: 'alert' }, worded(error.message)));
+      at.append(el('span', { class: 'refusal', role: 'alert' }, reason(error, id)));
     }
   };
-  const destroy = (id) => dialog(`Delete ${visible(id)} for good, with all that is below it?`, [], 'Delete for good', async () => {
+  const destroy = (id, label) => dialog(`Delete ${visible(label)} and its subtree for good?`, [], 'Delete for good', async () => {
     const { headers } = await send('DELETE', path(id, '?children=delete'));
-    operation(headers.get('location'), `Deleting ${visible(id)}`);
+    operation(headers.get('location'), `Deleting ${visible(label)}`);
     tell('trashed');
-  }, 'danger');
+  }, { kind: 'danger', id });
   box.addEventListener('toggle', read);
   read();
   hear('back', read);
@@ -595,7 +644,7 @@ function drags() {
     event.dataTransfer.setData('text/plain', dragged);
     // A layout that changes within this event would end the drag.
     setTimeout(() => {
-      root.hidden = dragged === null || (tree.row(dragged)?.parent ?? null) === null;
+      root.hidden = dragged === null || parentOf(dragged) === null;
     });
   });
   list.addEventListener('dragend', end);
@@ -620,13 +669,14 @@ function drags() {
   });
   pane.addEventListener('drop', async (event) => {
     const [id, element] = [dragged, target(event)];
-    if (id === null || !element) return;
+    if (id === null || !element) return undefined;
     event.preventDefault();
     const where = zone(event, element);
     end();
     if (element === root) return moveTo(id, null);
     const other = tree.row(element.nodeId);
-    if (where === 'in') await moveTo(id, other.id, undefined, other.id);
-    else await moveTo(id, other.parent, { [where]: other.id }, other.id);
+    if (where === 'in' && tree.row(id)?.parent === other.id) return undefined;
+    if (where === 'in') return moveTo(id, other.id, undefined, { at: other.id });
+    return moveTo(id, other.parent, { [where]: other.id }, { at: other.id });
   });
 }

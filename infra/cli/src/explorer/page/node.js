@@ -1,23 +1,24 @@
 // The node: its base record, and every item that is derived from it.
-import { $, about, badge, bdi, calmly, cost, count, data, el, get, hear, isUnderWay, key, leads, Lost, node as path, post, say, shown, sumsOf, tell, values, visible } from './base.js';
+import { $, about, badge, bdi, calmly, cost, count, data, el, get, hear, isUnderWay, key, leads, Lost, node as path, post, say, shown, sumsOf, tell, values, visible, why } from './base.js';
 
 /** The kinds of derived items: what each is called, and which question it answers of a node. */
 const KINDS = [
-  ['ancestor', 'Ancestor rows', (label) => `One under each node above it. They answer “what is below?”, for any window of levels, with one Query. So ${label} is found from all of them.`],
-  ['path', 'Path row', () => 'In the partition of the root. It answers “what is at this path, and below it?”'],
-  ['child', 'Child row', (_, isRoot) => (isRoot ? 'In the list of all trees. It answers “which trees are there, in their order?”' : 'In the partition of the parent. It answers “which children are there, in their order?”')],
-  ['root', 'Root row', () => 'In the list of all trees. It answers “which trees are there?”'],
-  ['link', 'Link rows', () => 'In the partition of each node that this one names. They answer “who names it, and below whom is that?”'],
-  ['trash', 'Trash row', () => 'In the list of the trash. It answers “what was thrown away, when, and from where?”'],
-  ['orphan', 'Orphan', () => 'In the register of orphans. It answers “which nodes have a parent that isn’t there?”'],
-  ['copy', 'Newest revisions', () => 'A copy of the newest revision of each topic, at v0_. It answers “how do things stand now?” with one read.'],
-  ['lineage', 'Lineage', () => 'Where the node stands: it names every row that the node has. It answers “what is above it?”'],
-  ['tombstone', 'Tombstone', () => 'What a deleted node leaves in the place of its lineage, for children that come late.'],
-  ['cursor', 'Cursor', () => 'How far the stream handler is with the children of a wide node.'],
-  ['name', 'Claim of a name', () => 'No two siblings get one name: it answers “is this name taken here?”'],
-  ['total', 'Totals', () => 'What is below it, counted and added up in some parts, and what it is counted as itself. They answer “how much is below?” without reading it all.'],
-  ['deleted', 'Deleted', () => 'The API has deleted this id.'],
-  ['other', 'Others', () => 'Items that the comparison names.'],
+  ['ancestor', 'Ancestor rows', 'One under each node above it. They answer “what is below?”, for any window of levels, with one Query.'],
+  ['path', 'Path row', 'In the partition of the root. It answers “what is at this path, and below it?”'],
+  ['child', 'Child row', 'In the partition of the parent, by its place among its siblings. It answers “which children are there, in their order?”'],
+  ['place', 'Ordered root row', 'In the list of all trees, by its place among them. It answers “which trees are there, in their order?”'],
+  ['root', 'Root row', 'In the list of all trees, by its id. It answers “is this a tree, and which trees are there?”'],
+  ['link', 'Link rows', 'In the partition of each node that this one names. They answer “who names it, and below whom is that?”'],
+  ['trash', 'Trash row', 'In the list of the trash. It answers “what was thrown away, when, and from where?”'],
+  ['orphan', 'Orphan', 'In the register of orphans. It answers “which nodes have a parent that isn’t there?”'],
+  ['copy', 'Newest revisions', 'A copy of the newest revision of each topic, at v0_. It answers “how do things stand now?” with one read.'],
+  ['lineage', 'Lineage', 'Where the node stands: it names every row that the node has. It answers “what is above it?”'],
+  ['tombstone', 'Tombstone', 'What a deleted node leaves in the place of its lineage, for children that come late.'],
+  ['cursor', 'Cursor', 'How far the stream handler is with the children of a wide node.'],
+  ['name', 'Claim of a name', 'No two siblings get one name: it answers “is this name taken here?”'],
+  ['total', 'Totals', 'What is below it, counted and added up, and what it is counted as itself. They answer “how much is below?”'],
+  ['deleted', 'Deleted', 'The API has deleted this id.'],
+  ['other', 'Others', 'Items that the comparison names.'],
 ];
 
 /** What the comparison says of an item, in words. */
@@ -26,6 +27,9 @@ const WRONG = {
   'lineage-wrong': 'of an earlier place', 'lineage-rows': 'rows are on their way', 'lineage-surplus': 'its node is gone', 'copy-missing': 'not copied yet',
   'copy-wrong': 'of an earlier revision', 'copy-surplus': 'its topic is gone',
 };
+
+const quiet = (...words) => el('p', { class: 'question' }, words);
+const wrong = (error) => el('p', { class: 'wrong' }, error.message);
 
 let current = null;
 /** What was shown last. */
@@ -76,11 +80,14 @@ export async function open(id, known = null) {
     topic = null;
   }
   if (id === null) return $('node').replaceChildren(welcome());
+  $('pane-node').setAttribute('aria-busy', 'true');
   try {
     await show(id, known);
   } catch (error) {
     drawn = null;
-    if (!(error instanceof Lost)) $('node').replaceChildren(el('p', { class: 'wrong' }, error.message));
+    if (!(error instanceof Lost)) $('node').replaceChildren(wrong(error));
+  } finally {
+    if (current === id) $('pane-node').removeAttribute('aria-busy');
   }
 }
 
@@ -115,12 +122,14 @@ function focused() {
   return name && (() => [...$('node').querySelectorAll('[data-focus]')].find((one) => one.dataset.focus === name)?.focus());
 }
 
-const derived = (found) => found.items.filter((item) => item.kind !== 'node');
+/** A root has its place among all trees in the same kind of row as a child has its place among its siblings. */
+const derived = (found) => found.items.filter((item) => item.kind !== 'node')
+  .map((item) => (item.kind === 'child' && item.sk.startsWith('ORDERED#') ? { ...item, kind: 'place' } : item));
 
 function parts(found, topics, inherits) {
   const { id, label, state } = found;
   const crumbs = found.ancestors.length > 0 && el('nav', { 'aria-label': 'Above this node' }, el('ul', { class: 'crumbs' },
-    found.ancestors.map((one) => el('li', {}, leads(one.id, one.label), ' ›')), el('li', {}, bdi(label))));
+    found.ancestors.map((one) => el('li', {}, leads(one.id, one.label))), el('li', { 'aria-current': 'true' }, bdi(label))));
   const title = el('div', { class: 'title' }, el('h2', {}, bdi(label)), label === id ? '' : bdi(id, 'soft'), badge(state));
   if (state === 'gone' && !found.items.length) {
     return [title, el('p', { class: 'note' }, 'There is no such node, and nothing is left of one.')];
@@ -130,12 +139,12 @@ function parts(found, topics, inherits) {
 }
 
 function record(found, own) {
-  const edit = own && about.writes && el('button', { type: 'button', 'data-focus': 'edit', onclick: () => tell('edit', found) }, 'Change…');
+  const edit = own && about.writes && el('button', { class: 'quiet', 'data-focus': 'edit', onclick: () => tell('edit', found) }, 'Change…');
   return el('section', { class: 'card base', 'aria-labelledby': 'base-title' },
     el('div', { class: 'bar' }, el('h3', { id: 'base-title' }, 'Base record'), el('span', { class: 'badge base' }, 'you write this'), edit),
     own?.item ? [key(own.pk, own.sk), values(own.item, [about.keys.pk, about.keys.sk, ...ours(own.item)]), keptByApi(own.item)]
-      : el('p', { class: 'question' }, 'There is none. What is left below is still to be deleted, or waits for its node.'),
-    found.findings.length > 0 && el('p', { class: 'question' }, 'What sapwood verify finds about it: ', [...new Set(found.findings)].map((one) => el('span', { class: 'badge plain' }, one))));
+      : quiet('There is none. What is left below is still to be deleted, or waits for its node.'),
+    found.findings.length > 0 && quiet('What sapwood verify finds about it: ', [...new Set(found.findings)].map((one) => el('span', { class: 'badge plain' }, one))));
 }
 
 /** What is below it, where the table keeps totals. */
@@ -159,7 +168,7 @@ function keptByApi(item) {
 }
 
 /** The kinds of rows, which follow the lineage. */
-const ROWS = ['ancestor', 'path', 'child', 'root', 'link', 'trash', 'orphan'];
+const ROWS = ['ancestor', 'path', 'child', 'place', 'root', 'link', 'trash', 'orphan'];
 
 function rows(found) {
   const all = derived(found);
@@ -173,18 +182,21 @@ function rows(found) {
     el('div', { class: 'bar' }, el('h3', { id: 'rows-title' }, count(all.length, 'derived item')), el('span', { class: 'badge right' }, 'the stream handler writes these'),
       wrong > 0 && el('span', { class: isDamaged(found) ? 'badge bad' : 'badge', id: 'behind' }, isDamaged(found) ? `${wrong} damaged` : `${wrong} still to follow`)),
     wrong > 0 && isDamaged(found) && repair(found, wrong),
-    groups.map(([kind, name, question, items]) => el('div', { class: 'group' },
-      el('h4', {}, name, items.length > 1 ? ` (${items.length})` : ''), el('p', { class: 'question' }, question(visible(found.label), !found.ancestors.length)),
-      el('ul', { class: 'items' }, items.map((item) => one(kind, item))))),
-    !all.length && el('p', { class: 'question' }, 'None yet: the stream handler hasn’t come to it.'),
-    el('p', { class: 'question' }, `Read and compared with ${cost(found.requests, found.read_units)}.`));
+    groups.map(([kind, name, question, items]) => {
+      const [more, words] = why(kind, question, found.id);
+      more.setAttribute('aria-label', `What is this: ${name}?`);
+      return el('div', { class: 'group' }, el('div', { class: 'bar' }, el('h4', {}, name, items.length > 1 ? ` (${items.length})` : ''), more), words,
+        el('ul', { class: 'items' }, items.map((item) => one(kind, item))));
+    }),
+    !all.length && quiet('None yet: the stream handler hasn’t come to it.'),
+    quiet(`Read and compared with ${cost(found.requests, found.read_units)}.`));
 }
 
 /** What nothing will mend by itself. */
 function repair(found, wrong) {
   const words = `${count(wrong, 'item is', 'items are')} missing or changed, and no change is under way: the stream will not mend ${wrong === 1 ? 'it' : 'them'}.`;
   if (!about.trials) return el('p', { class: 'wrong', id: 'damage' }, words, ' The auditor does, and so does ', el('code', {}, 'sapwood repair'), '.');
-  const button = el('button', { type: 'button', class: 'main', 'data-focus': 'repair', onclick: async () => {
+  const button = el('button', { class: 'main', 'data-focus': 'repair', onclick: async () => {
     button.disabled = true;
     try {
       await post('mend', { id: found.id });
@@ -206,7 +218,7 @@ function one(kind, item) {
   else if (item.is_stale) marks.push(el('span', { class: 'badge' }, 'about to be deleted'));
   if (!item.item) return el('li', { class: 'one missing' }, key(item.pk, item.sk), marks);
   const inside = el('details', { open: isOpen.has(name) }, el('summary', { 'data-focus': name }, key(item.pk, item.sk), marks),
-    values(item.item, [about.keys.pk, about.keys.sk]), el('p', { class: 'question' }, `${item.bytes.toLocaleString('en')} bytes`));
+    values(item.item, [about.keys.pk, about.keys.sk]), quiet(`${item.bytes.toLocaleString('en')} bytes`));
   inside.addEventListener('toggle', () => (inside.open ? isOpen.add(name) : isOpen.delete(name)));
   return el('li', {}, inside);
 }
@@ -218,13 +230,14 @@ function topicsOf(found) {
   const box = el('section', { class: 'card topics', 'aria-labelledby': 'topics-title' });
   const body = el('div', {});
   const names = copies.map((item) => item.sk.replace(/^v0_/, ''));
-  const add = about.writes && el('button', { type: 'button', onclick: () => tell('revise', found) }, 'Add a revision…');
-  box.append(el('div', { class: 'bar' }, el('h3', { id: 'topics-title' }, names.length ? count(names.length, 'topic') : 'No history yet'), add));
-  box.append(names.length ? el('div', { class: 'row' }, names.map((name) => el('button', { type: 'button', 'aria-pressed': String(topic === name), onclick: (event) => {
+  const add = about.writes && el('button', { class: 'quiet', onclick: () => tell('revise', found) }, 'Add a revision…');
+  const [more, words] = why('topics', 'Revisions of a topic are numbered. The newest of each topic is copied to v0_, so that one read finds it.', found.id);
+  box.append(el('div', { class: 'bar' }, el('h3', { id: 'topics-title' }, names.length ? count(names.length, 'topic') : 'History'), more, add), words);
+  box.append(names.length ? el('div', { class: 'row' }, names.map((name) => el('button', { 'aria-pressed': String(topic === name), onclick: (event) => {
     topic = name;
     for (const other of event.target.closest('.row').children) other.setAttribute('aria-pressed', String(other === event.target.closest('button')));
     history(found.id, name, body);
-  } }, bdi(name)))) : el('p', { class: 'question' }, 'Revisions of a topic are numbered. The newest of each topic is copied to v0_, so that one read finds it.'), body);
+  } }, bdi(name)))) : quiet('No revisions yet.'), body);
   return box;
 }
 
@@ -241,7 +254,7 @@ async function history(id, name, body) {
   try {
     list = await get(path(id, `/revisions/${path(name).slice('/nodes/'.length)}?order=desc&limit=50`));
   } catch (error) {
-    return body.replaceChildren(el('p', { class: 'wrong' }, error.message));
+    return body.replaceChildren(wrong(error));
   }
   const difference = el('div', { 'aria-live': 'polite' });
   const versions = list.items.map((item) => item.version);
@@ -291,11 +304,12 @@ function inherited(found) {
           el('td', {}, from ? ['from ', from === id ? 'the node itself' : leads(from, labelOf(found, from))] : ''));
       })))));
     } catch (error) {
-      result.replaceChildren(el('p', { class: 'wrong' }, error.message));
+      result.replaceChildren(wrong(error));
     }
   };
-  return el('section', { class: 'card inherits', 'aria-labelledby': 'inherit-title' }, el('h3', { id: 'inherit-title' }, 'Values from above'),
-    el('form', { class: 'row', onsubmit: ask }, el('div', { class: 'field wide' }, el('label', { for: 'inherit' }, 'A node has a value by itself, or from the nearest node above that has it. Which?'), field),
+  const [more, words] = why('inherit', 'A node has a value by itself, or from the nearest node above that has it.', id);
+  return el('section', { class: 'card inherits', 'aria-labelledby': 'inherit-title' }, el('div', { class: 'bar' }, el('h3', { id: 'inherit-title' }, 'Values from above'), more), words,
+    el('form', { class: 'row', onsubmit: ask }, el('div', { class: 'field wide' }, el('label', { for: 'inherit' }, 'Which attributes?'), field),
       el('button', { type: 'submit' }, 'Look')), result);
 }
 
@@ -308,13 +322,13 @@ function linked(found) {
     try {
       const answer = await get(path(found.id, `/links/${path(attribute).slice('/nodes/'.length)}?ancestors=true&limit=50`));
       result.replaceChildren(answer.items.length ? el('ul', { class: 'items' }, answer.items.map((one) => el('li', { class: 'row' }, leads(one.id),
-        one.ancestors?.length ? ['below ', one.ancestors.map((above) => leads(above))] : ''))) : el('p', { class: 'question' }, 'Nobody names it.'));
+        one.ancestors?.length ? ['below ', one.ancestors.map((above) => leads(above))] : ''))) : quiet('Nobody names it.'));
     } catch (error) {
-      result.replaceChildren(el('p', { class: 'question' }, error.status === 404 ? 'Nobody names it.' : error.message));
+      result.replaceChildren(quiet(error.status === 404 ? 'Nobody names it.' : error.message));
     }
   };
   return el('section', { class: 'card', 'aria-labelledby': 'links-title' }, el('h3', { id: 'links-title' }, 'Who names this node?'),
-    el('div', { class: 'row' }, about.links.map((attribute) => el('button', { type: 'button', onclick: () => ask(attribute) }, 'In ', bdi(attribute)))), result);
+    el('div', { class: 'row' }, about.links.map((attribute) => el('button', { onclick: () => ask(attribute) }, 'In ', bdi(attribute)))), result);
 }
 
 function welcome() {

@@ -32,7 +32,8 @@ export function panel(changes, tree) {
     command.hidden = id === null;
     if (id === null) return;
     const tenant = about.tenant ? ` --tenant ${word(about.tenant)}` : '';
-    command.textContent = `sapwood watch ${word(id)}${tenant} --table ${word(about.table)}${about.endpoint ? ` --endpoint ${word(about.endpoint)}` : ''}`;
+    const words = `sapwood watch ${word(id)}${tenant} --table ${word(about.table)}${about.endpoint ? ` --endpoint ${word(about.endpoint)}` : ''}`;
+    command.replaceChildren(...words.split(/ (?=--)/).flatMap((part, at) => [at ? ' ' : '', el('span', {}, part)]));
     const own = changes.filter((one) => one.of === id);
     list.replaceChildren(...own.slice(-SHOWN_MAX).reverse().map(line));
     note.textContent = own.length > SHOWN_MAX ? `The newest ${SHOWN_MAX} of ${own.length} are shown.` : own.length ? '' : 'Nothing has changed below it since this page was opened. Move a folder below it, rename one, or move it away.';

@@ -53,7 +53,7 @@ pub(super) static OPERATIONS: [Operation; 5] = [
             });
             json!({
                 "right_as_of": "2026-02-03T04:05:06Z", "age_seconds": 4211, "last_run_at": "2026-02-03T05:10:06Z",
-                "suspects": 0, "unconfirmed": 0, "settle_seconds": 600, "pass": pass, "last_pass": pass,
+                "suspects": 0, "unconfirmed": 0, "confirmation_window_seconds": 600, "pass": pass, "last_pass": pass,
             })
         })],
         problems: problems::AUDIT,

@@ -12,10 +12,10 @@ use crate::model::{FORMAT_WITH_MORE_ROWS, Placement, Settings, Shortfall};
 const LINKS: &str = "links";
 
 /// Most links of a node, over all attributes.
-const LINKS_MAX: usize = 100;
+pub const LINKS_MAX: usize = 100;
 
 /// Most bytes of a node's targets together: a lineage names all of them, and placing a child reads it.
-const TARGETS_BYTES_MAX: usize = 16 * 1_024;
+pub const TARGETS_BYTES_MAX: usize = 16 * 1_024;
 
 /// Most bytes of an attribute's name in a lineage. A longer one is in no key.
 const ATTRIBUTE_BYTES_MAX: usize = 1_024;

@@ -23,7 +23,7 @@ pub use contents::{
 };
 pub use kind::PlacementInput;
 use kind::{Kind, Named, Rows};
-pub use link::{LinkFault, check_links};
+pub use link::{LINKS_MAX, LinkFault, TARGETS_BYTES_MAX, check_links};
 
 /// All kinds of rows, in the order in which a node's rows are put.
 const KINDS: [&dyn Kind; 7] =

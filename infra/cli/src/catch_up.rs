@@ -1,4 +1,4 @@
-//! `sapwood settled`: waits for the stream handler of a running `sapwood dev`.
+//! `sapwood catch-up`: waits for the stream handler of a running `sapwood dev`.
 
 use anyhow::{Result, anyhow, bail};
 use axum::body::{Body, to_bytes};
@@ -16,7 +16,7 @@ use crate::say::say;
 /// The path of the calls of `sapwood dev` that aren't the API's.
 pub(crate) const PREFIX: &str = "/dev";
 /// The path of the call that waits.
-pub(crate) const PATH: &str = "/dev/settled";
+pub(crate) const PATH: &str = "/dev/catch-up";
 /// How long is waited where nobody says how long.
 pub(crate) const SECONDS: u64 = 10;
 /// The longest wait of a call.
@@ -28,11 +28,11 @@ const ANSWER_BYTES_MAX: usize = 100_000;
 /// Wait until `sapwood dev` has handled what was written before.
 #[derive(Args)]
 #[command(after_help = "Examples:
-  sapwood settled
-  sapwood settled --http http://127.0.0.1:3000 --seconds 60
+  sapwood catch-up
+  sapwood catch-up --http http://127.0.0.1:3000 --seconds 60
 
-It asks GET /dev/settled of the port of --http or --container. It ends with 0 when all is handled, with 1 if the stream handler doesn't run there, \
-with 2 for wrong arguments, with 3 if the time is over before, and with 4 if nobody answers.")]
+It asks GET /dev/catch-up of the port of --http or --container. It ends with 0 when all is handled, with 1 if the stream handler doesn't run there, \
+with 2 for wrong arguments, with 3 if the time is over before, and with 4 if nothing answers.")]
 pub(crate) struct Arguments {
     /// Call the HTTP API of `sapwood dev` at this address.
     #[arg(long, value_name = "URL", value_parser = endpoint, default_value = "http://127.0.0.1:3000")]
@@ -62,8 +62,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
     let bytes = to_bytes(Body::new(answer.into_body()), ANSWER_BYTES_MAX).await;
     let bytes = bytes.map_err(|error| silent(error.to_string()))?;
     let said: Value = serde_json::from_slice(&bytes).unwrap_or_default();
-    let is_settled = match status {
-        StatusCode::OK if said["settled"] == true => true,
+    let has_caught_up = match status {
+        StatusCode::OK if said["caught_up"] == true => true,
         // Other servers may have these statuses, too.
         StatusCode::SERVICE_UNAVAILABLE if said["type"] == Kind::Unavailable.uri() => false,
         _ => {
@@ -75,9 +75,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         }
     };
     if json {
-        say!("{}", json!({"settled": is_settled}));
+        say!("{}", json!({"caught_up": has_caught_up}));
     } else {
-        say!("{}", if is_settled { "settled" } else { "not settled yet" });
+        say!("{}", if has_caught_up { "caught up" } else { "not caught up yet" });
     }
-    Ok(Exit::Unfinished.unless(is_settled))
+    Ok(Exit::Unfinished.unless(has_caught_up))
 }

@@ -14,12 +14,12 @@ const SOON: Duration = Duration::from_secs(10);
 
 fn waiting(http: &str, seconds: &str) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_sapwood"));
-    command.args(["settled", "--json", "--http", http, "--seconds", seconds]);
+    command.args(["catch-up", "--json", "--http", http, "--seconds", seconds]);
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command
 }
 
-pub(crate) fn settled(http: &str, seconds: &str, code: i32) -> String {
+pub(crate) fn caught_up(http: &str, seconds: &str, code: i32) -> String {
     let output: Output = waiting(http, seconds).output().unwrap();
     assert_eq!(output.status.code(), Some(code), "{}", words(&output));
     words(&output)
@@ -29,13 +29,13 @@ pub(crate) fn settled(http: &str, seconds: &str, code: i32) -> String {
 async fn what_was_written_before_is_handled_when_the_wait_ends() {
     let sapwood = Sapwood::start(&["--http", "127.0.0.1:0"]);
     let http = sapwood.http.clone().unwrap();
-    assert_eq!(settled(&http, "60", 0), "{\"settled\":true}\n");
+    assert_eq!(caught_up(&http, "60", 0), "{\"caught_up\":true}\n");
     // A chain: each node's rows are written after those of the node above it.
     for round in 0..3 {
         let parent = |n: usize| n.checked_sub(1).map(|n| format!("{round}.{n}"));
         let nodes = (0..60).map(|n| node(&format!("{round}.{n}"), parent(n).as_deref(), "n")).collect();
         put_all(&sapwood.client, TABLE, nodes).await;
-        settled(&http, "60", 0);
+        caught_up(&http, "60", 0);
         let differences = sapwood.differences().await;
         assert!(differences.is_empty(), "{} in round {round}", differences.len());
     }
@@ -50,7 +50,7 @@ async fn a_wait_ends_with_its_time_and_with_the_process() {
     assert_eq!(answer(&page, "POST", "/explorer/data/trial", json, trial).0, 200);
     put(&sapwood.client, TABLE, node("V", None, "V")).await;
     let begun = Instant::now();
-    assert_eq!(settled(&http, "1", 3), "{\"settled\":false}\n");
+    assert_eq!(caught_up(&http, "1", 3), "{\"caught_up\":false}\n");
     assert!(begun.elapsed() < SOON);
     let wait = waiting(&http, "60").spawn().unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
@@ -62,12 +62,12 @@ async fn a_wait_ends_with_its_time_and_with_the_process() {
 #[test]
 fn who_can_not_know_says_so() {
     let without = Sapwood::start(&["--http", "127.0.0.1:0", "--no-handler"]);
-    assert!(settled(without.http.as_ref().unwrap(), "1", 1).contains("--no-handler"));
+    assert!(caught_up(without.http.as_ref().unwrap(), "1", 1).contains("--no-handler"));
     // DynamoDB's port has no such call.
-    settled(&without.url, "1", 4);
-    assert!(settled("http://127.0.0.1:1", "1", 4).contains("sapwood dev"));
-    settled("https://127.0.0.1:1", "1", 2);
-    settled(without.http.as_ref().unwrap(), "61", 2);
+    caught_up(&without.url, "1", 4);
+    assert!(caught_up("http://127.0.0.1:1", "1", 4).contains("sapwood dev"));
+    caught_up("https://127.0.0.1:1", "1", 2);
+    caught_up(without.http.as_ref().unwrap(), "61", 2);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! `GET /dev/settled`: waits until everything that was written before is handled. Tests ask it between a write and a
+//! `GET /dev/catch-up`: waits until everything that was written before is handled. Tests ask it between a write and a
 //! query, where the write wasn't the API's own (`Prefer: wait`).
 
 use std::time::Duration;
@@ -15,7 +15,7 @@ use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::watch;
 
-use crate::settled::{PATH, PREFIX, SECONDS, SECONDS_MAX};
+use crate::catch_up::{PATH, PREFIX, SECONDS, SECONDS_MAX};
 
 #[derive(Clone)]
 struct Told {
@@ -34,12 +34,12 @@ struct Asked {
 /// Returns the page that tells.
 pub(super) fn pages(mapping: Option<Status>, ending: watch::Receiver<bool>) -> Pages {
     let router = Router::new()
-        .route(PATH, get(settled))
+        .route(PATH, get(catch_up))
         .fallback(async || Problem::new(Kind::NotFound, "`sapwood dev` has no such call").into_response());
     Pages { prefix: PREFIX, router: router.with_state(Told { mapping, ending }) }
 }
 
-async fn settled(State(told): State<Told>, uri: Uri) -> Result<Response, Problem> {
+async fn catch_up(State(told): State<Told>, uri: Uri) -> Result<Response, Problem> {
     let Told { mapping, mut ending } = told;
     let bad = |detail: String| Problem::new(Kind::BadParameter, detail).at("seconds");
     let Query(Asked { seconds }) = Query::try_from_uri(&uri).map_err(|error| bad(error.body_text()))?;
@@ -47,17 +47,16 @@ async fn settled(State(told): State<Told>, uri: Uri) -> Result<Response, Problem
     if seconds > SECONDS_MAX {
         return Err(bad(format!("ask for at most {SECONDS_MAX} seconds")));
     }
-    let none = "the stream handler doesn't run here, so nobody knows: `sapwood dev` was started with --no-handler";
+    let none = "the stream handler doesn't run here: `sapwood dev` was started with --no-handler";
     let mapping = mapping.ok_or_else(|| Problem::new(Kind::NotFound, none))?;
-    let is_settled = tokio::select! {
-        settled = tokio::time::timeout(Duration::from_secs(seconds), mapping.settled()) => matches!(settled, Ok(Ok(()))),
+    let has_caught_up = tokio::select! {
+        caught_up = tokio::time::timeout(Duration::from_secs(seconds), mapping.settled()) => matches!(caught_up, Ok(Ok(()))),
         _ = ending.wait_for(|is_ending| *is_ending) => false,
     };
-    if is_settled {
-        return Ok(axum::Json(json!({"settled": true})).into_response());
+    if has_caught_up {
+        return Ok(axum::Json(json!({"caught_up": true})).into_response());
     }
     let left = mapping.outstanding();
-    let detail =
-        format!("after {seconds} seconds {left} records of the stream aren't handled, or new ones keep coming");
+    let detail = format!("after {seconds} seconds {left} stream records aren't handled, or new ones keep coming");
     Err(Problem::new(Kind::Unavailable, detail))
 }
