@@ -2,7 +2,7 @@
 
 use sapwood_core::plan::Rule;
 use sapwood_simulation::seeds::seeds;
-use sapwood_simulation::sim::{Profile, Writers, faults, run, search};
+use sapwood_simulation::sim::{Drill, Profile, Writers, faults, run, search};
 
 const WRITERS: [Writers; 6] =
     [Writers::Nodes, Writers::Moves, Writers::Any, Writers::Trash, Writers::MixedDeletions, Writers::Copies];
@@ -14,11 +14,23 @@ fn profiles() -> impl Iterator<Item = Profile> {
     })
 }
 
+const DRILLS: [Drill; 3] = [Drill::AnotherDepth, Drill::GoneElsewhere, Drill::TrashAndBack];
+
 #[test]
 fn mirrors_equal_their_trees() {
     for profile in profiles() {
         if let Err(fault) = search(seeds(40), |seed| run(seed, &profile)) {
             panic!("{:?}: {fault}", profile.writers);
+        }
+    }
+}
+
+#[test]
+fn mirrors_equal_their_trees_after_sequences_that_are_hard() {
+    for drill in DRILLS {
+        let profile = Profile { limbo: true, ..Profile::drill(drill).with_followers() };
+        if let Err(fault) = search(seeds(150), |seed| run(seed, &profile)) {
+            panic!("{drill:?}: {fault}");
         }
     }
 }

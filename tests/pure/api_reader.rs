@@ -11,6 +11,7 @@ use proptest::prelude::*;
 use sapwood_api::caller::Caller;
 use sapwood_api::contract::{Function, operations};
 use sapwood_api::cursor::CursorKey;
+use sapwood_api::feed::KnownFeed;
 use sapwood_api::reads;
 use sapwood_api::wait::Waits;
 use sapwood_core::keys::{Names, Schema, Tenant};
@@ -56,7 +57,8 @@ async fn send_raw(
 ) -> (Parts, Vec<u8>) {
     let table = fixture.table().clone();
     let cursors = CursorKey::new(b"the secret of these tests").unwrap();
-    let shared = reads::Shared { settings: settings.clone(), cursors, waits: Waits::system() };
+    let shared =
+        reads::Shared { settings: settings.clone(), cursors, waits: Waits::system(), feed: KnownFeed::default() };
     let state = reads::ApiState::new(move |_| table.clone(), shared);
     let mut request = Request::builder().uri(target);
     for (name, value) in headers {

@@ -9,8 +9,8 @@ use std::path::{Path, PathBuf};
 use sapwood_core::audit::{AuditorState, Trail};
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey, Version};
 use sapwood_core::model::{
-    Amounts, Announcement, BaseNode, Counted, Cursor, DELETING, DeletionMark, Epoch, Item, Latest, NameClaim, Settings,
-    Stored, WRITE, key_of, row_parent, rows, text_of, with_key,
+    Amounts, Announcement, BaseNode, Counted, Cursor, DELETING, DeletionMark, Entry, Epoch, FeedName, Item, Latest,
+    NameClaim, Settings, Stored, WRITE, key_of, row_parent, rows, text_of, with_key,
 };
 use serde_json::Value;
 
@@ -322,6 +322,10 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
             assert_eq!(trail.take(EXAMPLE_SECONDS, &settings), Some((key, item.clone())));
             continue;
         }
+        if key == schema.feed_key() {
+            assert_eq!(FeedName::read(item).unwrap().item(&schema), *item);
+            continue;
+        }
         if key == schema.epoch_key() {
             assert_eq!(Epoch::read(Some(item)).unwrap().item(&schema), *item);
             continue;
@@ -358,6 +362,11 @@ fn the_examples_of_items_are_what_the_codecs_read_and_write() {
             SortKey::Totals { epoch, lane } => {
                 assert_eq!(schema.totals_key(&node, epoch, lane), key);
                 assert_eq!(Amounts::in_lane(item).added().of(with_key(&key, &schema)), *item);
+            }
+            SortKey::Change { stamp, id } => {
+                let tree = NodeRef::from(Id::new("D").unwrap());
+                assert_eq!(schema.change_key(&tree, stamp, &id).unwrap(), key);
+                assert_eq!(Entry::of(&node.sibling(id), tree.id, &settings).unwrap().item(stamp, &schema), *item);
             }
             SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } | SortKey::Revision { .. } => {}
             _ => written.push(item),

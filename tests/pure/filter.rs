@@ -89,6 +89,7 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
         Just(SortKey::Cascade),
         text().prop_map(SortKey::Operation),
         (0..10_000_usize).prop_map(|part| SortKey::Idempotency { part }),
+        (0..1_000_000_000_000_000_u64, id()).prop_map(|(stamp, id)| SortKey::Change { stamp, id }),
         (1..=DEPTH_MAX, id()).prop_map(|(depth, id)| SortKey::Ancestor { depth, id }),
         (vec(text(), 1..4), option::of(id())).prop_map(|(segments, id)| SortKey::Path { segments, id }),
         id().prop_map(SortKey::Root),

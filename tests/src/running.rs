@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::types::AttributeValue;
+use rand::RngExt;
+use rand::rngs::SmallRng;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::{Counts, Fanout, Limits, Report};
 use sapwood_handlers::stream::{Config, Handler, response};
@@ -57,12 +59,35 @@ struct Invocations {
 struct Recording {
     handler: Handler,
     invocations: Arc<Mutex<Invocations>>,
+    /// Which invocations die, and when.
+    deaths: Option<Arc<Mutex<SmallRng>>>,
+}
+
+/// The share of the invocations of a mortal handler that die, and how long they live at most, in milliseconds.
+const DEATHS: f64 = 0.25;
+const LIFE_MS_MAX: u64 = 60;
+
+impl Recording {
+    /// When this invocation dies.
+    async fn death(&self) {
+        let draw = |deaths: &Arc<Mutex<SmallRng>>| {
+            let mut chance = deaths.lock().unwrap();
+            chance.random_bool(DEATHS).then(|| Duration::from_millis(chance.random_range(0..LIFE_MS_MAX)))
+        };
+        match self.deaths.as_ref().and_then(draw) {
+            Some(life) => tokio::time::sleep(life).await,
+            None => std::future::pending().await,
+        }
+    }
 }
 
 impl Function for Recording {
     async fn invoke(&self, event: String, deadline: Instant) -> Result<Value, String> {
         let left = deadline.saturating_duration_since(Instant::now());
-        let report = self.handler.run(&event, "test", left).await.map_err(|error| error.to_string())?;
+        let report = tokio::select! {
+            report = self.handler.run(&event, "test", left) => report.map_err(|error| error.to_string())?,
+            () = self.death() => return Err("it has died".to_owned()),
+        };
         let answer = serde_json::to_value(response(&report)).map_err(|error| error.to_string())?;
         let mut invocations = self.invocations.lock().unwrap();
         invocations.events.push(event);
@@ -74,7 +99,7 @@ impl Function for Recording {
 impl Running {
     /// Starts a stack in memory, with these parameters of the template.
     pub async fn start(parameters: &[(&str, &str)]) -> Self {
-        Self::start_with(parameters, &[], Vec::new(), Limits::default(), None, Metrics::default()).await
+        Self::start_with(parameters, &[], Vec::new(), Limits::default(), None, Metrics::default(), None).await
     }
 
     /// Starts a stack with these parameters of the template and settings of the mapping, and with these items in the
@@ -84,12 +109,12 @@ impl Running {
         mapping: &[(&str, &str)],
         items: Vec<HashMap<String, AttributeValue>>,
     ) -> Self {
-        Self::start_with(parameters, mapping, items, Limits::default(), None, Metrics::default()).await
+        Self::start_with(parameters, mapping, items, Limits::default(), None, Metrics::default(), None).await
     }
 
     /// Starts a stack whose handler writes these metrics.
     pub async fn start_measured(metrics: Metrics) -> Self {
-        Self::start_with(&[], &[], Vec::new(), Limits::default(), None, metrics).await
+        Self::start_with(&[], &[], Vec::new(), Limits::default(), None, metrics, None).await
     }
 
     /// Starts a stack with these parameters of the template and these limits. Only its handler reaches the engine
@@ -99,15 +124,22 @@ impl Running {
         limits: Limits,
         policy: impl Fn(&Call) -> Option<Fault> + Send + Sync + 'static,
     ) -> Self {
-        Self::start_with(parameters, &[], Vec::new(), limits, Some(Box::new(policy)), Metrics::default()).await
+        Self::start_with(parameters, &[], Vec::new(), limits, Some(Box::new(policy)), Metrics::default(), None).await
     }
 
     /// Starts a stack with these settings of the mapping and these limits. Only its handler reaches the engine through
     /// a proxy, which has no policy at first.
     pub async fn start_proxied(mapping: &[(&str, &str)], limits: Limits) -> Self {
-        Self::start_with(&[], mapping, Vec::new(), limits, Some(Box::new(|_| None)), Metrics::default()).await
+        Self::start_with(&[], mapping, Vec::new(), limits, Some(Box::new(|_| None)), Metrics::default(), None).await
     }
 
+    /// Starts a stack with these parameters of the template, whose invocations often die between two requests.
+    pub async fn start_mortal(parameters: &[(&str, &str)], chance: SmallRng) -> Self {
+        let limits = Limits::default();
+        Self::start_with(parameters, &[], Vec::new(), limits, None, Metrics::default(), Some(chance)).await
+    }
+
+    #[allow(clippy::too_many_arguments, reason = "each of the starts above gives some of them")]
     async fn start_with(
         parameters: &[(&str, &str)],
         mapping: &[(&str, &str)],
@@ -115,6 +147,7 @@ impl Running {
         limits: Limits,
         policy: Option<Policy>,
         metrics: Metrics,
+        deaths: Option<SmallRng>,
     ) -> Self {
         let (mut template, config) = deployed(parameters);
         for (name, value) in mapping {
@@ -137,7 +170,8 @@ impl Running {
         let fanout = Fanout { settings: config.settings, limits, ..Fanout::default() };
         let handler = Handler::new(fanout, table).measured(metrics);
         let invocations = Arc::new(Mutex::new(Invocations::default()));
-        let function = Recording { handler: handler.clone(), invocations: Arc::clone(&invocations) };
+        let deaths = deaths.map(|chance| Arc::new(Mutex::new(chance)));
+        let function = Recording { handler: handler.clone(), invocations: Arc::clone(&invocations), deaths };
         let client = client::client(&engine.url());
         client::put_all(&client, TABLE, items).await;
         let failures = tempfile::tempdir().unwrap();
@@ -216,7 +250,8 @@ impl Running {
         let table = DynamoTable::local(&self.engine.url(), TABLE, config.settings.schema.clone());
         let table = table.waiting(LOCAL_CALL_TIME_MAX);
         self.handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table);
-        let function = Recording { handler: self.handler.clone(), invocations: Arc::clone(&self.invocations) };
+        let (handler, invocations) = (self.handler.clone(), Arc::clone(&self.invocations));
+        let function = Recording { handler, invocations, deaths: None };
         let mut settings = Settings::new(&Endpoint::new(self.engine.url()), &self.stream, &template);
         settings.source.starting_position = StartingPosition::Latest;
         self.mapping = Some(Mapping::start(settings, function).unwrap());

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use sapwood_api::caller::Claims;
+use sapwood_api::feed::KnownFeed;
 use sapwood_api::wait::Waits;
 use sapwood_api::{reads, writes};
 use sapwood_dynamodb::DynamoTable;
@@ -11,6 +12,9 @@ use sapwood_local::template::Template;
 
 use crate::api::{Answered, Api, Asked};
 use crate::running::{Running, TABLE, TEMPLATE};
+
+/// The key of the API's cursors.
+pub const CURSOR_KEY: &str = "a key for tests, of no secrecy";
 
 /// How requests reach the functions.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,7 +93,7 @@ async fn api(urls: [&str; 2], way: Way, parameters: &[(&str, &str)], claims: &[(
     let parameters: BTreeMap<String, String> =
         parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let template = Template::parse_with(TEMPLATE, &parameters).unwrap();
-    let given = BTreeMap::from([("CURSOR_KEY".to_owned(), "a key for tests, of no secrecy".to_owned())]);
+    let given = BTreeMap::from([("CURSOR_KEY".to_owned(), CURSOR_KEY.to_owned())]);
     let [of_reader, of_writer] =
         ["ApiReader", "ApiWriter"].map(|function| template.environment_of(function, TABLE, &given).unwrap());
     let reader = ReaderConfig::read(|name| of_reader.get(name).cloned()).unwrap();
@@ -97,7 +101,12 @@ async fn api(urls: [&str; 2], way: Way, parameters: &[(&str, &str)], claims: &[(
     let options = reader.options.clone();
     let [table, of_writer] = urls.map(|url| DynamoTable::local(url, TABLE, reader.settings.schema.clone()));
     let reader = {
-        let shared = reads::Shared { settings: reader.settings, cursors: reader.cursors, waits: Waits::system() };
+        let shared = reads::Shared {
+            settings: reader.settings,
+            cursors: reader.cursors,
+            waits: Waits::system(),
+            feed: KnownFeed::default(),
+        };
         reads::router(reads::ApiState::new(move |deadline| table.until(deadline), shared))
     };
     let writer = {

@@ -774,6 +774,10 @@ async fn each_read_is_one_request_whatever_the_window() {
         assert_eq!((cost.usage.requests, cost.usage.read_units), (2, 0.5 + 2.0 * nodes as f64));
     }
     assert_eq!(strong.usage.read_units, 2.0 * cost.usage.read_units);
+    // A follower who asks every ten seconds, and finds nothing.
+    let (found, cost) = counted!(running, Reader, |reader| reader.has_changes(&at("r"), 0, 1_700_000_000_000));
+    assert!(!found.unwrap());
+    assert_documented("a look at a feed that finds nothing", cost.figures());
     let (found, cost) =
         counted!(running, Reader, |reader| reader.inherited(&at("x12"), ["name".to_owned()], Mode::Nearest));
     assert_eq!(found.unwrap().above.levels, 12);

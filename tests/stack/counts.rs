@@ -123,6 +123,46 @@ async fn totals_cost_two_units_for_the_node_and_two_for_each_ancestor_where_it_i
     running.stop().await;
 }
 
+/// The write units of the handler for each of these: a create, a change, moves of a chain of two, and a deletion.
+async fn units_with_feeds(changes: &str) -> Vec<f64> {
+    let running = Running::start(&[("Changes", changes)]).await;
+    chain(&running, 4).await;
+    put_all(&running.client, TABLE, vec![node("k", Some("n0"), "k"), node("m", None, "m")]).await;
+    running.settle().await;
+    running.take();
+    let puts = [
+        node("new", Some("n3"), "a name"),
+        node("new", Some("n3"), "another name"),
+        // With a node below it: to another parent of the same depth, up, and into another tree.
+        node("n3", Some("k"), "a name"),
+        node("n3", Some("n0"), "a name"),
+        node("n3", Some("m"), "a name"),
+    ];
+    let mut units = Vec::new();
+    for (at, item) in puts.into_iter().enumerate() {
+        if at == 2 {
+            put(&running.client, TABLE, node("n3", Some("n1"), "a name")).await;
+            counted(&running).await;
+        }
+        put(&running.client, TABLE, item).await;
+        units.push(counted(&running).await.usage.write_units);
+    }
+    client::delete_all(&running.client, TABLE, vec![("new".to_owned(), "NODE".to_owned())]).await;
+    units.push(counted(&running).await.usage.write_units);
+    let entries = running.contents().await.keys().filter(|(pk, _)| pk.starts_with("CHANGES#")).count();
+    assert_eq!(entries > 0, changes == "on");
+    running.stop().await;
+    units
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_feed_costs_a_unit_for_each_change_and_one_more_for_a_node_that_leaves_or_goes() {
+    let (off, on) = (units_with_feeds("off").await, units_with_feeds("on").await);
+    println!("without feeds {off:?}, with them {on:?}");
+    let more: Vec<f64> = on.iter().zip(&off).map(|(on, off)| on - off).collect();
+    assert_eq!(more, [1.0, 1.0, 1.0, 1.0 + 1.0, 2.0 + 2.0, 2.0]);
+}
+
 /// What an import of 1,110 nodes in three levels below a root costs for each, beside their records.
 async fn import(totals: &str, is_shuffled: bool) -> Counts {
     let mut nodes: Vec<_> = (0..1_110)

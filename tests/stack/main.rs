@@ -10,6 +10,7 @@ mod bad_input;
 mod conformance;
 mod copies;
 mod counts;
+mod following;
 mod growth;
 mod imports;
 mod lost_answers;

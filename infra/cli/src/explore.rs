@@ -6,6 +6,7 @@ use anyhow::{Result, anyhow};
 use clap::Args;
 use sapwood_api::caller::{Authority, Claims};
 use sapwood_api::cursor::CursorKey;
+use sapwood_api::feed::KnownFeed;
 use sapwood_api::wait::Waits;
 use sapwood_api::{reads, writes};
 use sapwood_core::keys::Tenant;
@@ -80,7 +81,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     };
     let token = new_token();
     let cursors = CursorKey::new(token.as_bytes())?;
-    let shared = reads::Shared { settings: settings.clone(), cursors, waits: Waits::system() };
+    let shared =
+        reads::Shared { settings: settings.clone(), cursors, waits: Waits::system(), feed: KnownFeed::default() };
     let reading = reads::ApiState::new(tables(), shared);
     // Reads and writes have separate `Waits`, as under Lambda, where they are two functions.
     let (waits, source) = (Waits::system(), writes::Source::system());

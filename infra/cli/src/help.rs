@@ -8,8 +8,8 @@ use crate::Arguments;
 
 /// The commands in groups, in the order in which they are listed: a heading, and names separated by spaces.
 pub const GROUPS: [(&str, &str); 3] = [
-    ("Use", "tree get put move copy rm trash history latest links inherited granted totals watch"),
-    ("Operate", "import export verify repair backfill redrive doctor cost"),
+    ("Use", "tree get put move copy rm trash history latest links inherited granted totals watch changes"),
+    ("Operate", "import export verify repair backfill feed redrive doctor cost"),
     ("Develop", "dev explore catch-up completions man"),
 ];
 

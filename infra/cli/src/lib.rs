@@ -8,6 +8,7 @@ mod arguments;
 mod audit;
 mod backfill;
 mod catch_up;
+mod changes;
 mod clock;
 mod compare;
 mod connect;
@@ -79,6 +80,8 @@ enum Command {
     Inherited(node::InheritedArguments),
     Granted(node::GrantedArguments),
     Watch(watch::Arguments),
+    Changes(changes::Arguments),
+    Feed(changes::FeedArguments),
     Totals(node::TotalsArguments),
     Backfill(backfill::Arguments),
     Verify(audit::VerifyArguments),
@@ -118,6 +121,8 @@ pub async fn main() -> ExitCode {
         Command::Rm(arguments) => Exit::of(node::rm(arguments).await),
         Command::Trash(arguments) => Exit::of(node::trash(arguments).await),
         Command::Watch(arguments) => Exit::of(watch::run(arguments).await),
+        Command::Changes(arguments) => Exit::of(changes::run(arguments).await),
+        Command::Feed(arguments) => Exit::of(changes::feed(arguments).await),
         Command::Backfill(arguments) => Exit::of(backfill::run(arguments).await),
         Command::Verify(arguments) => Exit::of(audit::verify(arguments).await),
         Command::Repair(arguments) => Exit::of(audit::repair(arguments).await),

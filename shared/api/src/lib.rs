@@ -11,6 +11,7 @@ pub mod call;
 pub mod caller;
 pub mod contract;
 pub mod cursor;
+pub mod feed;
 pub mod headers;
 mod idempotency;
 pub mod parameters;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
 use jiff::Timestamp;
-use sapwood_core::keys::Tenant;
+use sapwood_core::keys::{NodeRef, Tenant};
 use sapwood_engine::query::{Derived, Reader};
 use sapwood_store::{Backoff, Deadline, RetryPolicy, Table};
 
@@ -20,13 +20,25 @@ const RESERVED: Duration = Duration::from_millis(1_500);
 /// invocation takes a place that the stream handler may need.
 const IN_VAIN_SECONDS: u64 = 10;
 
-/// Keeps for each tenant whether waiting for the fan-out is in vain. Clones share it.
+/// How long a request that waits for changes pauses between two looks.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+
+/// Keeps for each tenant whether waiting for the fan-out is in vain, and for each tree whether waiting for changes
+/// is. Clones share it.
 #[derive(Clone)]
 pub struct Waits {
     /// The time, in seconds since 1970.
     now: Arc<dyn Fn() -> u64 + Send + Sync>,
-    /// The time before which no request of a tenant waits. Past times are removed when one is added.
-    in_vain_until: Arc<Mutex<HashMap<Option<Tenant>, u64>>>,
+    /// The time before which no request of a tenant waits for the fan-out, or none for changes of a tree. Past times
+    /// are removed when one is added.
+    in_vain_until: Arc<Mutex<HashMap<WaitFor, u64>>>,
+}
+
+/// What requests wait for.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum WaitFor {
+    FanOut(Option<Tenant>),
+    Changes(NodeRef),
 }
 
 impl fmt::Debug for Waits {
@@ -49,15 +61,31 @@ impl Waits {
     }
 
     pub(crate) fn are_in_vain(&self, tenant: Option<&Tenant>) -> bool {
-        let until = self.in_vain_until.lock().unwrap_or_else(PoisonError::into_inner);
-        until.get(&tenant.cloned()).is_some_and(|until| (self.now)() < *until)
+        self.is_in_vain(&WaitFor::FanOut(tenant.cloned()))
     }
 
     pub(crate) fn ended_in_vain(&self, tenant: Option<&Tenant>) {
+        self.was_in_vain(WaitFor::FanOut(tenant.cloned()));
+    }
+
+    pub(crate) fn changes_are_in_vain(&self, tree: &NodeRef) -> bool {
+        self.is_in_vain(&WaitFor::Changes(tree.clone()))
+    }
+
+    pub(crate) fn changes_ended_in_vain(&self, tree: &NodeRef) {
+        self.was_in_vain(WaitFor::Changes(tree.clone()));
+    }
+
+    fn is_in_vain(&self, wait: &WaitFor) -> bool {
+        let until = self.in_vain_until.lock().unwrap_or_else(PoisonError::into_inner);
+        until.get(wait).is_some_and(|until| (self.now)() < *until)
+    }
+
+    fn was_in_vain(&self, wait: WaitFor) {
         let now = (self.now)();
         let mut until = self.in_vain_until.lock().unwrap_or_else(PoisonError::into_inner);
         until.retain(|_, until| now < *until);
-        until.insert(tenant.cloned(), now + IN_VAIN_SECONDS);
+        until.insert(wait, now + IN_VAIN_SECONDS);
     }
 }
 
@@ -82,6 +110,15 @@ impl Pauses {
     pub fn within(deadline: Deadline, longest: Duration) -> Self {
         let left_over = deadline.left().saturating_sub(longest).max(RESERVED);
         Self { deadline, left_over, pauses: 0 }
+    }
+
+    /// Waits before the next look for changes. Returns false if the time is up.
+    pub(crate) async fn pause_for_changes(&mut self) -> bool {
+        let is_time = self.deadline.left().saturating_sub(self.left_over) >= LOOK_EVERY;
+        if is_time {
+            tokio::time::sleep(LOOK_EVERY).await;
+        }
+        is_time
     }
 
     /// Waits before the next look, if it looks at the same again (`repeats`). Returns false if the time is up.

@@ -8,7 +8,7 @@ use sapwood_api::body::BODY_BYTES_MAX;
 use sapwood_api::contract::OPERATIONS_MAX;
 use sapwood_api::headers::WAIT_SECONDS_MAX;
 use sapwood_core::keys::DEPTH_MAX;
-use sapwood_core::model::FORMAT;
+use sapwood_core::model::{ENTRY_SECONDS, FORMAT};
 use sapwood_core::plan::conditions::COMPARED_ATTRIBUTES_MAX;
 use sapwood_core::write::{OPERATION_SECONDS, OUTCOME_SECONDS};
 use sapwood_engine::query::Bounds;
@@ -428,6 +428,7 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
             format!("A record that the API has deleted this id. It is kept for {},", days(deleted)),
             format!("a lease while it runs. It is kept for {}.", hours(outcome)),
             format!("several parts of {part} KB"),
+            format!("It is kept for {}.", days(ENTRY_SECONDS)),
         ],
     );
     assert_says(
@@ -446,7 +447,7 @@ fn items_are_kept_for_as_long_as_the_documents_say() {
     // The examples are of one moment.
     let items = read("docs/reference/items.md");
     let expires: BTreeSet<&str> = between(&items, "\"_expires\": {\"N\": \"", "\"").collect();
-    let kept = [operation, deleted, outcome].map(|seconds| (EXAMPLE_SECONDS + seconds).to_string());
+    let kept = [operation, deleted, outcome, ENTRY_SECONDS].map(|seconds| (EXAMPLE_SECONDS + seconds).to_string());
     assert_eq!(expires, kept.iter().map(String::as_str).collect());
 }
 

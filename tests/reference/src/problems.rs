@@ -47,6 +47,15 @@ fn guidance(kind: Kind) -> (&'static str, &'static str) {
         Kind::Contended => ("other clients keep changing the same nodes", "Retry after `Retry-After`"),
         Kind::TooManyCopies => ("too many copies are running", "Retry after `Retry-After`"),
         Kind::InProgress => ("the first request with this key is running, or was cut off", "Retry after `Retry-After`"),
+        Kind::ChangesOff => ("the deployment keeps no feeds", "Deploy `Changes=on`, and run `sapwood feed begin`"),
+        Kind::FeedNotBegun => {
+            ("the feeds haven't begun", "Run `sapwood feed begin` once every function has `Changes=on`")
+        }
+        Kind::NotARoot => ("a feed is of a whole tree, and the node has a parent", "Ask for its farthest ancestor"),
+        Kind::ListAnew => (
+            "the cursor is older than 30 days, or of a feed that has ended",
+            "[Ask without a cursor, and replace your mirror](../guides/watch.md#follow-a-tree)",
+        ),
         Kind::PreconditionFailed => ("`If-Match` or `If-None-Match` doesn't hold", "Read again, then retry"),
         Kind::BodyTooLarge => ("the body is over 1 MB", "Send less"),
         Kind::UnsupportedMediaType => {

@@ -56,11 +56,17 @@ fn profiles(wanted: &[String]) -> Vec<Soaked> {
             let switches = Profile { switches_totals: true, limbo: true, ..plain.clone().with_races() };
             add("switches", name.clone(), switches);
         }
+        let followed = plain.clone().with_followers();
+        add("followers", name.clone(), followed.clone());
+        add("late-followers", name.clone(), Profile { limbo: true, ..followed.clone().with_races() });
+        add("repair-followers", name.clone(), followed.with_repairs());
         add("totals", name, Profile { limbo: true, ..plain.with_totals().with_races() });
     }
     for drill in Drill::ALL {
         add("drills", format!("{drill:?}"), Profile::drill(drill));
         add("torn-drills", format!("{drill:?}"), Profile { torn: true, limbo: true, ..Profile::drill(drill) });
+        let followed = Profile::drill(drill).with_followers();
+        add("followed-drills", format!("{drill:?}"), Profile { limbo: true, ..followed });
         add("outage-drills", format!("{drill:?}"), Profile { outages_max: 2, repairs_max: 2, ..Profile::drill(drill) });
     }
     all

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use axum::http::Method;
 use sapwood_api::contract::{Operation, operations};
+use sapwood_api::cursor::{CursorKey, Scope};
 use sapwood_core::model::Settings;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::auditor::{self, Auditor, Clock};
@@ -14,8 +15,10 @@ use sapwood_tests::api::{Answered, Api, Asked};
 use sapwood_tests::faults::Fault;
 use sapwood_tests::fixture::NoRetries;
 use sapwood_tests::running::{Running, TABLE};
-use sapwood_tests::serving::{Serving, Way};
+use sapwood_tests::serving::{CURSOR_KEY, Serving, Way};
 use serde_json::{Value, json};
+
+use crate::following;
 
 /// Who is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -131,6 +134,15 @@ impl Case {
             }
             (404, _) if is_revision && method != "GET" => By(Stack::Open, self.valid(&self.target(&self.node, "9"))),
             (404, _) => By(Stack::Open, self.valid(&self.target("nobody", "9"))),
+            // It has no feeds.
+            (409, "GET") if ["/nodes/{id}/changes", "/nodes/{id}/recent"].contains(&path) => {
+                By(Stack::Bare, self.asked(&plain))
+            }
+            (410, "GET") => {
+                let key = CursorKey::new(CURSOR_KEY.as_bytes()).unwrap();
+                let cursor = key.seal(&Scope::new("changes", None).text(&self.node), "another\nchanges\n1");
+                By(Stack::Open, self.asked(&format!("{plain}?cursor={cursor}")))
+            }
             (409, "GET") => {
                 let joint = if plain.contains('?') { '&' } else { '?' };
                 let token = Derived::Node(self.node.clone()).token();
@@ -238,8 +250,15 @@ async fn every_status_code_that_the_document_lists_happens() {
     let nodes: Vec<String> = cases.iter().map(|case| case.node.clone()).collect();
     let is_restored = |case: &&Case| case.operation.id == "restore_node" && [200, 202, 204, 422].contains(&case.status);
     let trashed: Vec<String> = cases.iter().filter(is_restored).map(|case| case.node.clone()).collect();
-    let parameters = [("RevisionsMutable", "on"), ("LinkAttributes", "tags"), ("Trash", "on"), ("Totals", "count")];
+    let parameters = [
+        ("RevisionsMutable", "on"),
+        ("LinkAttributes", "tags"),
+        ("Trash", "on"),
+        ("Totals", "count"),
+        ("Changes", "on"),
+    ];
     let open = Serving::start(Way::Http, &parameters, &[]).await;
+    following::begin(&open.running, "feeds").await;
     let operation = prepare(&open.api, &nodes, &trashed).await;
     open.running.settle().await;
     audit(&open.running).await;

@@ -5,6 +5,7 @@ use std::net::SocketAddr;
 
 use anyhow::{Result, anyhow};
 use sapwood_api::caller::Claims;
+use sapwood_api::feed::KnownFeed;
 use sapwood_api::wait::Waits;
 use sapwood_api::{reads, writes};
 use sapwood_core::keys::Tenant;
@@ -68,7 +69,12 @@ impl Http {
             let table = table.clone();
             move |deadline| table.until(deadline)
         };
-        let shared = reads::Shared { settings: reader.settings, cursors: reader.cursors, waits: Waits::system() };
+        let shared = reads::Shared {
+            settings: reader.settings,
+            cursors: reader.cursors,
+            waits: Waits::system(),
+            feed: KnownFeed::default(),
+        };
         let of_reads = reads::ApiState::new(tables(table), shared);
         let source = writes::Source::system();
         let shared = writes::Shared {

@@ -232,7 +232,7 @@ pub(super) fn kind(key: &SortKey) -> &'static str {
         SortKey::Latest { .. } => "copy",
         SortKey::Revision { .. } => "revision",
         SortKey::Counted | SortKey::Totals { .. } => "total",
-        SortKey::Operation(_) | SortKey::Idempotency { .. } => "other",
+        SortKey::Operation(_) | SortKey::Idempotency { .. } | SortKey::Change { .. } => "other",
     }
 }
 

@@ -6,6 +6,7 @@ mod audit;
 mod backfill;
 mod bad_files;
 mod catch_up;
+mod changes;
 mod cost;
 mod damage;
 mod dev;

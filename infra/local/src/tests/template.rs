@@ -112,6 +112,7 @@ fn the_projects_template_has_its_environment() {
         ("TABLE_NAME", "things"),
         ("TENANTS", "off"),
         ("TOTALS", ""),
+        ("CHANGES", "off"),
         ("TTL_ATTRIBUTE", "_expires"),
         ("UNIQUE_NAMES", "off"),
     ];

@@ -6,6 +6,7 @@
 mod attributes;
 mod audit;
 mod batch;
+mod changes;
 mod deletions;
 mod fields;
 mod inherit;
@@ -23,6 +24,7 @@ mod tree;
 pub use crate::problem::ProblemBody;
 pub use audit::{AuditBody, PassBody};
 pub use batch::{Batch, BatchBody, BatchOperation, BatchResult, BatchResults, OPERATIONS_MAX};
+pub use changes::{ChangeBody, ChangesBody};
 pub use deletions::{
     Children, OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationMode, OperationStatus,
     Revisions,

@@ -91,6 +91,14 @@ kinds! {
     TooManyCopies => ("too-many-copies", "Too many copies are running", CONFLICT),
     /// A request with this idempotency key is still running.
     InProgress => ("in-progress", "Request in progress", CONFLICT),
+    /// The deployment has no feeds.
+    ChangesOff => ("changes-off", "Feeds are switched off", CONFLICT),
+    /// The feeds have no name yet.
+    FeedNotBegun => ("feed-not-begun", "Feeds haven't begun", CONFLICT),
+    /// A feed was asked for of a node that has a parent.
+    NotARoot => ("not-a-root", "Not a root", CONFLICT),
+    /// The cursor of a feed is too old, or of a feed that has ended.
+    ListAnew => ("list-anew", "List the tree anew", GONE),
     /// `If-Match` or `If-None-Match` doesn't hold.
     PreconditionFailed => ("precondition-failed", "Precondition failed", PRECONDITION_FAILED),
     /// The body exceeds its limit.

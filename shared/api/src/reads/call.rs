@@ -12,6 +12,7 @@ use serde::Serialize;
 use crate::call::{self, Call};
 use crate::caller::Right;
 use crate::cursor::CursorKey;
+use crate::feed::KnownFeed;
 use crate::headers::{Prefer, etag_header, tag_of};
 use crate::problem::{Kind, Problem};
 use crate::wait::Waits;
@@ -28,6 +29,8 @@ pub struct Shared {
     pub cursors: CursorKey,
     /// Whether waiting for the fan-out is in vain.
     pub waits: Waits,
+    /// The name of the table's feeds.
+    pub feed: KnownFeed,
 }
 
 impl call::Shared for Shared {

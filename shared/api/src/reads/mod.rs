@@ -2,6 +2,7 @@
 
 mod audit;
 mod call;
+mod changes;
 mod descendants;
 mod history;
 mod inherit;
@@ -23,6 +24,7 @@ use crate::call::handler as handle;
 use crate::contract::{Function, ReaderCall};
 use audit::Audit;
 use call::Showing;
+use changes::{Changes, Recent};
 use descendants::{Children, Count, Descendants, Roots, Totals, Trash};
 use history::{LatestOfAll, LatestOfOne, RevisionOfOne, Revisions, Topic};
 use inherit::{Granted, Inherited};
@@ -57,6 +59,8 @@ fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> Method
         ReaderCall::GetTree => handle::<Showing<Tree>, T, _>(method),
         ReaderCall::GetTotals => handle::<Totals, T, _>(method),
         ReaderCall::CountDescendants => handle::<Showing<Count>, T, _>(method),
+        ReaderCall::ListChanges => handle::<Changes, T, _>(method),
+        ReaderCall::ListRecent => handle::<Recent, T, _>(method),
         ReaderCall::ListPaths => handle::<Showing<PathsOfRoot>, T, _>(method),
         ReaderCall::ListPathsByUrl => handle::<Showing<Paths>, T, _>(method),
         ReaderCall::GetPropagation => handle::<PropagationOf, T, _>(method),

@@ -89,6 +89,7 @@ impl Class {
             Some(SortKey::Latest { .. }) => Self::Copy,
             Some(SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. }) => Self::Own,
             Some(SortKey::Counted | SortKey::Totals { .. }) => Self::Own,
+            Some(SortKey::Change { .. }) if schema.is_of_changes(&key.pk) => Self::Own,
             Some(SortKey::Name(_) | SortKey::RootName(_)) if NameClaim::node_in(item).is_some() => Self::Own,
             _ if shown_by(item, &key, schema).is_some() => Self::Row,
             _ => Self::Foreign,
@@ -125,7 +126,7 @@ impl Subject {
             SortKey::Totals { .. } => Amounts::is_lane(item, schema).then_some(Self::Lane { key, node: owner }),
             SortKey::Cascade => Some(Self::Cursor(owner)),
             SortKey::Revision { .. } | SortKey::Latest { .. } => Some(Self::History(owner)),
-            SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } => None,
+            SortKey::Operation(_) | SortKey::Deleted | SortKey::Idempotency { .. } | SortKey::Change { .. } => None,
             SortKey::Name(_) | SortKey::RootName(_) => {
                 Some(Self::Claim { node: owner.sibling(NameClaim::node_in(item)?), key })
             }

@@ -158,8 +158,9 @@ impl Schema {
 
     /// True if this is the key of a partition of a feed.
     #[must_use]
-    pub fn is_of_changes(&self, pk: &str, tenant: Option<&Tenant>) -> bool {
-        pk.strip_prefix(&Self::in_tenant(tenant, CHANGES)).is_some_and(|id| !id.is_empty())
+    pub fn is_of_changes(&self, pk: &str) -> bool {
+        let owner = self.parse_partition(pk).ok();
+        owner.and_then(|owner| Some(!owner.id.as_str().strip_prefix(CHANGES)?.is_empty())).unwrap_or_default()
     }
 
     /// True if this is the key of a partition of the register of orphans.

@@ -86,6 +86,7 @@ fn sort_key() -> impl Strategy<Value = SortKey> {
         text().prop_map(|id| SortKey::Operation(id.to_owned())),
         Just(SortKey::Deleted),
         (0..10_000_usize).prop_map(|part| SortKey::Idempotency { part }),
+        (0..1_000_000_000_000_000_u64, id()).prop_map(|(stamp, id)| SortKey::Change { stamp, id }),
         Just(SortKey::Counted),
         (0..=EPOCH_MAX, 0..LANES).prop_map(|(epoch, lane)| SortKey::Totals { epoch, lane }),
         ancestor(),
@@ -112,6 +113,7 @@ enum Owned {
     InRegister { parent: Id, orphan: Id },
     Operation(String),
     Answer { hash: String, part: usize },
+    InFeed { tree: Id, stamp: u64, id: Id },
 }
 
 fn owned() -> impl Strategy<Value = Owned> {
@@ -132,6 +134,7 @@ fn owned() -> impl Strategy<Value = Owned> {
             "OPERATIONS",
             "OPERATION#a",
             "IDEMPOTENCY#a",
+            "CHANGES#a",
             "TENANT#a#a",
         ])
     };
@@ -157,6 +160,7 @@ fn owned() -> impl Strategy<Value = Owned> {
         1 => (id(), id()).prop_map(|(parent, orphan)| Owned::InRegister { parent, orphan }),
         1 => text().prop_map(|operation| Owned::Operation(operation.to_owned())),
         1 => (text(), 0..2_usize).prop_map(|(hash, part)| Owned::Answer { hash: hash.to_owned(), part }),
+        1 => (id(), 0..2_u64, id()).prop_map(|(tree, stamp, id)| Owned::InFeed { tree, stamp, id }),
     ]
 }
 
@@ -173,6 +177,7 @@ impl Owned {
             }
             Self::Operation(operation) => schema.operation_key(tenant, operation),
             Self::Answer { hash, part } => schema.idempotency_key(tenant, hash, *part),
+            Self::InFeed { tree, stamp, id } => schema.change_key(&node(tree), *stamp, id).unwrap(),
         }
     }
 
@@ -561,6 +566,7 @@ proptest! {
             SortKey::RootName(name) => SortKey::RootName(long(&name)),
             SortKey::Revision { version, topic } => SortKey::Revision { version, topic: long(&topic) },
             SortKey::Latest { topic } => SortKey::Latest { topic: long(&topic) },
+            SortKey::Change { stamp, id } => SortKey::Change { stamp, id: long_id(&id) },
             key @ (SortKey::Node
             | SortKey::Lineage
             | SortKey::Cascade

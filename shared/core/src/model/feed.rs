@@ -1,8 +1,8 @@
-//! The feed of a tree: an entry for each change of a node, which says the node's id and nothing else. What has become of
-//! the node is read when the feed is asked, so neither order nor duplicates of entries matter. An entry only has to come,
-//! in time.
+//! The feed of a tree: an entry for each change of a node, which says the node's id and nothing else. What has become
+//! of the node is read when the feed is asked, so neither order nor duplicates of entries matter. An entry only has to
+//! come, in time.
 
-use super::{AttributeValue, Item, Lineage, Placement, ROW_ID, Settings, text, with_key};
+use super::{AttributeValue, Item, Lineage, Placement, ROW_ID, Settings, text, text_of, with_key};
 use crate::keys::{Id, ItemKey, NodeRef, Schema};
 
 /// How long after its stamp the answer to an entry may come, in milliseconds. One that is answered later may be in the
@@ -60,6 +60,37 @@ impl Entry {
         let expires = stamp / 1_000 + ENTRY_SECONDS;
         item.insert(self.expires.clone(), AttributeValue::N(expires.to_string()));
         item
+    }
+}
+
+/// The name of a table's feeds: the item `FEED`. Cursors carry it, so with another name every follower lists its tree
+/// anew.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct FeedName {
+    /// The name.
+    pub name: String,
+    /// When the feeds began under it, in milliseconds since 1970.
+    pub since: u64,
+}
+
+impl FeedName {
+    const NAME: &str = "name";
+    const SINCE: &str = "since";
+
+    /// The item, for example `{"PK": "SAPWOOD", "SK": "FEED", "name": "1764390000123456789", "since": 1764390000123}`.
+    #[must_use]
+    pub fn item(&self, schema: &Schema) -> Item {
+        let mut item = with_key(&schema.feed_key(), schema);
+        item.insert(Self::NAME.to_owned(), text(&self.name));
+        item.insert(Self::SINCE.to_owned(), AttributeValue::N(self.since.to_string()));
+        item
+    }
+
+    /// Reads the item. `None` for one that isn't ours.
+    #[must_use]
+    pub fn read(item: &Item) -> Option<Self> {
+        let Some(AttributeValue::N(since)) = item.get(Self::SINCE) else { return None };
+        Some(Self { name: text_of(item, Self::NAME)?.to_owned(), since: since.parse().ok()? })
     }
 }
 

@@ -1,7 +1,7 @@
 //! The items that only the handler writes and reads back, and their format.
 #![allow(clippy::unwrap_used, clippy::panic)]
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::{
     AttributeValue, BaseNode, Cursor, CursorError, CursorUse, Deletion, DeletionMark, DeletionMode, FORMAT, FORMAT_MAX,
@@ -69,6 +69,8 @@ fn lineage() -> Lineage {
         rows_pending: true,
         deleting: Some(deletion()),
         restarted: Some("12".to_owned()),
+        left: BTreeSet::new(),
+        is_gone: false,
         is_altered: false,
     }
 }
@@ -149,6 +151,23 @@ fn a_lineage_is_altered_if_no_handler_writes_it_so() {
 }
 
 #[test]
+fn a_lineage_that_names_trees_to_tell_is_unsettled_and_older_handlers_refuse_it() {
+    let (node, schema) = (NodeRef::from(id("V")), Schema::default());
+    let settled = Lineage { stale_rows: Vec::new(), rows_pending: false, ..lineage() };
+    assert!(settled.is_settled() && settled.tree(&node) == Some(id("D")));
+    let left = Lineage { left: BTreeSet::from([id("E"), id("F")]), ..settled.clone() };
+    let gone = Lineage { is_gone: true, ..settled };
+    for (lineage, attribute, value) in [(&left, "left", texts(["E", "F"])), (&gone, "gone", AttributeValue::Bool(true))]
+    {
+        let written = lineage.item(&node, &schema);
+        assert_eq!((&written[attribute], &written["format"]), (&value, &number("5")));
+        assert_eq!(stored(&written), Stored::Lineage(lineage.clone()));
+        assert!(!lineage.is_settled());
+    }
+    assert_eq!((left.tree(&node), gone.tree(&node)), (Some(id("D")), None));
+}
+
+#[test]
 fn a_lineage_reads_back_as_it_was_written() {
     let row = map([("PK", text("D")), ("SK", text("PATH#V"))]);
     let expected = item([
@@ -218,7 +237,7 @@ fn a_cursor_reads_back_as_it_was_written() {
 
 #[test]
 fn what_a_newer_version_has_written_is_told_from_what_nobody_has() {
-    for (digits, format) in [("5", 5), ("18446744073709551615", u64::MAX)] {
+    for (digits, format) in [("6", 6), ("18446744073709551615", u64::MAX)] {
         for written in [lineage_item(), tombstone_item(), item([("PK", text("V")), ("SK", text("LINEAGE"))])] {
             let stored = stored(&with_format(written, Some(number(digits))));
             assert_eq!(stored, Stored::Newer(format));
@@ -228,15 +247,15 @@ fn what_a_newer_version_has_written_is_told_from_what_nobody_has() {
         let newer = Cursor::read(&with_format(cursor_item(), Some(number(digits))));
         assert_eq!(newer, Err(CursorError::Newer(NewerFormat { format })));
     }
-    let message = NewerFormat { format: 5 }.to_string();
-    let expected = "this item has the table format 5, and this version of the handler knows up to 4; deploy the version that \
+    let message = NewerFormat { format: 6 }.to_string();
+    let expected = "this item has the table format 6, and this version of the handler knows up to 5; deploy the version that \
                     wrote it, or a newer one";
     assert_eq!(message, expected);
 }
 
 #[test]
 fn without_a_format_an_item_is_its_owners() {
-    assert_eq!((FORMAT, FORMAT_MAX), (1, 4));
+    assert_eq!((FORMAT, FORMAT_MAX), (1, 5));
     let odd = [
         None,
         Some(number("0")),

@@ -1,20 +1,26 @@
 //! The feed of a tree: what has changed in it since a cursor.
 //!
-//! A follower keeps a mirror. It begins with a listing, and then asks for changes. An entry of the feed names a node, and
-//! what has become of that is read now: the node, if it is in the tree, or nothing. So it doesn't matter in which order
-//! entries come, nor how often.
+//! A follower keeps a mirror. It begins with a listing, and then asks for changes. An entry of the feed names a node,
+//! and what has become of that is read now: the node, if it is in the tree, or nothing. So it doesn't matter in which
+//! order entries come, nor how often.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use super::page::Listing;
-use super::{Bounds, Fields, Filter, ListOptions, ReadError, Reader};
+use super::{Bounds, Fields, Filter, ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey};
-use sapwood_core::model::{BEHIND_MS, BaseNode, Item, ROW_ID, Stored, text_of};
+use sapwood_core::model::{BEHIND_MS, BaseNode, FeedName, Item, ROW_ID, Stored, key_of, size_estimate, text_of};
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_store::{ANSWER_BYTES_MAX, Query, ReadOptions, RetryPolicy, Table};
 
 /// Most nodes of a page. Each is looked up by two items, of which one request reads 100.
 pub const CHANGES_MAX: usize = 50;
+
+/// Most bytes of the nodes of a page as JSON, by [`size_estimate`]. A page has at least one node, whatever its size.
+const CHANGES_BYTES_MAX: usize = Bounds::BYTES_MAX / 2;
+
+/// The last stamp that a key can hold.
+const STAMP_MAX: u64 = 999_999_999_999_999;
 
 /// A node that has changed, or is listed.
 #[derive(Clone, Debug, PartialEq)]
@@ -121,19 +127,19 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             after,
             bounds: Bounds::items(items_max),
         };
-        let id = |key: &ItemKey, _: &Item| match schema.parse_sort_key(&key.sk)? {
-            SortKey::Node => Some(tree.id.clone()),
-            SortKey::Ancestor { id, .. } => Some(id),
+        let entry = |key: &ItemKey, _: &Item| match schema.parse_sort_key(&key.sk)? {
+            SortKey::Node => Some((key.sk.clone(), tree.id.clone())),
+            SortKey::Ancestor { id, .. } => Some((key.sk.clone(), id)),
             _ => None,
         };
-        let page = self.list(&listing, &options, id).await?;
-        let ids: BTreeSet<Id> = page.items.into_iter().collect();
-        let found = self.looked_up(tree, ids, rules).await?;
-        let followed = match page.next {
+        let Page { items: entries, next } = self.list(&listing, &options, entry).await?;
+        let found = self.looked_up(tree, &entries, (true, rules)).await?;
+        let (changes, cut) = fitting(&entries, found);
+        let followed = match cut.or(next) {
             Some(after) => Followed::Listing { since, after: Some(after) },
             None => Followed::Changes { since, after: None },
         };
-        let changes = found.into_iter().filter(|change| change.node.is_some()).collect();
+        let changes = changes.into_iter().filter(|change| change.node.is_some()).collect();
         // The changes since it began come next.
         Ok(ChangesPage { changes, followed, more: true })
     }
@@ -146,33 +152,106 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         after: Option<String>,
         (until, items_max): (u64, usize),
     ) -> Result<ChangesPage, ReadError> {
-        let schema = self.client.schema();
-        let range = schema.changes_range(since, until);
+        let range = self.client.schema().changes_range(since, until);
         if after.as_ref().is_some_and(|after| *after < range.from) {
             return Err(ReadError::Position);
         }
         // The range has no entry of its end, whose key is longer.
-        let reading = ReadOptions { strong: true, attributes: Some([ROW_ID.to_owned()].into()) };
-        let query = Query { after, reading, ..Query::first(schema.changes_partition(tree), range, items_max) };
-        let page = self.client.query(&query).await?;
-        let ids = page.items.iter().filter_map(|item| Id::new(text_of(item, ROW_ID)?).ok()).collect();
-        let changes = self.looked_up(tree, ids, Rules::default()).await?;
-        let (followed, more) = match page.next {
+        let query = Query { after, ..Query::first(self.client.schema().changes_partition(tree), range, items_max) };
+        let (entries, next) = self.entries(query, true).await?;
+        let found = self.looked_up(tree, &entries, (true, Rules::default())).await?;
+        let (changes, cut) = fitting(&entries, found);
+        let (followed, more) = match cut.or(next) {
             Some(after) => (Followed::Changes { since, after: Some(after) }, true),
             None => (Followed::Changes { since: until, after: None }, false),
         };
         Ok(ChangesPage { changes, followed, more })
     }
 
-    /// Looks nodes up: each is in the tree if its record is there and its lineage says so.
-    async fn looked_up(&self, tree: &NodeRef, ids: BTreeSet<Id>, rules: Rules) -> Result<Vec<Change>, ReadError> {
+    /// Looks whether there may be a change since this time that can be read at this one, in milliseconds since 1970. It
+    /// costs half a read unit, and may miss one that has just come: a follower who is told that there is none asks
+    /// again from the same cursor.
+    ///
+    /// # Errors
+    /// [`ReadError::Table`].
+    pub async fn has_changes(&self, tree: &NodeRef, since: u64, now_ms: u64) -> Result<bool, ReadError> {
+        let range = self.client.schema().changes_range(since, until(now_ms, Rules::default()).max(since));
+        let query = Query::first(self.client.schema().changes_partition(tree), range, 1);
+        Ok(!self.entries(query, false).await?.0.is_empty())
+    }
+
+    /// Lists what has changed in a tree lately, the newest first: each node once on a page, as it is now, and when it
+    /// was told, in milliseconds since 1970. It is for people: changes that are being written are missed.
+    ///
+    /// # Errors
+    /// [`ReadError::Position`] and [`ReadError::Table`].
+    pub async fn recent(
+        &self,
+        tree: &NodeRef,
+        after: Option<String>,
+        items_max: usize,
+    ) -> Result<Page<(u64, Change)>, ReadError> {
         let schema = self.client.schema();
-        let mut changes = Vec::with_capacity(ids.len());
-        let mut left: Vec<NodeRef> = ids.into_iter().map(|id| tree.sibling(id)).collect();
+        let range = schema.changes_range(0, STAMP_MAX);
+        if after.as_ref().is_some_and(|after| *after < range.from || *after > range.to) {
+            return Err(ReadError::Position);
+        }
+        let first = Query::first(schema.changes_partition(tree), range, items_max.clamp(1, CHANGES_MAX));
+        let (entries, next) = self.entries(Query { after, ..first }.descending(), false).await?;
+        let found = self.looked_up(tree, &entries, (false, Rules::default())).await?;
+        let (changes, cut) = fitting(&entries, found);
+        let at = |change: &Change| {
+            let (key, _) = entries.iter().find(|(_, id)| *id == change.id)?;
+            if let SortKey::Change { stamp, .. } = schema.parse_sort_key(key)? { Some(stamp) } else { None }
+        };
+        let items = changes.into_iter().filter_map(|change| Some((at(&change)?, change))).collect();
+        Ok(Page { items, next: cut.or(next) })
+    }
+
+    /// True if the deployment keeps feeds.
+    #[must_use]
+    pub fn keeps_feeds(&self) -> bool {
+        self.settings.changes
+    }
+
+    /// Reads the name of the table's feeds. `None` if they haven't begun.
+    ///
+    /// # Errors
+    /// [`ReadError::Table`].
+    pub async fn feed_name(&self) -> Result<Option<FeedName>, ReadError> {
+        let key = self.client.schema().feed_key();
+        for strong in [false, true] {
+            let found = self.client.get(&key, &ReadOptions { strong, attributes: None }).await?;
+            if let Some(name) = found.as_ref().and_then(FeedName::read) {
+                return Ok(Some(name));
+            }
+        }
+        Ok(None)
+    }
+
+    /// Reads entries: their sort keys, and the nodes that they name.
+    async fn entries(&self, query: Query, strong: bool) -> Result<(Vec<(String, Id)>, Option<String>), ReadError> {
+        let reading = ReadOptions { strong, attributes: Some([ROW_ID.to_owned()].into()) };
+        let page = self.client.query(&Query { reading, ..query }).await?;
+        let entry = |item: &Item| Some((key_of(item, self.client.schema())?.sk, Id::new(text_of(item, ROW_ID)?).ok()?));
+        Ok((page.items.iter().filter_map(entry).collect(), page.next))
+    }
+
+    /// Looks nodes up: each is in the tree if its record is there and its lineage says so.
+    async fn looked_up(
+        &self,
+        tree: &NodeRef,
+        entries: &[(String, Id)],
+        (strong, rules): (bool, Rules),
+    ) -> Result<BTreeMap<Id, Change>, ReadError> {
+        let schema = self.client.schema();
+        let mut changes = BTreeMap::new();
+        let ids: BTreeSet<&Id> = entries.iter().map(|(_, id)| id).collect();
+        let mut left: Vec<NodeRef> = ids.into_iter().map(|id| tree.sibling(id.clone())).collect();
         while !left.is_empty() {
             let keys: BTreeSet<ItemKey> =
                 left.iter().flat_map(|node| [schema.node_key(node), schema.lineage_key(node)]).collect();
-            let reading = ReadOptions { strong: true, attributes: None };
+            let reading = ReadOptions { strong, attributes: None };
             let read = self.client.get_some(keys, &reading, ANSWER_BYTES_MAX).await;
             if let Some(error) = read.failed.into_values().next() {
                 return Err(error.into());
@@ -187,9 +266,27 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
                 let is_in = is_in || !rules.keeps(Rule::LookUpListed);
                 let record = read.items.get(&schema.node_key(&node)).filter(|_| is_in);
                 let found = record.and_then(|item| BaseNode::read(item.clone(), &node, schema).ok());
-                changes.push(Change { id: node.id, node: found });
+                changes.insert(node.id.clone(), Change { id: node.id, node: found });
             }
         }
         Ok(changes)
     }
+}
+
+/// The nodes of the first of these entries, each once, as many as a page has room for; and the key of the last of them,
+/// if not all have room.
+fn fitting(entries: &[(String, Id)], mut found: BTreeMap<Id, Change>) -> (Vec<Change>, Option<String>) {
+    let (mut changes, mut bytes): (Vec<Change>, usize) = (Vec::with_capacity(found.len()), 0);
+    let mut last = None;
+    for (key, id) in entries {
+        if let Some(change) = found.remove(id) {
+            bytes += change.node.as_ref().map_or(0, |node| size_estimate(&node.item));
+            if bytes > CHANGES_BYTES_MAX && !changes.is_empty() {
+                return (changes, last);
+            }
+            changes.push(change);
+        }
+        last = Some(key.clone());
+    }
+    (changes, None)
 }

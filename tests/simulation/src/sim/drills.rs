@@ -66,11 +66,15 @@ pub enum Drill {
     ComeAndGone,
     /// Nodes that another client has put are deleted as ones without children, while the API puts some below them.
     ChildlessOfOthers,
+    /// A subtree moves up or down a level within its tree, while followers list it.
+    AnotherDepth,
+    /// A node goes, and comes back in another tree.
+    GoneElsewhere,
 }
 
 impl Drill {
     /// All sequences.
-    pub const ALL: [Self; 25] = [
+    pub const ALL: [Self; 27] = [
         Self::ThereAndBack,
         Self::Together,
         Self::Twice,
@@ -96,6 +100,8 @@ impl Drill {
         Self::CountedThereAndBack,
         Self::ComeAndGone,
         Self::ChildlessOfOthers,
+        Self::AnotherDepth,
+        Self::GoneElsewhere,
     ];
 }
 
@@ -127,6 +133,8 @@ pub(super) fn script(rng: &mut SmallRng, drill: Drill) -> Plan {
         Drill::CountedThereAndBack => totals::there_and_back(rng),
         Drill::ComeAndGone => totals::come_and_gone(rng),
         Drill::ChildlessOfOthers => childless_of_others(rng),
+        Drill::AnotherDepth => another_depth(rng),
+        Drill::GoneElsewhere => gone_elsewhere(rng),
     };
     for position in (1..rest.len()).rev() {
         match rng.random_range(0..12) {
@@ -210,6 +218,22 @@ fn newest_two(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
     let remove = |version| BaseWrite::Unrevise { id: "a".to_owned(), version, topic: "Audit" };
     let second = if rng.random_bool(0.5) { revise("a", 2, 1) } else { remove(2) };
     (settled, vec![remove(3), second])
+}
+
+fn another_depth(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    // What a listing has between the two levels of the node gives the move time.
+    let mut settled = vec![plain("r", None), plain("a", Some("r")), plain("b", Some("a")), plain("c", Some("b"))];
+    settled.extend(["x", "y", "z"].iter().take(rng.random_range(1..=3)).map(|id| plain(id, Some("a"))));
+    (settled, ["r", "a"].map(|parent| set("b", "parent", Some(text(parent)))).into())
+}
+
+fn gone_elsewhere(rng: &mut SmallRng) -> (Vec<BaseWrite>, Vec<BaseWrite>) {
+    let gone = || BaseWrite::Delete { id: "n".to_owned() };
+    let mut rest = vec![gone(), plain("n", Some("s"))];
+    if rng.random_bool(0.3) {
+        rest.extend([gone(), plain("n", Some("r"))]);
+    }
+    (vec![plain("r", None), plain("s", None), plain("n", Some("r"))], rest)
 }
 
 fn heir_below_late_child() -> (Vec<BaseWrite>, Vec<BaseWrite>) {

@@ -93,6 +93,8 @@ pub enum ReaderCall {
     GetTree,
     GetTotals,
     CountDescendants,
+    ListChanges,
+    ListRecent,
     ListPaths,
     ListPathsByUrl,
     GetPropagation,

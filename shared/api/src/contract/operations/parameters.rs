@@ -1,6 +1,7 @@
 //! The parameters of operations, as parameter objects of the OpenAPI document: each is described once.
 
 use sapwood_core::keys::{DEPTH_MAX, ID_BYTES_MAX, SEGMENT_BYTES_MAX, Version};
+use sapwood_engine::query::CHANGES_MAX;
 use serde_json::{Value, json};
 
 use crate::contract::{
@@ -218,6 +219,18 @@ parameters! {
         let schema = json!({"type": "integer", "minimum": 1, "maximum": 1_000, "default": 100});
         query("limit", "The most items on a page. A page has at most 4 MB.", schema)
     };
+    limit_of_changes = {
+        let schema = json!({"type": "integer", "minimum": 1, "maximum": CHANGES_MAX, "default": CHANGES_MAX});
+        query("limit", "The most entries on a page. A page has at most 2 MB.", schema)
+    };
+    cursor_of_changes = query("cursor",
+        "The `cursor` of the page before. `now`: begin without the listing. Without it the tree is listed first.",
+        json!({"type": "string", "minLength": 1}));
+    prefer_changes = header("Prefer",
+        "`wait=5` holds an answer without changes for up to 5 seconds (at most 10), and looks once a second. After a wait in vain the tree's \
+        requests don't wait for 10 seconds. `numbers=strings` writes numbers that a double can't keep as `{\"$number\": \"…\"}`. \
+        Other preferences are ignored.",
+        FIELD_CONTENT, "wait=5");
     limit_of_operations = {
         let schema = json!({"type": "integer", "minimum": 1, "maximum": OPERATIONS_LISTED_MAX, "default": OPERATIONS_LISTED_DEFAULT});
         query("limit", "The most operations on a page.", schema)

@@ -12,6 +12,10 @@ pub(super) const ROOTS: &[u16] = &[400, 403, 404, 409, 500, 503];
 pub(super) const AUDIT: &[u16] = &[400, 403, 404, 500, 503];
 /// The problems of a read of any number of things, which needn't exist.
 pub(super) const SEVERAL: &[u16] = &[400, 403, 409, 500, 503];
+/// The problems of a feed.
+pub(super) const FEED: &[u16] = &[400, 403, 404, 409, 410, 422, 500, 503];
+/// The problems of what changed lately in a tree.
+pub(super) const RECENT: &[u16] = &[400, 403, 409, 422, 500, 503];
 /// The problems of a question about any number of things, which needn't exist.
 pub(super) const QUESTION: &[u16] = &[400, 403, 500, 503];
 /// The problems of a read of one thing, which has an entity tag.
@@ -34,7 +38,7 @@ const fn problem(status: u16, name: &'static str, description: &'static str) -> 
     Problem { status, name, description }
 }
 
-const PROBLEMS: [Problem; 12] = [
+const PROBLEMS: [Problem; 13] = [
     problem(304, "NotModified", "The current entity tag is among those of `If-None-Match`."),
     problem(
         400,
@@ -55,8 +59,14 @@ const PROBLEMS: [Problem; 12] = [
         409,
         "Conflict",
         "The current state doesn't allow the request: the node exists already, a sibling has its name already, it has children, its rows aren't up to date yet, the rows don't have what was written yet (`written`), it would become its own ancestor, \
-         it is being deleted, it or its new parent is in the trash, it isn't in the trash or can't go back where it was, the sibling that it is to be next to isn't one (any more), nothing fits between two siblings, other clients change the same nodes at the same moment, as many copies go on as there may be at once, or the first request with this \
+         it is being deleted, it or its new parent is in the trash, it isn't in the trash or can't go back where it was, the sibling that it is to be next to isn't one (any more), nothing fits between two siblings, other clients change the same nodes at the same moment, as many copies go on as there may be at once, there are no feeds or they haven't begun, a feed is asked for of a node that is no root, or the first request with this \
          `Idempotency-Key` is still running, or was cut off less than a minute ago (`Retry-After`). `type` says which.",
+    ),
+    problem(
+        410,
+        "Gone",
+        "The cursor of a feed is older than 30 days, or of a feed that has ended. List the tree anew: ask without a cursor, and put the nodes \
+         in the place of your mirror.",
     ),
     problem(412, "PreconditionFailed", "`If-Match` or `If-None-Match` doesn't hold. Read again."),
     problem(413, "BodyTooLarge", "The body has more than 1 MB (1,048,576 bytes)."),

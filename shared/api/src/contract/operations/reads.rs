@@ -4,11 +4,11 @@ use serde_json::json;
 
 use super::{Answer, ETAG_OF_NODE, LINK, Operation, PREFERENCE_APPLIED, parameters, problems, written};
 use crate::contract::{
-    AncestorBody, CountBody, DescendantBody, GrantedBody, InheritedBody, LinkBody, NodeBody, NodesBody, OperationBody,
-    PathBody, PropagationBody, RootBody, TotalsBody, TrashBody, TreeBody,
+    AncestorBody, ChangeBody, ChangesBody, CountBody, DescendantBody, GrantedBody, InheritedBody, LinkBody, NodeBody,
+    NodesBody, OperationBody, PathBody, PropagationBody, RootBody, TotalsBody, TrashBody, TreeBody,
 };
 
-pub(super) static OPERATIONS: [Operation; 18] = [
+pub(super) static OPERATIONS: [Operation; 20] = [
     of_reader!(Read ListRoots: "list_roots", "/roots" {
         summary: "List all roots",
         description: "The roots by id, if the deployment keeps root rows (`RootRows`, on by default; 404 without \
@@ -249,6 +249,42 @@ pub(super) static OPERATIONS: [Operation; 18] = [
             .headers(&[LINK, PREFERENCE_APPLIED])
             .example(|| json!({"count": 1204}))],
         problems: problems::LIST,
+    }),
+    of_reader!(Read ListChanges: "list_changes", "/nodes/{id}/changes" {
+        summary: "Follow the changes of a tree",
+        description: "First the nodes of the tree, then what has changed since, if the deployment keeps feeds (`Changes`; 409 without it). Each node is shown \
+            as it is now; null means that it isn't in the tree. Neither order nor repetitions matter. Ask again with the `cursor`: at once while `has_more` is true, \
+            later otherwise. Answers stay 6 seconds behind. A page costs 1 read unit per 4 KB of entries and 2 per node; a look that finds nothing costs half a unit. \
+            Answers 410 if the tree must be listed anew.",
+        parameters: &[&[
+            parameters::id, parameters::limit_of_changes, parameters::cursor_of_changes, parameters::prefer_changes,
+        ]],
+        answers: &[Answer::json::<ChangesBody>(200, "A page of the feed.").headers(&[PREFERENCE_APPLIED]).example(|| {
+            json!({
+                "changes": [
+                    {"id": "CUSTOMER#7", "node": {"id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"}}},
+                    {"id": "CUSTOMER#8", "node": null},
+                ],
+                "cursor": "AWF0rw5fbuHwTpFPIFnBbIKetw", "has_more": false,
+            })
+        })],
+        problems: problems::FEED,
+    }),
+    of_reader!(Read ListRecent: "list_recent", "/nodes/{id}/recent" {
+        summary: "List what changed lately in a tree",
+        description: "The nodes of a root's tree that changed in the last 30 days, the latest first, if the deployment keeps feeds (`Changes`; 409 without it). A node is \
+            once on a page, as it is now; it can come again on the next. It is for people: `GET /nodes/{id}/changes` misses nothing. Half a read unit \
+            per 4 KB of entries, and 1 per node.",
+        parameters: &[&[
+            parameters::id, parameters::limit_of_changes, parameters::cursor, parameters::prefer_read,
+        ]],
+        answers: &[Answer::page_of::<ChangeBody>("A page of changes.").example(|| {
+            json!({"items": [{
+                "id": "CUSTOMER#7", "at": "2026-02-03T04:05:06.789Z",
+                "node": {"id": "CUSTOMER#7", "parent": "REGION#EU", "attributes": {"name": "Acme"}},
+            }]})
+        })],
+        problems: problems::RECENT,
     }),
     of_reader!(Read ListPaths: "list_paths", "/paths/{root}" {
         summary: "List a tree, or a subtree, by path",

@@ -550,7 +550,9 @@ impl World<'_> {
             }
             if self.profile.follows {
                 self.calls.lock().unwrap().tick();
-                if self.begun && self.roll(12) == 0 {
+                // A drill is short.
+                let every = if matches!(self.profile.writers, Writers::Drill(_)) { 3 } else { 12 };
+                if self.begun && self.roll(every) == 0 {
                     self.follow();
                 }
             }

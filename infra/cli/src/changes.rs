@@ -1,0 +1,205 @@
+//! `sapwood changes` and `sapwood feed`: the feed of a tree, read by the API's own code.
+
+use std::fs;
+use std::io::ErrorKind;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use anyhow::{Context, Result};
+use clap::{Args, ValueEnum};
+use sapwood_api::contract::ChangeBody;
+use sapwood_core::keys::NodeRef;
+use sapwood_core::model::{CURSOR_MS_MAX, FeedName, Settings};
+use sapwood_core::plan::{Rules, Task};
+use sapwood_core::request::{Action, Condition};
+use sapwood_engine::query::{CHANGES_MAX, Followed, Reader};
+use sapwood_store::{Client, RetryPolicy};
+use serde::{Deserialize, Serialize};
+
+use crate::arguments::node;
+use crate::clock::nanoseconds;
+use crate::connect::{Connection, Patient};
+use crate::exit::Exit;
+use crate::printable::line;
+use crate::replace::replace;
+use crate::say::say;
+
+/// How long a follower pauses after a look that found nothing.
+const LOOK_EVERY: Duration = Duration::from_secs(2);
+
+/// Most looks in vain, each of half a read unit, before the cursor moves on: a minute.
+const LOOKS_MAX: usize = 30;
+
+/// List a tree, then what changed since, by its feed.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood changes D --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood changes D --table sapwood --profile prod --cursor d.cursor >> d.jsonl
+  sapwood changes D --table sapwood --profile prod --cursor d.cursor --follow
+
+Each line is a JSON object with an `id`, and the `node` as it is now: null if it isn't in the tree. First come all nodes of the tree. A line can come twice.
+
+It ends with 0, with 1 if there is no such root or the cursor is too old, with 2 if the feeds haven't begun, and with 4 if the table can't be read.")]
+pub(crate) struct Arguments {
+    /// Name the tree's root.
+    id: String,
+    #[command(flatten)]
+    connection: Connection,
+    /// Set the node's tenant, in a table with tenants.
+    #[arg(long, value_name = "TENANT")]
+    tenant: Option<String>,
+    /// Go on with what changes from now on, until the command is stopped.
+    #[arg(long)]
+    follow: bool,
+    /// Begin at the cursor in this file, if it is there, and keep the cursor in it.
+    #[arg(long, value_name = "FILE")]
+    cursor: Option<PathBuf>,
+}
+
+/// Where a run has ended, as the file has it.
+#[derive(Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Cursor {
+    feed: String,
+    tree: String,
+    tenant: Option<String>,
+    is_listing: bool,
+    since: u64,
+    after: Option<String>,
+}
+
+pub(crate) async fn run(arguments: Arguments) -> Result<()> {
+    let Arguments { id, connection, tenant, follow, cursor: path } = arguments;
+    let (table, settings) = connection.open().await?;
+    let tree = node(&id, tenant.as_ref(), &settings.schema)?;
+    check_on(&settings)?;
+    let client = Client::new(&table, &Patient, &settings.schema);
+    let reader = Reader::new(&client, &settings);
+    let begun = || Exit::Usage.because("the table's feeds haven't begun; run `sapwood feed begin`");
+    let feed = reader.feed_name().await?.ok_or_else(begun)?.name;
+    let kept = path.as_deref().map(kept).transpose()?.flatten();
+    let mut from = match kept {
+        Some(cursor) => resumed(cursor, &feed, &tree)?,
+        None => {
+            if let Some(parent) = reader.node(&tree, true).await?.parent {
+                let words =
+                    format!("{id} has the parent {parent}, and a feed is of a whole tree: name its farthest ancestor");
+                return Err(Exit::Wrong.because(words));
+            }
+            Followed::begin(Patient.now_ms(), Rules::default())
+        }
+    };
+    loop {
+        let page = reader.changes(&tree, &from, Patient.now_ms(), (CHANGES_MAX, Rules::default())).await?;
+        for change in &page.changes {
+            say!("{}", line(&ChangeBody::of(change, None, &settings))?);
+        }
+        from = page.followed;
+        if let Some(path) = &path {
+            let cursor = line(&Cursor::of(&from, &feed, &tree))?;
+            replace(path, cursor.as_bytes()).with_context(|| format!("{} can't be written", path.display()))?;
+        }
+        if page.more {
+            continue;
+        }
+        if !follow {
+            return Ok(());
+        }
+        for _ in 0..LOOKS_MAX {
+            tokio::time::sleep(LOOK_EVERY).await;
+            if reader.has_changes(&tree, from.since(), Patient.now_ms()).await? {
+                break;
+            }
+        }
+        if reader.feed_name().await?.is_none_or(|now| now.name != feed) {
+            return Err(anew());
+        }
+    }
+}
+
+fn check_on(settings: &Settings) -> Result<()> {
+    let words = "the table keeps no feeds (CHANGES): deploy Changes=on first, or name it with --parameter";
+    if settings.changes { Ok(()) } else { Err(Exit::Usage.because(words)) }
+}
+
+fn kept(path: &Path) -> Result<Option<Cursor>> {
+    match fs::read(path) {
+        Err(error) if error.kind() == ErrorKind::NotFound => Ok(None),
+        Err(error) => Err(error).with_context(|| format!("{} can't be read", path.display())),
+        Ok(bytes) => match serde_json::from_slice(&bytes) {
+            Ok(cursor) => Ok(Some(cursor)),
+            Err(error) => Err(Exit::Usage.because(format!("{} is no cursor of `changes`: {error}", path.display()))),
+        },
+    }
+}
+
+fn resumed(cursor: Cursor, feed: &str, tree: &NodeRef) -> Result<Followed> {
+    let tenant = tree.tenant.as_ref().map(sapwood_core::keys::Tenant::as_str);
+    if (cursor.tree.as_str(), cursor.tenant.as_deref()) != (tree.id.as_str(), tenant) {
+        return Err(Exit::Usage.because(format!("--cursor is of another tree, {}", cursor.tree)));
+    }
+    if cursor.feed != feed || Patient.now_ms().saturating_sub(cursor.since) > CURSOR_MS_MAX {
+        return Err(anew());
+    }
+    let Cursor { is_listing, since, after, .. } = cursor;
+    Ok(if is_listing { Followed::Listing { since, after } } else { Followed::Changes { since, after } })
+}
+
+fn anew() -> anyhow::Error {
+    Exit::Wrong.because(
+        "the cursor is older than 30 days, or of a feed that has ended: changes may be missing. Delete its file, list the tree anew, and put it in \
+         the place of your mirror",
+    )
+}
+
+impl Cursor {
+    fn of(followed: &Followed, feed: &str, tree: &NodeRef) -> Self {
+        let (Followed::Listing { since, after } | Followed::Changes { since, after }) = followed;
+        Self {
+            feed: feed.to_owned(),
+            tree: tree.id.to_string(),
+            tenant: tree.tenant.as_ref().map(|tenant| tenant.as_str().to_owned()),
+            is_listing: matches!(followed, Followed::Listing { .. }),
+            since: *since,
+            after: after.clone(),
+        }
+    }
+}
+
+/// Begin all feeds again: followers list their trees.
+#[derive(Args)]
+#[command(after_help = "Examples:
+  sapwood feed begin --table sapwood --endpoint http://127.0.0.1:8000
+  sapwood feed begin --table sapwood --profile prod
+
+Run it once every function has Changes=on, and again after it was off, after a restore, and after stream records were lost.
+
+It ends with 0, with 2 if the table keeps no feeds, and with 4 if it can't be written.")]
+pub(crate) struct FeedArguments {
+    /// Say what to do.
+    action: FeedAction,
+    #[command(flatten)]
+    connection: Connection,
+}
+
+#[derive(Clone, Copy, ValueEnum)]
+enum FeedAction {
+    /// Begin them anew.
+    Begin,
+}
+
+pub(crate) async fn feed(arguments: FeedArguments) -> Result<()> {
+    let FeedArguments { action: FeedAction::Begin, connection } = arguments;
+    let (table, settings) = connection.open().await?;
+    check_on(&settings)?;
+    let client = Client::new(&table, &Patient, &settings.schema);
+    let feed = FeedName { name: nanoseconds().to_string(), since: Patient.now_ms() };
+    let put = Action::Put {
+        key: settings.schema.feed_key(),
+        item: feed.item(&settings.schema),
+        condition: Condition::Always,
+    };
+    client.carry_out(&Task::Write(put)).await.outcome?;
+    say!("the feeds have begun as {}", feed.name);
+    Ok(())
+}

@@ -1,0 +1,38 @@
+//! `sapwood changes` and `sapwood feed`, the real binary, on a running stack.
+
+use std::collections::BTreeSet;
+use std::time::Duration;
+
+use sapwood_tests::client::{node, put, put_all};
+use sapwood_tests::running::{Running, TABLE};
+
+use crate::stack::{ends_with, lines, tree};
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_run_goes_on_where_the_one_before_ended_and_verify_finds_nothing_wrong() {
+    let running = Running::start(&[("Changes", "on")]).await;
+    put_all(&running.client, TABLE, tree(4, 3)).await;
+    running.settle().await;
+    running.announce().await;
+    let (url, directory) = (running.url(), tempfile::tempdir().unwrap());
+    let file = directory.path().join("cursor");
+    let changes = ["changes", "n0", "--cursor", file.to_str().unwrap()];
+    ends_with(2, &url, &changes);
+    ends_with(0, &url, &["feed", "begin"]);
+    let ids = |text: &str| -> BTreeSet<String> {
+        lines(text).iter().map(|line| line["id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(ids(&ends_with(0, &url, &changes)), ["n0", "n1", "n2", "n3"].map(str::to_owned).into());
+
+    put(&running.client, TABLE, node("n3", None, "a root")).await;
+    running.settle().await;
+    tokio::time::sleep(Duration::from_millis(6_500)).await;
+    let second = lines(&ends_with(0, &url, &changes));
+    assert!(second.iter().any(|line| line["id"] == "n3" && line["node"].is_null()), "{second:?}");
+    assert_eq!(ends_with(0, &url, &changes), "");
+    ends_with(1, &url, &["changes", "n1"]);
+    ends_with(0, &url, &["verify"]);
+    ends_with(0, &url, &["feed", "begin"]);
+    ends_with(1, &url, &changes);
+    running.stop().await;
+}

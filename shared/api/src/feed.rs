@@ -1,0 +1,44 @@
+//! The name of the table's feeds, which their cursors carry.
+
+use std::fmt;
+use std::sync::{Mutex, PoisonError};
+
+use sapwood_engine::query::Reader;
+use sapwood_store::{RetryPolicy, Table};
+
+use crate::problem::{Kind, Problem};
+
+/// How long a function takes the name of the feeds for granted, in milliseconds.
+const NAME_MS_MAX: u64 = 60_000;
+
+/// The name of the table's feeds, as it was read last, and when.
+#[derive(Default)]
+pub struct KnownFeed(Mutex<Option<(String, u64)>>);
+
+impl fmt::Debug for KnownFeed {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("KnownFeed").finish_non_exhaustive()
+    }
+}
+
+impl KnownFeed {
+    /// The name at this time, in milliseconds since 1970.
+    pub(crate) async fn demand<T: Table, P: RetryPolicy>(
+        &self,
+        reader: &Reader<'_, T, P>,
+        now_ms: u64,
+    ) -> Result<String, Problem> {
+        if !reader.keeps_feeds() {
+            let detail = "this deployment keeps no feeds; deploy `Changes=on`, and run `sapwood feed begin`";
+            return Err(Problem::new(Kind::ChangesOff, detail));
+        }
+        let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        if let Some((name, _)) = known.filter(|(_, read)| now_ms.saturating_sub(*read) < NAME_MS_MAX) {
+            return Ok(name);
+        }
+        let found = reader.feed_name().await?.map(|feed| feed.name);
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = found.clone().map(|name| (name, now_ms));
+        let detail = "the feeds haven't begun; once every function has `Changes=on`, run `sapwood feed begin`";
+        found.ok_or_else(|| Problem::new(Kind::FeedNotBegun, detail))
+    }
+}
