@@ -688,6 +688,23 @@ class Tokens(unittest.TestCase):
         list(self.session.list_roots())
         return [(query.get("written", []), query.get("consistent")) for _, _, query in self.asked]
 
+    def test_a_tree_is_followed_from_a_cursor_until_it_must_be_listed_again(self) -> None:
+        def page(cursor: str, more: bool) -> Response:
+            body = {"changes": [{"id": f"node {cursor}", "node": None}], "cursor": cursor, "has_more": more}
+            return Response(200, "", {}, json.dumps(body).encode())
+
+        def answer(request: Request, _: float) -> Response:
+            asked.append((request.url.partition("cursor=")[2], dict(request.headers).get("prefer")))
+            return answers.pop(0)
+
+        refused = problem(410, "list-anew")
+        asked, answers = list[Any](), [page("b", True), page("c", False), Response(refused[0], "", refused[1], refused[2])]
+        seen = []
+        with self.assertRaises(problems.ListAnew):
+            for changes in Sapwood("http://x", transport=answer).follow("r", cursor="a", wait=5, every=0.01):
+                seen.append(changes["changes"][0]["id"])
+        self.assertEqual((seen, [cursor for cursor, _ in asked]), (["node b", "node c"], ["a", "b", "c"]))
+
     def test_tokens_go_once_a_read_has_shown_them(self) -> None:
         self.wrote(a := token(node="a"), b := token(node="b"), a)
         self.assertEqual(self.session.written, [b, a])

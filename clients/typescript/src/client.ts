@@ -25,6 +25,17 @@ export interface WaitOptions {
   signal?: AbortSignal;
 }
 
+/** How a tree is followed. */
+export interface FollowOptions {
+  /** Where to go on: the `cursor` of the last page that was taken in. Without one the tree is listed first; `now`: without the listing. */
+  cursor?: string;
+  /** Seconds for which the API may hold an answer without changes; at most 10. By default it doesn't. */
+  wait?: number;
+  /** Milliseconds between looks while nothing changes; 10,000 by default. */
+  every?: number;
+  signal?: AbortSignal;
+}
+
 /** What was waited for has taken too long. It goes on. */
 export class TookTooLong extends SapwoodError {}
 
@@ -65,6 +76,20 @@ export class Sapwood extends Operations {
       cursor = body.cursor;
     } while (cursor !== undefined);
     return sum;
+  }
+
+  /**
+   * The pages of a tree's feed, without an end. Take the changes of a page in, then keep its `cursor`: the next follower goes on there. It throws
+   * `ListAnew` where the mirror must be made anew, without a cursor.
+   */
+  async *follow(root: string, options: FollowOptions = {}): AsyncGenerator<Schemas["ChangesBody"], never> {
+    const { wait, every = 10_000, signal } = options;
+    for (let { cursor } = options; ;) {
+      const { body } = await this.listChanges(root, { cursor }, { wait, signal });
+      cursor = body.cursor;
+      yield body;
+      if (!body.has_more) await this.sender.pause(every, signal);
+    }
   }
 
   /**

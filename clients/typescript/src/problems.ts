@@ -76,6 +76,10 @@ export class NoRoom extends Problem {}
 export class Contended extends Problem {}
 export class InProgress extends Problem {}
 export class TooManyCopies extends Problem {}
+export class ChangesOff extends Problem {}
+export class FeedNotBegun extends Problem {}
+export class NotARoot extends Problem {}
+export class ListAnew extends Problem {}
 export class PreconditionFailed extends Problem {}
 export class BodyTooLarge extends Problem {}
 export class UnsupportedMediaType extends Problem {}
@@ -119,6 +123,10 @@ export const PROBLEMS: Readonly<Record<string, new (body: ProblemBody, location?
   contended: Contended,
   "too-many-copies": TooManyCopies,
   "in-progress": InProgress,
+  "changes-off": ChangesOff,
+  "feed-not-begun": FeedNotBegun,
+  "not-a-root": NotARoot,
+  "list-anew": ListAnew,
   "precondition-failed": PreconditionFailed,
   "body-too-large": BodyTooLarge,
   "unsupported-media-type": UnsupportedMediaType,

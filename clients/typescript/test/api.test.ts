@@ -223,6 +223,22 @@ const refused = (status: number, slug: string) => () => {
   return new Response(JSON.stringify(body), { status, headers: { "content-type": "application/problem+json" } });
 };
 
+test("a tree is followed from a cursor, until it must be listed again", async () => {
+  const asked: (string | null)[][] = [], seen: string[] = [];
+  const page = (cursor: string, has_more: boolean) => () => Response.json({ changes: [{ id: `node ${cursor}`, node: null }], cursor, has_more });
+  const answers = [page("b", true), page("c", false), refused(410, "list-anew")];
+  const api = new Sapwood("http://x", {
+    fetch: async (input, init) => {
+      asked.push([new URL(String(input)).searchParams.get("cursor"), new Headers(init?.headers).get("prefer")]);
+      return answers.shift()!();
+    },
+  });
+  await assert.rejects(async () => {
+    for await (const { changes } of api.follow("r", { cursor: "a", wait: 5, every: 1 })) seen.push(changes[0]!.id);
+  }, problems.ListAnew);
+  assert.deepEqual([seen, asked], [["node b", "node c"], [["a", "wait=5"], ["b", "wait=5"], ["c", "wait=5"]]]);
+});
+
 test("tokens go once a read has shown them, and stay after one that was refused or not answered", async () => {
   const scripted = new Scripted();
   const [a, b] = [of("a"), of("b")];

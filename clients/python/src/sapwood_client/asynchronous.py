@@ -1,11 +1,12 @@
 """The client for asyncio. Each request is sent by a thread of the event loop's own executor."""
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import AsyncIterator, Mapping
 from typing import Any
 
 from .call import Answer, AsyncPages
 from .client import Sapwood
+from .models import ChangesBody
 from .operations import AsyncOperations
 
 
@@ -22,6 +23,15 @@ class AsyncSapwood(AsyncOperations):
     async def count(self, id: str, *, min_depth: int | None = None, max_depth: int | None = None) -> int:
         """As `Sapwood.count`."""
         return await asyncio.to_thread(self._client.count, id, min_depth=min_depth, max_depth=max_depth)
+
+    async def follow(self, root: str, *, cursor: str | None = None, wait: int | None = None, every: float = 10) -> AsyncIterator[ChangesBody]:
+        """As `Sapwood.follow`."""
+        while True:
+            page: ChangesBody = (await self._call("list_changes", {"id": root}, {"cursor": cursor, "wait": wait}, None)).body
+            cursor = page["cursor"]
+            yield page
+            if not page["has_more"]:
+                await asyncio.sleep(every)
 
     async def done(self, begun: str | Answer[Any], timeout: float = 60) -> None:
         """As `Sapwood.done`."""

@@ -5,13 +5,13 @@ import json
 import re
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Self
 from urllib.parse import unquote
 
 from .call import OPTIONS, Answer, CallOptions, Pages, Sender, send, url_of
-from .models import CountBody
+from .models import ChangesBody, CountBody
 from .operations import OPERATIONS, Operations
 from .problems import NotUpToDate, TookTooLong
 from .transport import Connections, Request, Transport
@@ -70,6 +70,18 @@ class Sapwood(Operations):
             counted, cursor = counted + body["count"], body.get("cursor")
             if cursor is None:
                 return counted
+
+    def follow(self, root: str, *, cursor: str | None = None, wait: int | None = None, every: float = 10) -> Iterator[ChangesBody]:
+        """The pages of a tree's feed, without an end. Take the changes of a page in, then keep its `cursor`: the next follower goes on there.
+        Without a cursor the tree is listed first; `now`: without the listing. It raises `ListAnew` where the mirror must be made anew, without a
+        cursor. `wait` is the seconds for which the API may hold an answer without changes, and `every` those between looks while nothing
+        changes."""
+        while True:
+            body: ChangesBody = self._call("list_changes", {"id": root}, {"cursor": cursor, "wait": wait}, None).body
+            cursor = body["cursor"]
+            yield body
+            if not body["has_more"]:
+                self._sender.sleep(every)
 
     def done(self, begun: str | Answer[Any], timeout: float = 60) -> None:
         """Waits until what a write has begun is done: a deletion, a copy, a move with all that is below, the rows of a
