@@ -229,7 +229,7 @@ mutants! {
     an_ancestor_that_becomes_the_parent_has_a_child_more: totals(Rule::CountChildren), seed 11;
     a_lane_that_is_overwritten_forgets_other_nodes: totals(Rule::AddToLanes), seed 1;
     followers_told_after_settling_forget_a_node: followed(Writers::Moves, Rule::TellBeforeSettling), seed 17;
-    a_node_that_changes_its_depth_while_it_is_listed_is_missed: followed_drill(Drill::AnotherDepth, Rule::TellDepth), seed 0;
+    a_node_that_changes_its_depth_while_it_is_listed_is_missed: followed_drill(Drill::AnotherDepth, Rule::TellDepth), seed 10;
     a_requeued_node_that_is_unsettled_is_never_told: followed(Writers::Moves, Rule::TellUnsettled), seed 121;
     a_tree_that_is_not_named_never_hears_that_a_node_left: followed(Writers::Moves, Rule::NameLeft), seed 131;
     a_node_that_went_without_saying_so_stays_in_a_mirror: followed_drill(Drill::GoneElsewhere, Rule::GoneIntent), seed 0;
