@@ -382,14 +382,14 @@ export class Tree {
   }
 
   /** Opens a node. One that is expected to get a child opens when the child's row is there. */
-  async open(id, { expected = false } = {}) {
+  async open(id, { expected = false, known = null } = {}) {
     const row = this.row(id);
     if (!row || row.open || (row.has_children === false && !expected) || this.late.has(id)) return;
     row.isExpecting = false;
     row.element.setAttribute('aria-busy', 'true');
     this.late.set(id, []);
     try {
-      const first = await data('level', { id });
+      const first = known ?? await data('level', { id });
       const late = this.late.get(id);
       this.late.delete(id);
       if (this.row(id) !== row || this.levels.has(id)) return;
@@ -541,8 +541,7 @@ export class Tree {
   }
 
   /** Rows of which the stream has told. */
-  told({ records, count: all }) {
-    if (all > records.length) for (const parent of this.levels.keys()) this.touchAll(parent);
+  told({ records }) {
     for (const { sk, in: owner, node: id, what } of records) {
       const [isRoot, isChild] = [sk.startsWith('ROOT#'), sk.startsWith(`${about.keys.node}#0001#`)];
       const isPlace = this.isPlace(sk);
@@ -767,7 +766,7 @@ export class Tree {
         if (!this.rows.has(one.id) && !(isThere && this.levels.has(parent))) break;
         if (!this.rows.has(one.id)) this.extra(one, parent);
         parent = one.id;
-        if (parent !== id) await this.open(parent);
+        if (parent !== id) await this.open(parent, { known: known?.levels?.[parent] });
       }
     }
     this.select(id, { quiet });
