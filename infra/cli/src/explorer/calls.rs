@@ -98,9 +98,6 @@ struct Wanted {
     to: Option<String>,
 }
 
-/// Most levels that the page begins with, besides the roots.
-const LEVELS_AT_FIRST: usize = 4;
-
 /// Answers all that the page begins with at once, so that it takes few requests.
 async fn start(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     #[derive(Deserialize)]
@@ -113,8 +110,6 @@ async fn start(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem>
         roots: Level,
         /// The node that is named, the example's, or the first one.
         node: Option<Whole>,
-        /// The levels on the way to it.
-        levels: BTreeMap<String, Level>,
     }
     let Named { node } = parameters(&uri)?;
     let roots = page_of_level(&explorer, Wanted::default()).await?;
@@ -126,12 +121,7 @@ async fn start(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem>
         }
         None => None,
     };
-    let mut levels = BTreeMap::new();
-    for id in node.iter().flat_map(Whole::way).take(LEVELS_AT_FIRST) {
-        let wanted = Wanted { id: Some(id.clone()), ..Wanted::default() };
-        levels.insert(id, page_of_level(&explorer, wanted).await?);
-    }
-    Ok(Answer(Start { about: explorer.about(), roots, node, levels }).into_response())
+    Ok(Answer(Start { about: explorer.about(), roots, node }).into_response())
 }
 
 async fn level(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {

@@ -62,13 +62,6 @@ struct Ancestor {
     label: String,
 }
 
-impl Whole {
-    /// The ids of its ancestors, from the root down.
-    pub(super) fn way(&self) -> impl Iterator<Item = String> {
-        self.ancestors.iter().map(|one| one.id.clone())
-    }
-}
-
 /// An item of a node.
 #[derive(Serialize)]
 struct Shown {

@@ -37,7 +37,7 @@ async function begin() {
   hear('lost', lost);
   const isTelling = start.node && start.node.id === about.example?.node && start.node.state !== 'gone';
   const first = wanted ?? (isTelling ? start.node.id : tree.first());
-  if (first) await go(first, true, start.node && { ...start.node, levels: start.levels });
+  if (first) await go(first, true, start.node);
   else openNode(null);
 }
 

@@ -382,14 +382,14 @@ export class Tree {
   }
 
   /** Opens a node. One that is expected to get a child opens when the child's row is there. */
-  async open(id, { expected = false, known = null } = {}) {
+  async open(id, { expected = false } = {}) {
     const row = this.row(id);
     if (!row || row.open || (row.has_children === false && !expected) || this.late.has(id)) return;
     row.isExpecting = false;
     row.element.setAttribute('aria-busy', 'true');
     this.late.set(id, []);
     try {
-      const first = known ?? await data('level', { id });
+      const first = await data('level', { id });
       const late = this.late.get(id);
       this.late.delete(id);
       if (this.row(id) !== row || this.levels.has(id)) return;
@@ -766,7 +766,7 @@ export class Tree {
         if (!this.rows.has(one.id) && !(isThere && this.levels.has(parent))) break;
         if (!this.rows.has(one.id)) this.extra(one, parent);
         parent = one.id;
-        if (parent !== id) await this.open(parent, { known: known?.levels?.[parent] });
+        if (parent !== id) await this.open(parent);
       }
     }
     this.select(id, { quiet });
