@@ -48,7 +48,6 @@ pub(super) fn answer(name: &str) -> Response<Body> {
 impl Asset {
     /// The file: a script without its comments and indentation, whose lines keep their numbers, and a style without most
     /// of its spaces.
-    /// of its spaces.
     fn served(&self) -> Vec<u8> {
         let text = String::from_utf8_lossy(self.bytes);
         let is_comment = |line: &str| ["//", "/*", "* ", "*/"].iter().any(|begins| line.starts_with(begins));
