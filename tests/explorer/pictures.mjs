@@ -122,7 +122,7 @@ async function catalogues() {
 async function trial() {
   const server = await dev(...parameters('Totals=count'));
   await company(server);
-  const page = await visit(chromium, `${server.page}?node=eng&view=trust`, { width: 1280, height: 900, sharpness: 1.25 });
+  const page = await visit(chromium, `${server.page}?node=eng&view=trust`, { width: 1280, height: 1150, sharpness: 1.25 });
   await page.waitForSelector('#trial-target');
   await page.click('#panel-trust input[value=hold-back]');
   await page.type('#trial-target', 'ops');
