@@ -66,7 +66,7 @@ export function liveTests(test, chromium) {
     // Its units are those of its invocations.
     await page.click('.story > details > summary');
     const steps = () => page.$$eval('.invocations > li', (all) => all.map((one) => one.textContent));
-    assert.ok((await steps()).length >= 3, (await steps()).join('\n'));
+    await until('its invocations', async () => (await steps()).length >= 3);
     assert.match((await steps())[0], new RegExp(`^${id(1)}\\|NODEput its rows where its record wants them:`));
     assert.ok((await steps()).some((one) => /LINEAGE.*hand its lineage down to its children:2 children touched/.test(one)), (await steps()).join('\n'));
     const all = (await steps()).map((one) => Number(one.match(/([\d.]+) units/)[1])).reduce((sum, one) => sum + one, 0);
