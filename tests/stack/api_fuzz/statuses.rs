@@ -177,11 +177,6 @@ impl Case {
 }
 
 /// The nodes of all cases, some of which are in the trash, and the name of an operation.
-/// The status of the first operation of a batch.
-fn status_of_first(answered: &Answered) -> u64 {
-    answered.json()["results"][0]["status"].as_u64().unwrap_or_default()
-}
-
 async fn prepare(api: &Api, nodes: &[String], trashed: &[String]) -> String {
     for nodes in nodes.chunks(25) {
         let operations: Vec<Value> = nodes
@@ -194,14 +189,15 @@ async fn prepare(api: &Api, nodes: &[String], trashed: &[String]) -> String {
                 ]
             })
             .collect();
-        // On a busy machine a part of them may have no time: they are sent one after another until they are there.
-        for operation in operations {
-            let asked = Asked::new("POST", "/batch").json(&json!({"operations": [operation]}));
-            let mut answered = api.send(&asked).await;
-            while status_of_first(&answered) == 503 {
-                answered = api.send(&asked).await;
-            }
-            assert!([200, 201].contains(&status_of_first(&answered)), "{answered:?}");
+        // On a busy machine the last of them may have no time, and what hangs below them no parent: these are sent again.
+        let (mut left, mut made) = (operations, &[201][..]);
+        while !left.is_empty() {
+            let body = api.send(&Asked::new("POST", "/batch").json(&json!({"operations": left}))).await.json();
+            let statuses: Vec<u64> =
+                body["results"].as_array().unwrap().iter().map(|one| one["status"].as_u64().unwrap()).collect();
+            assert!(statuses.contains(&503) || statuses.iter().all(|status| made.contains(status)), "{body}");
+            made = &[200, 201];
+            left = left.into_iter().zip(statuses).filter(|(_, status)| *status >= 400).map(|(one, _)| one).collect();
         }
     }
     for node in trashed.iter().filter(|node| nodes.contains(node)) {
