@@ -189,7 +189,7 @@ async fn prepare(api: &Api, nodes: &[String], trashed: &[String]) -> String {
                 ]
             })
             .collect();
-        // On a busy machine the last of them may have no time, and what hangs below them no parent: these are sent again.
+        // On a busy machine the last may have no time, and what hangs below them no parent: these are sent again.
         let (mut left, mut made) = (operations, &[201][..]);
         while !left.is_empty() {
             let body = api.send(&Asked::new("POST", "/batch").json(&json!({"operations": left}))).await.json();
