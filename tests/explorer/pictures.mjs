@@ -28,10 +28,10 @@ const box = (page, selector) => page.$eval(selector, (one) => {
 
 /** A company, by its units: the id, parent and name of each, who leads it, and its seats. */
 const COMPANY = [
-  ['aurora', null, 'Aurora Robotics', 'Ines Okafor', 6], ['engineering', 'aurora', 'Engineering', 'Mara Lindqvist', 4], ['platform', 'engineering', 'Platform', 'Tomás Rivera', 5],
-  ['storage', 'platform', 'Storage', 'Aiko Tanaka', 9], ['networking', 'platform', 'Networking', 'Samuel Osei', 7], ['reliability', 'platform', 'Reliability', 'Lena Fischer', 8], ['firmware', 'engineering', 'Firmware', 'Priya Raman', 14],
-  ['motion', 'firmware', 'Motion control', 'Jonas Weber', 6], ['design', 'engineering', 'Product design', 'Chloé Martin', 11], ['operations', 'aurora', 'Operations', 'Daniel Kim', 3], ['manufacturing', 'operations', 'Manufacturing', 'Rosa Silva', 42],
-  ['logistics', 'operations', 'Logistics', 'Omar Haddad', 19], ['sales', 'aurora', 'Sales', 'Grace Mbeki', 12],
+  ['aur', null, 'Aurora Robotics', 'Ines Okafor', 6], ['eng', 'aur', 'Engineering', 'Mara Lindqvist', 4], ['plat', 'eng', 'Platform', 'Tomás Rivera', 5],
+  ['stor', 'plat', 'Storage', 'Aiko Tanaka', 9], ['net', 'plat', 'Networking', 'Samuel Osei', 7], ['rel', 'plat', 'Reliability', 'Lena Fischer', 8], ['fw', 'eng', 'Firmware', 'Priya Raman', 14],
+  ['motion', 'fw', 'Motion control', 'Jonas Weber', 6], ['design', 'eng', 'Product design', 'Chloé Martin', 11], ['ops', 'aur', 'Operations', 'Daniel Kim', 3], ['mfg', 'ops', 'Manufacturing', 'Rosa Silva', 42],
+  ['log', 'ops', 'Logistics', 'Omar Haddad', 19], ['sales', 'aur', 'Sales', 'Grace Mbeki', 12],
 ];
 
 /** A catalogue: the id, parent and name of each, and the price of a product. */
@@ -61,17 +61,17 @@ async function moves() {
   for (const [scheme, name] of [['light', 'move'], ['dark', 'move-dark']]) {
     const server = await dev(...parameters('Totals=count', 'OrderAttribute=name'));
     await company(server);
-    const page = await visit(chromium, `${server.page}?node=platform`, { width: 1080, height: 690, sharpness: 1.25, scheme });
+    const page = await visit(chromium, `${server.page}?node=plat`, { width: 1080, height: 690, sharpness: 1.25, scheme });
     await page.waitForSelector('#node .derived');
     await listening(page);
-    await api(server, 'PATCH', '/nodes/logistics', { attributes: { name: 'Supply chain' } });
+    await api(server, 'PATCH', '/nodes/log', { attributes: { name: 'Supply chain' } });
     await until('a story', async () => (await page.$$('.story')).length === 1 && /units/.test(await text(page, '.story .sum')));
-    await api(server, 'PATCH', '/nodes/platform', { parent: 'operations' });
-    await until('the move', async () => (await keys(page)).includes('aurora | NODE#0002#platform') && (await page.$$('.story')).length === 2);
+    await api(server, 'PATCH', '/nodes/plat', { parent: 'ops' });
+    await until('the move', async () => (await keys(page)).includes('aur | NODE#0002#plat') && (await page.$$('.story')).length === 2);
     await until('it ends', async () => /units/.test(await text(page, '.story .sum')) && !/to handle/.test(await text(page, '.story .sum')));
-    await until('its row', async () => (await row(page, 'platform'))?.evaluate((one) => one.getAttribute('aria-level') === '3'));
+    await until('its row', async () => (await row(page, 'plat'))?.evaluate((one) => one.getAttribute('aria-level') === '3'));
     await wait(1000);
-    await expand(page, 'platform');
+    await expand(page, 'plat');
     await page.click('.story summary');
     await page.waitForSelector('.invocations details');
     await page.click('.invocations details summary');
@@ -122,10 +122,10 @@ async function catalogues() {
 async function trial() {
   const server = await dev(...parameters('Totals=count'));
   await company(server);
-  const page = await visit(chromium, `${server.page}?node=engineering&view=trust`, { width: 1280, height: 900, sharpness: 1.25 });
+  const page = await visit(chromium, `${server.page}?node=eng&view=trust`, { width: 1280, height: 1150, sharpness: 1.25 });
   await page.waitForSelector('#trial-target');
   await page.click('#panel-trust input[value=hold-back]');
-  await page.type('#trial-target', 'operations');
+  await page.type('#trial-target', 'ops');
   await page.click('#panel-trust form [type=submit]');
   await until('it ends right', async () => /No difference/.test(await text(page, '#panel-trust .panel > .card:last-child')), 60_000);
   await page.evaluate(() => document.querySelector('#panel-trust .panel > .card:last-child').scrollIntoView({ block: 'end' }));

@@ -193,7 +193,7 @@ class JavaScript(unittest.TestCase):
             (async () => {
               await start({ parameters: { PathRows: 'perhaps' } }).then(() => process.exit(3), (error) => console.log(error.message));
               const stack = await start({ args: ['--no-handler'] });
-              await stack.catch_up().then(() => process.exit(4), (error) => console.log(error.message));
+              await stack.catchUp().then(() => process.exit(4), (error) => console.log(error.message));
               console.log('api ' + stack.api);
               if (process.argv[1] === 'killed') process.kill(process.pid, 'SIGKILL');
               // Nobody stops it, and nothing keeps this process.

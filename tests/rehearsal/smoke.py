@@ -147,7 +147,7 @@ class Smoke(unittest.TestCase):
 
     def audit(self):
         """What an auditor leaves in the table: the example of its page."""
-        examples = map(json.loads, re.findall(r"```json\n(.*?)\n```", (ROOT / "docs" / "reference" / "table.md").read_text(), flags=re.S))
+        examples = map(json.loads, re.findall(r"```json\n(.*?)\n```", (ROOT / "docs" / "reference" / "items.md").read_text(), flags=re.S))
         return next(example for example in examples if example.get("SK") == {"S": "AUDIT"})
 
     def reads(self, *where, code):

@@ -60,7 +60,8 @@ const addresses = readdirSync(site, { recursive: true }).filter((name) => path.b
 async function results(page, words) {
   await page.keyboard.press('/');
   await page.waitForFunction(() => [...document.querySelectorAll('*')].some((one) => one.shadowRoot?.querySelector('dialog[open] input')));
-  await page.keyboard.type(words);
+  // All at once: what is found for a part of the words isn't meant.
+  await page.keyboard.sendCharacter(words);
   const found = await page.waitForFunction(() => {
     const trees = [...document.querySelectorAll('*')].map((one) => one.shadowRoot).filter((tree) => tree?.querySelector('dialog'));
     const links = trees.flatMap((tree) => [...tree.querySelectorAll('[role=option]')]);

