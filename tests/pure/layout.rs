@@ -15,9 +15,9 @@ const LAYERS: [&[&str]; 9] = [
     &["sapwood-dynamodb", "sapwood-engine", "sapwood-local"],
     &["sapwood-api"],
     &["sapwood-handlers", "sapwood-http"],
-    &["api-reader", "api-writer", "auditor", "stream-handler", "sapwood-import"],
+    &["api-reader", "api-writer", "auditor", "stream-handler", "sapwood-explorer", "sapwood-import"],
     &["sapwood-tests"],
-    &["sapwood-cli"],
+    &["sapwood-cli", "sapwood-playground"],
 ];
 
 /// All that the pure crates depend on. A runtime, an SDK or a source of randomness would have to be added here.
@@ -66,6 +66,9 @@ const PARTS_OF_KEYS: [&str; 18] = [
     "TRAIL#",
     "v0_",
 ];
+
+/// The crate whose functions a page finds by their names, for which Rust has an attribute that it calls unsafe.
+const EXPORTS: &str = "infra/playground";
 
 /// The only home of keys.
 const KEYS: &str = "shared/core/src/keys/";
@@ -233,10 +236,33 @@ fn every_crate_is_a_member_and_inherits_the_workspaces_lints() {
             assert!(!entry.join("Cargo.toml").is_file() || members.contains(&directory), "{directory} is no member");
         }
     }
-    for member in members {
+    for member in members.into_iter().filter(|member| member != EXPORTS) {
         let manifest = read(format!("{member}/Cargo.toml"));
         assert_eq!(section(&manifest, "lints").next(), Some("workspace = true"), "{member}");
     }
+}
+
+#[test]
+fn a_module_for_a_page_has_the_workspaces_lints_and_nothing_unsafe_but_names() {
+    let (workspace, own) = (read("Cargo.toml"), read(format!("{EXPORTS}/Cargo.toml")));
+    let lines = |manifest: &str, name: &str| -> Vec<String> {
+        section(manifest, name).filter(|line| !line.is_empty()).map(str::to_owned).collect()
+    };
+    for tool in ["rust", "clippy"] {
+        let wanted = lines(&workspace, &format!("workspace.lints.{tool}")).into_iter();
+        let wanted: Vec<String> =
+            wanted.map(|line| line.replace("unsafe_code = \"forbid\"", "unsafe_code = \"deny\"")).collect();
+        assert_eq!(lines(&own, &format!("lints.{tool}")), wanted);
+    }
+    let is_name = |line: &str| line == "#[unsafe(no_mangle)]" || line.starts_with("#[allow(unsafe_code, ");
+    let named = sources(&format!("{EXPORTS}/src")).into_iter().flat_map(|(path, text)| {
+        let lines: Vec<String> =
+            text.lines().map(str::trim).filter(|line| line.contains("unsafe")).map(str::to_owned).collect();
+        lines.into_iter().map(move |line| (path.clone(), line))
+    });
+    let code = named.filter(|(_, line)| !line.starts_with("//"));
+    let others = code.filter(|(_, line)| !is_name(line) && !line.contains("wasm-unsafe-eval"));
+    none(others.map(|(path, line)| format!("{path}: {line}")).collect());
 }
 
 #[test]

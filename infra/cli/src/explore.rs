@@ -11,6 +11,7 @@ use sapwood_api::wait::Waits;
 use sapwood_api::{reads, writes};
 use sapwood_core::keys::Tenant;
 use sapwood_core::model::Settings;
+use sapwood_explorer::{PATH, Rights, TableAddress};
 use sapwood_http::serve::{Front, Guard, Options, serve_local};
 use sapwood_local::engine::listen;
 use serde_json::json;
@@ -19,7 +20,7 @@ use tokio::sync::oneshot;
 
 use crate::connect::{Connection, Patient};
 use crate::exit::Exit;
-use crate::explorer::{Explorer, PATH, Rights, TableAddress, gate, new_token, open_browser};
+use crate::explorer::{self, Explorer, gate, new_token, open_browser};
 use crate::recognised::check_keys;
 use crate::say::say;
 use crate::stop_signal;
@@ -98,7 +99,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let of_tenant = tenant.iter().map(|tenant| (TENANT.to_owned(), tenant.as_str().to_owned()));
     let claims: Claims = std::iter::once(("sub".to_owned(), by)).chain(of_tenant).collect();
     let explorer = Explorer {
-        table,
+        tables: explorer::tables(&table),
         settings,
         tenant,
         place: connection.place(),
@@ -106,8 +107,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         live: None,
         trials: None,
         example: None,
+        is_playground: false,
     };
-    let pages = vec![explorer.pages(guard.clone())];
+    let pages = vec![explorer::pages(explorer, guard.clone())];
     let front = Front { guard: Some(guard), gate: Some(gate(token.clone(), write)), pages };
     let (stop, stopped) = oneshot::channel::<()>();
     let options = Options { authority, ..Options::default() };

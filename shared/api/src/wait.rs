@@ -5,9 +5,9 @@ use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use jiff::Timestamp;
 use sapwood_core::keys::{NodeRef, Tenant};
 use sapwood_engine::query::{Derived, Reader};
+use sapwood_store::clock::{since_1970, sleep};
 use sapwood_store::{Backoff, Deadline, RetryPolicy, Table};
 
 /// The first pause between two looks, and the longest: the fan-out takes some 100 ms on a quiet table.
@@ -55,9 +55,8 @@ impl Waits {
 
     /// Makes it before any wait, with the clock of this machine.
     #[must_use]
-    #[allow(clippy::disallowed_methods, reason = "the edge: everything else is handed the time")]
     pub fn system() -> Self {
-        Self::new(|| u64::try_from(Timestamp::now().as_second()).unwrap_or_default())
+        Self::new(|| since_1970().as_secs())
     }
 
     pub(crate) fn are_in_vain(&self, tenant: Option<&Tenant>) -> bool {
@@ -116,7 +115,7 @@ impl Pauses {
     pub(crate) async fn pause_for_changes(&mut self) -> bool {
         let is_time = self.deadline.left().saturating_sub(self.left_over) >= LOOK_EVERY;
         if is_time {
-            tokio::time::sleep(LOOK_EVERY).await;
+            sleep(LOOK_EVERY).await;
         }
         is_time
     }
@@ -128,7 +127,7 @@ impl Pauses {
             return false;
         }
         if repeats {
-            tokio::time::sleep(BACKOFF.wait(self.pauses).min(left)).await;
+            sleep(BACKOFF.wait(self.pauses).min(left)).await;
             self.pauses += 1;
         }
         true

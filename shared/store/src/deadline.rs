@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use tokio::time::Instant;
-
+use super::clock::{Instant, now, sleep};
 use super::{Backoff, RetryPolicy};
 
 /// The moment after which no request is sent any more.
@@ -28,9 +27,8 @@ impl Deadline {
 
     /// The deadline of an invocation that begins now and has so much time.
     #[must_use]
-    #[allow(clippy::disallowed_methods, reason = "a deadline is a moment of the clock; nothing pure knows it")]
     pub fn after(left: Duration) -> Self {
-        Self { whole: Some(left), end: Instant::now() + left }
+        Self { whole: Some(left), end: now() + left }
     }
 
     /// The moment after which nothing is sent any more.
@@ -41,9 +39,8 @@ impl Deadline {
 
     /// The time that is left.
     #[must_use]
-    #[allow(clippy::disallowed_methods, reason = "a deadline is a moment of the clock; nothing pure knows it")]
     pub fn left(self) -> Duration {
-        self.end.saturating_duration_since(Instant::now())
+        self.end.saturating_duration_since(now())
     }
 }
 
@@ -53,12 +50,12 @@ impl RetryPolicy for Deadline {
         if wait >= self.left() {
             return false;
         }
-        tokio::time::sleep(wait).await;
+        sleep(wait).await;
         true
     }
 
     async fn wait_out(&self) {
-        tokio::time::sleep(LATE.min(self.left())).await;
+        sleep(LATE.min(self.left())).await;
     }
 
     fn is_within(&self, share: f64) -> bool {

@@ -2,6 +2,7 @@
 //! DynamoDB is a table of `sapwood-dynamodb`, and tests have one in memory.
 
 mod client;
+pub mod clock;
 mod deadline;
 
 use std::future::Future;

@@ -10,42 +10,10 @@ use sapwood_core::audit::Difference;
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, OrderedList, Schema, SortKey, SortRange, Version};
 use sapwood_core::model::{Amounts, AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text, text_of};
 use sapwood_dynamodb::DynamoTable;
+use sapwood_explorer::example::{FOLDERS, MOUSE, PRODUCT, SHOP};
 use sapwood_handlers::audit::Handler;
 use sapwood_local::mapping::Mapping;
 use sapwood_store::{Condition, Query, ReadOptions, Scan, Scannable, Table};
-
-/// The tree of the seed `hierarchy-path-and-replication`: the id, parent and name of each folder.
-pub(super) const FOLDERS: [(&str, Option<&str>, &str); 15] = [
-    ("C", None, "Drive C"),
-    ("I", Some("C"), "Folder I"),
-    ("II", Some("C"), "Folder II"),
-    ("D", None, "Drive D"),
-    ("III", Some("D"), "Folder III"),
-    ("a", Some("III"), "Folder a"),
-    ("b", Some("III"), "Folder b"),
-    ("IV", Some("D"), "Folder IV"),
-    ("c", Some("IV"), "Folder c"),
-    ("V", Some("D"), "Folder V"),
-    ("d", Some("V"), "Folder d"),
-    ("i", Some("d"), "Folder i"),
-    ("ii", Some("d"), "Folder ii"),
-    ("iii", Some("d"), "Folder iii"),
-    ("e", Some("V"), "Folder e"),
-];
-
-/// The shop of the seed `customer-order-item`: the id, parent and name of each node, and the product of an item.
-pub(super) const SHOP: [(&str, Option<&str>, &str, Option<&str>); 8] = [
-    ("CUSTOMER#12345", None, "Ada", None),
-    ("ORDER#98765", Some("CUSTOMER#12345"), "Order of 27 October", None),
-    ("ITEM#ABC", Some("ORDER#98765"), "Wireless Mouse", Some(MOUSE)),
-    ("ITEM#DEF", Some("ORDER#98765"), "Mechanical Keyboard", Some("PRODUCT#KEYBOARD")),
-    ("CUSTOMER#67890", None, "Grace", None),
-    ("ORDER#98766", Some("CUSTOMER#67890"), "Order of 28 October", None),
-    ("ITEM#GHI", Some("ORDER#98766"), "Wireless Mouse", Some(MOUSE)),
-    ("CUSTOMER#24680", None, "Edith", None),
-];
-const MOUSE: &str = "PRODUCT#MOUSE";
-pub(super) const PRODUCT: &str = "product";
 
 /// The parameters of the template that the demo shows.
 pub(super) const PARAMETERS: [(&str, &str); 3] =

@@ -2,17 +2,18 @@
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use sapwood_core::keys::Schema;
 use sapwood_engine::fanout::Report;
+use sapwood_explorer::live::{handled, milliseconds};
+use sapwood_explorer::{Feed, Trial, Trials};
 use sapwood_handlers::stream::{Handler, response};
 use sapwood_local::mapping::Function;
 use serde_json::{Value, json};
 
 use super::mortal::Way;
 use super::output::{Output, keys};
-use crate::explorer::{Feed, Trial, Trials};
 
 pub(super) struct HandlerFunction {
     handler: Handler,
@@ -101,21 +102,4 @@ impl Function for HandlerFunction {
 
 fn answer(report: &Report) -> Result<Value, String> {
     serde_json::to_value(response(report)).map_err(|error| error.to_string())
-}
-
-fn milliseconds(time: Duration) -> u64 {
-    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
-}
-
-/// The event for pages when a batch is handled.
-fn handled(report: &Report, took: Duration, again: bool) -> Value {
-    let (usage, tally) = (report.counts.usage, report.counts.tally);
-    json!({
-        "type": "handled", "again": again, "failed": report.failed.len(),
-        "problems": report.problems.iter().map(|one| json!({"pk": one.key.pk, "sk": one.key.sk, "reason": one.reason})).collect::<Vec<_>>(),
-        "requests": usage.requests, "read_units": usage.read_units, "write_units": usage.write_units,
-        "rows_put": tally.rows_put, "rows_deleted": tally.rows_deleted, "touches": tally.touches, "copies": tally.copies,
-        "child_actions": tally.child_actions, "nodes_deleted": tally.nodes_deleted, "nodes_copied": tally.nodes_copied,
-        "milliseconds": milliseconds(took),
-    })
 }

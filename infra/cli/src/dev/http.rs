@@ -10,6 +10,7 @@ use sapwood_api::wait::Waits;
 use sapwood_api::{reads, writes};
 use sapwood_core::keys::Tenant;
 use sapwood_dynamodb::DynamoTable;
+use sapwood_explorer::{Feed, Rights};
 use sapwood_http::config::{ReaderConfig, WriterConfig};
 use sapwood_http::serve::{Front, Guard, Options, serve_local};
 use sapwood_local::mapping::Status;
@@ -19,7 +20,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::catch_up;
-use crate::explorer::{Explorer, Feed, Rights};
+use crate::explorer::{self, Explorer};
 
 /// The logical ids of the functions in the template.
 const READER: &str = "ApiReader";
@@ -104,7 +105,7 @@ impl Http {
         let explorer = explorer.map(|explorer| Explorer { tenant, rights, ..explorer });
         let (ending, ended) = watch::channel(false);
         let pages = std::iter::once(catch_up::pages(mapping, ended));
-        let pages = pages.chain(explorer.map(|explorer| explorer.pages(explorers))).collect();
+        let pages = pages.chain(explorer.map(|explorer| explorer::pages(explorer, explorers))).collect();
         let front = Front { guard: Some(guard), gate: None, pages };
         let served = tokio::spawn(serve_local(listener, router, reader.options, claims, front, shutdown));
         Ok(Self { url, feed, ending, stop, served })

@@ -3,7 +3,6 @@
 mod audit;
 mod catch_up;
 mod demo;
-mod example;
 mod function;
 mod host_guard;
 mod http;
@@ -22,20 +21,23 @@ use clap::{ArgGroup, Args};
 use sapwood_core::keys::{Schema, Tenant};
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::Fanout;
+use sapwood_explorer::example::{self, Example};
+use sapwood_explorer::live::read;
+use sapwood_explorer::{Feed, PATH, Rights, TableAddress, Trials};
 use sapwood_handlers::stream::{Config, Handler};
 use sapwood_local::endpoint::Endpoint;
 use sapwood_local::engine::{Data, Engine, create_private};
-use sapwood_local::mapping::{Mapping, Settings};
+use sapwood_local::mapping::{Mapping, Settings, Watcher};
 use sapwood_local::template::Template;
 
 use crate::TEMPLATE;
 use crate::arguments::parameter;
 use crate::connect::LOCAL_CALL_TIME_MAX;
 use crate::exit::{Exit, of_table};
-use crate::explorer::{self, Explorer, Feed, Rights, TableAddress, Trials};
+use crate::explorer::{self, Explorer};
 use crate::stop_signal;
+use crate::watch::recorded;
 use audit::Audit;
-use example::Example;
 use function::{HandlerFunction, Watched};
 use host_guard::{Front, Served};
 use http::{Http, Port};
@@ -236,7 +238,7 @@ async fn dev(arguments: Arguments) -> Result<()> {
         }
         output.listening(&stack, &arguments);
         if let Some(example) = arguments.example {
-            example.fill(&stack.table, arguments.tenant(&stack.schema).as_ref()).await?;
+            example.fill(&stack.table, &stack.schema, arguments.tenant(&stack.schema).as_ref()).await?;
             output.filled();
         }
         if let Some(page) = stack.page().filter(|_| arguments.open) {
@@ -269,7 +271,7 @@ struct Stack {
 impl Stack {
     fn page(&self) -> Option<String> {
         let http = self.http.as_ref().filter(|_| self.has_page)?;
-        Some(format!("{}{}", output::reached(&http.url), explorer::PATH))
+        Some(format!("{}{}", output::reached(&http.url), PATH))
     }
 
     async fn start(arguments: &Arguments, output: &Arc<Output>) -> Result<Self> {
@@ -298,7 +300,7 @@ impl Stack {
         let watched = match has_page && !arguments.no_handler {
             true => {
                 let (feed, trials, way) = (Feed::new(), Arc::new(Trials::default()), Way::open(&own_url)?);
-                settings.watcher = Some(feed.watcher(schema.clone()));
+                settings.watcher = Some(watcher(&feed, &schema));
                 let mortal = Handler::new(fanout, table_at(&way.url, &arguments.table, &schema));
                 Some(Watched { feed, trials, mortal, way, schema: schema.clone() })
             }
@@ -312,7 +314,7 @@ impl Stack {
         let runs = auditor.clone().filter(|_| arguments.audit);
         let audit = runs.map(|auditor| Audit::start(auditor, Arc::clone(output)));
         let explorer = has_page.then(|| Explorer {
-            table: table.clone(),
+            tables: explorer::tables(&table),
             settings: config.settings,
             tenant: None,
             place: arguments.place(&url),
@@ -320,6 +322,7 @@ impl Stack {
             live,
             trials,
             example: arguments.example.map(Example::telling),
+            is_playground: false,
         });
         let http = match http {
             Some(address) => {
@@ -349,6 +352,12 @@ impl Stack {
         }
         Ok(())
     }
+}
+
+/// The watcher of the mapping's records, for pages.
+fn watcher(feed: &Feed, schema: &Schema) -> Watcher {
+    let (feed, schema) = (feed.clone(), schema.clone());
+    Arc::new(move |records| feed.send(|| read(records.map(|seen| recorded(&seen, &schema)), &schema)))
 }
 
 /// Has the mapping keep its position and discarded records in the data directory, which an embedded engine has created.

@@ -1,6 +1,5 @@
 //! `sapwood watch`: what is below a node, as it changes.
 
-mod change;
 mod follow;
 
 use std::collections::HashMap;
@@ -11,17 +10,18 @@ use aws_sdk_dynamodbstreams::primitives::{DateTime, DateTimeFormat};
 use aws_sdk_dynamodbstreams::types::{AttributeValue, Record};
 use aws_types::SdkConfig;
 use clap::Args;
-use sapwood_core::keys::{DEPTH_MAX, ItemKey, Schema, SortKey};
+use sapwood_core::keys::{DEPTH_MAX, ItemKey, Schema};
 use sapwood_core::model::{Item, key_of, sort_sets};
+use sapwood_explorer::change::{Change, Watched};
+use sapwood_explorer::live::Record as ReadRecord;
+use sapwood_local::mapping::Seen;
 use serde::Serialize;
-use serde_json::Value;
 
-use self::change::{Change, Watched};
 use self::follow::{Follower, WatchPosition, seconds, time};
 use crate::arguments::node;
 use crate::connect::Connection;
 use crate::exit::Exit;
-use crate::printable::line;
+use crate::printable::{line, shown};
 use crate::say::say;
 use crate::sdk_errors::said;
 use crate::stream::client;
@@ -118,7 +118,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
                 say!("{}", line(&Line { time: &at, change: &change })?);
                 next_position = 0;
             } else {
-                say!("{at}  {}", change.line());
+                say!("{at}  {}", change.line(shown));
             }
         }
         if json && seconds() >= next_position {
@@ -142,20 +142,18 @@ fn read(watched: &Watched<'_>, record: Record) -> Option<Change> {
     watched.change(&key, change.old_image.map(item).as_ref(), change.new_image.map(item).as_ref())
 }
 
-/// Returns the change of a node, or of what is below one, for the explorer. `None` for records of other items.
-pub(crate) fn below(
-    key: &ItemKey,
-    old: Option<&HashMap<String, AttributeValue>>,
-    new: Option<&HashMap<String, AttributeValue>>,
-    schema: &Schema,
-) -> Option<Value> {
-    if !matches!(schema.parse_sort_key(&key.sk), Some(SortKey::Ancestor { .. } | SortKey::Node)) {
-        return None;
+/// A record that the local mapping has read, for pages.
+pub(crate) fn recorded(seen: &Seen<'_>, schema: &Schema) -> ReadRecord {
+    let names = schema.names();
+    let text = |name: &String| seen.keys[name]["S"].as_str().unwrap_or_default().to_owned();
+    let event = ["INSERT", "REMOVE"].into_iter().find(|event| *event == seen.event).unwrap_or("MODIFY");
+    ReadRecord {
+        event,
+        key: ItemKey { pk: text(&names.partition_key), sk: text(&names.sort_key) },
+        old: seen.old.cloned().map(item),
+        new: seen.new.cloned().map(item),
+        goes_on: seen.is_wanted,
     }
-    let node = schema.parse_partition(&key.pk).ok()?;
-    let watched = Watched { node: &node, schema, depth_max: DEPTH_MAX, revisions: false };
-    let [old, new] = [old, new].map(|image| image.cloned().map(item));
-    watched.change(key, old.as_ref(), new.as_ref())?.brief()
 }
 
 fn item(attributes: HashMap<String, AttributeValue>) -> Item {

@@ -1,11 +1,9 @@
 //! What the auditor has found.
 
-use std::time::SystemTime;
-
 use axum::response::Response;
 use jiff::Timestamp;
 use sapwood_core::audit::{Kept, Pass};
-use sapwood_store::Table;
+use sapwood_store::{RetryPolicy, Table};
 
 use super::call::{Asked, At, Shared};
 use crate::call::Call;
@@ -21,7 +19,7 @@ impl Call<Shared> for Audit {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let now = now();
+        let now = at.deadline.now_ms() / 1_000;
         let Kept { state, impossible } = at.reader().audit(now).await?;
         // A tenant learns nothing of the others, not even how much they have.
         let is_whole = !at.shared.settings.schema.has_tenants();
@@ -59,9 +57,4 @@ fn pass(pass: &Pass) -> PassBody {
 fn time(seconds: u64) -> String {
     let time = i64::try_from(seconds).ok().and_then(|seconds| Timestamp::from_second(seconds).ok());
     time.unwrap_or(Timestamp::MAX).to_string()
-}
-
-#[allow(clippy::disallowed_methods, reason = "an age ends now")]
-fn now() -> u64 {
-    SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default().as_secs()
 }

@@ -43,6 +43,7 @@ impl Source {
 
     /// The clock of this machine, and UUIDs of version 4: evenly spread, so that no partition gets all new nodes.
     #[must_use]
+    #[cfg(not(target_family = "wasm"))]
     #[allow(clippy::disallowed_methods, reason = "the edge: everything else is handed the time")]
     pub fn system() -> Self {
         Self::new(|| Timestamp::now().into(), || Uuid::new_v4().to_string())

@@ -18,6 +18,7 @@ use tokio::sync::Semaphore;
 pub use self::reads::Items;
 pub use self::tasks::CarriedOut;
 pub use self::writes::BatchBytes;
+use super::clock::since_1970;
 use super::{BATCH_GET_KEYS_MAX, Reply, Table};
 
 /// Waits that double from one attempt to the next, up to a longest one.
@@ -59,10 +60,8 @@ pub trait RetryPolicy: Send + Sync {
     }
 
     /// The time in milliseconds since 1970, which entries of feeds are stamped with.
-    #[allow(clippy::disallowed_methods, reason = "an entry has the time at which it is sent")]
     fn now_ms(&self) -> u64 {
-        let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
-        u64::try_from(since.as_millis()).unwrap_or(u64::MAX)
+        u64::try_from(since_1970().as_millis()).unwrap_or(u64::MAX)
     }
 
     /// False once this share of the time is over.

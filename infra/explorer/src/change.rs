@@ -1,5 +1,6 @@
 //! What a record of the table's stream says of the nodes below one, or of its newest revisions.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
@@ -9,34 +10,39 @@ use sapwood_json::Attributes;
 use serde::Serialize;
 use serde_json::{Value, json};
 
-use crate::printable::shown;
-
 /// Most attributes that a page gets of a change, and most characters of each.
 const BRIEF_ATTRIBUTES: usize = 6;
 const BRIEF_CHARACTERS: usize = 80;
 
 /// The node that is watched, and how much of it.
-pub(super) struct Watched<'a> {
-    pub(super) node: &'a NodeRef,
-    pub(super) schema: &'a Schema,
-    pub(super) depth_max: usize,
+pub struct Watched<'a> {
+    /// The node.
+    pub node: &'a NodeRef,
+    /// The schema of the table's keys.
+    pub schema: &'a Schema,
+    /// How many levels below it are watched.
+    pub depth_max: usize,
     /// True if the node's newest revisions are watched, and not what is below it.
-    pub(super) revisions: bool,
+    pub revisions: bool,
 }
 
 /// A change of a node or a copy.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "lowercase")]
-pub(super) enum Kind {
+pub enum Kind {
+    /// It is there now.
     Came,
+    /// It has other attributes, or another parent.
     Changed,
+    /// It isn't there any more.
     Went,
 }
 
 /// A change, in the words of the command's JSON.
 #[derive(Debug, PartialEq, Serialize)]
-pub(super) struct Change {
-    pub(super) kind: Kind,
+pub struct Change {
+    /// What became of it.
+    pub kind: Kind,
     #[serde(flatten)]
     of: Of,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -69,7 +75,7 @@ struct Seen {
 
 impl Watched<'_> {
     /// Returns what a record says. `None` for one of something else, and for one that changes nothing of what is seen.
-    pub(super) fn change(&self, key: &ItemKey, old: Option<&Item>, new: Option<&Item>) -> Option<Change> {
+    pub fn change(&self, key: &ItemKey, old: Option<&Item>, new: Option<&Item>) -> Option<Change> {
         if key.pk != self.schema.partition(self.node) {
             return None;
         }
@@ -115,8 +121,8 @@ fn latest_version(copy: &Item) -> Option<usize> {
 }
 
 impl Change {
-    /// A line for people.
-    pub(super) fn line(&self) -> String {
+    /// A line for people. `shown` makes a text of a table's owner safe to print.
+    pub fn line(&self, shown: fn(&str) -> Cow<'_, str>) -> String {
         let kind = format!("{:?}", self.kind).to_lowercase();
         let last = self.after.as_ref().or(self.before.as_ref());
         let parent = last.and_then(|seen| seen.parent.as_ref());
@@ -142,15 +148,17 @@ impl Change {
         for (name, before, after) in self.attributes() {
             let name = shown(name);
             let _ = match (self.kind, before, after) {
-                (Kind::Changed, before, after) => write!(line, "  {name}: {} → {}", text(before), text(after)),
-                (_, before, after) => write!(line, "  {name}={}", text(after.or(before))),
+                (Kind::Changed, before, after) => {
+                    write!(line, "  {name}: {} → {}", text(shown, before), text(shown, after))
+                }
+                (_, before, after) => write!(line, "  {name}={}", text(shown, after.or(before))),
             };
         }
         line
     }
 
     /// Returns a node's change for a page: its first attributes, and the beginnings of their values.
-    pub(super) fn brief(&self) -> Option<Value> {
+    pub fn brief(&self) -> Option<Value> {
         let Of::Node { id, depth } = &self.of else { return None };
         let parent = |seen: &Option<Seen>| seen.as_ref()?.parent.clone();
         let (was, is) = (parent(&self.before), parent(&self.after));
@@ -188,7 +196,7 @@ impl Change {
     }
 }
 
-fn text(value: Option<String>) -> String {
+fn text(shown: fn(&str) -> Cow<'_, str>, value: Option<String>) -> String {
     value.map_or_else(|| "nothing".to_owned(), |json| shown(&json).into_owned())
 }
 
@@ -207,7 +215,7 @@ mod tests {
     fn line(sk: &str, old: Option<&Item>, new: Option<&Item>, revisions: bool) -> Option<String> {
         let (node, schema) = (Id::new("V").unwrap().into(), Schema::default());
         let watched = Watched { node: &node, schema: &schema, depth_max: 2, revisions };
-        watched.change(&ItemKey::new("V", sk), old, new).map(|change| change.line())
+        watched.change(&ItemKey::new("V", sk), old, new).map(|change| change.line(|text| text.into()))
     }
 
     #[test]

@@ -38,11 +38,24 @@ const POLICY: &str = "default-src 'self'; img-src 'self' data:; base-uri 'none';
                       require-trusted-types-for 'script'; trusted-types 'none'";
 
 /// Answers with a file of the page.
-pub(super) fn answer(name: &str) -> Response<Body> {
+pub(crate) fn answer(name: &str) -> Response<Body> {
     let Some(asset) = ASSETS.iter().find(|asset| asset.name == name) else {
         return Problem::new(Kind::NotFound, "the explorer has no such file").into_response();
     };
     finished(asset.served().into(), asset.media_type)
+}
+
+/// Returns a text of the page, as it is served.
+#[must_use]
+pub fn text(name: &str) -> Option<String> {
+    let asset = ASSETS.iter().find(|asset| asset.name == name)?;
+    Some(String::from_utf8_lossy(&asset.served()).into_owned())
+}
+
+/// Returns the page's scripts by their names, as they are served.
+pub fn scripts() -> impl Iterator<Item = (&'static str, String)> {
+    let scripts = ASSETS.iter().filter(|asset| asset.media_type == SCRIPT);
+    scripts.filter_map(|asset| Some((asset.name, text(asset.name)?)))
 }
 
 impl Asset {
@@ -60,12 +73,12 @@ impl Asset {
     }
 }
 
-pub(super) fn data(body: Vec<u8>) -> Response<Body> {
+pub(crate) fn data(body: Vec<u8>) -> Response<Body> {
     finished(body.into(), "application/json")
 }
 
 /// Answers with a stream of events.
-pub(super) fn events(body: Body) -> Response<Body> {
+pub(crate) fn events(body: Body) -> Response<Body> {
     finished(body, "text/event-stream")
 }
 

@@ -10,7 +10,7 @@ use serde::Serialize;
 /// Where a node is on its way.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
-pub(super) enum NodeState {
+pub(crate) enum NodeState {
     /// Its rows are where its record wants them, as far as its lineage says.
     Right,
     /// It has no record.
@@ -33,7 +33,7 @@ pub(super) enum NodeState {
 }
 
 /// Returns the states of these nodes. It reads their records and lineages, and their parents' lineages.
-pub(super) async fn states<T: Table, P: RetryPolicy>(
+pub(crate) async fn states<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     nodes: &[NodeRef],
 ) -> Result<Vec<NodeState>, TableError> {
@@ -54,7 +54,7 @@ fn parent_of(node: &NodeRef, found: &BTreeMap<ItemKey, Item>, schema: &Schema) -
 }
 
 /// Returns the state of a node, by its record, its lineage and its parent's, as far as they are among these items.
-pub(super) fn state(node: &NodeRef, found: &BTreeMap<ItemKey, Item>, schema: &Schema) -> NodeState {
+pub(crate) fn state(node: &NodeRef, found: &BTreeMap<ItemKey, Item>, schema: &Schema) -> NodeState {
     let Some(record) = found.get(&schema.node_key(node)) else { return NodeState::Gone };
     let Ok(base) = BaseNode::read(record.clone(), node, schema) else { return NodeState::Unreadable };
     if has_mark(Some(record)) {

@@ -12,14 +12,15 @@ use sapwood_core::plan::Rules;
 use sapwood_store::{Client, ReadOptions, RetryPolicy, Scan, Scannable, TableError};
 use serde_json::{Value, json};
 
-use crate::compare::PAGE_ITEMS_MAX;
+/// Items in a page of the scan, or of a partition.
+pub(crate) const PAGE_ITEMS_MAX: usize = 500;
 
 /// The most items that are scanned. Nothing is counted in a larger table.
 const ITEMS_MAX: usize = 20_000;
 
 /// Counts the rows and lineages of the whole table that are still to be put, deleted and changed. Null if it is too
 /// large to be scanned.
-pub(super) async fn lag<T: Scannable, P: RetryPolicy>(
+pub(crate) async fn lag<T: Scannable, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,
 ) -> Result<Value, TableError> {

@@ -1,22 +1,19 @@
 //! The comparison of `sapwood verify`, for the page: of the whole table, or of a node and what is below it.
 
 use std::collections::BTreeSet;
-use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
-use anyhow::Result;
-use sapwood_core::audit::{Difference, Mended, Position, Subject, due};
+use sapwood_core::audit::{Difference, Mended, Subject, due};
 use sapwood_core::keys::NodeRef;
 use sapwood_core::model::Settings;
 use sapwood_core::plan::Rules;
 use sapwood_engine::audit::{Audit, Page};
 use sapwood_engine::subtree::Subtree;
-use sapwood_import::backlog::Part;
-use sapwood_store::{Client, RetryPolicy, Scannable};
+use sapwood_store::clock::{now, since_1970};
+use sapwood_store::{Client, Deadline, RetryPolicy, Scannable, Table, TableError};
 use serde_json::{Value, json};
 
-use crate::clock::{RateLimit, nanoseconds, now};
-use crate::compare::{PAGE_ITEMS_MAX, Reading};
+use crate::lag::PAGE_ITEMS_MAX;
 
 /// The longest time that a comparison goes on. Then it says that it hasn't seen all.
 const TIME_MAX: Duration = Duration::from_secs(15);
@@ -25,11 +22,11 @@ const NAMED_MAX: usize = 200;
 
 /// Compares a node and what is below it, or the whole table. `wrong` are the differences that a second look has found
 /// as the first did, `moving` those that it hasn't: the handler is at them. Only their owner can mend `findings`.
-pub(super) async fn compared<T: Scannable, P: RetryPolicy>(
+pub(crate) async fn compared<T: Scannable, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,
     top: Option<NodeRef>,
-) -> Result<Value> {
+) -> Result<Value, TableError> {
     let TwoLooks { items, settled: found, moving, is_whole } = differences(client, settings, top).await?;
     let named = |Difference { key, node, kind, .. }: &Difference| {
         let (node, is_finding) = (node.id.as_str(), kind.is_finding());
@@ -45,14 +42,14 @@ pub(super) async fn compared<T: Scannable, P: RetryPolicy>(
 }
 
 /// Has what is wrong written anew. Returns how many items are.
-pub(super) async fn mended<T: Scannable, P: RetryPolicy>(
+pub(crate) async fn mended<T: Scannable, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,
     top: Option<NodeRef>,
-) -> Result<usize> {
+) -> Result<usize, TableError> {
     let found = differences(client, settings, top).await?.settled;
     let audit = Audit::new(client, settings);
-    let (mut name, mut count) = (nanoseconds(), 0);
+    let (mut name, mut count) = (since_1970().as_nanos(), 0);
     let (totals, due): (Vec<_>, Vec<_>) = due(found).into_iter().partition(|one| one.kind.is_recounted());
     if !totals.is_empty() {
         let nodes = totals.into_iter().map(|one| one.node).collect();
@@ -80,35 +77,65 @@ struct TwoLooks {
     is_whole: bool,
 }
 
+/// Compares a node's partition. False: cut.
+async fn partition<T: Table, P: RetryPolicy>(
+    audit: &Audit<'_, T, P>,
+    node: &NodeRef,
+    until: Deadline,
+) -> Result<(Vec<Page>, bool), TableError> {
+    let (mut pages, mut from) = (Vec::new(), None);
+    while !until.left().is_zero() {
+        let mut page = audit.partition(node, from.as_ref(), PAGE_ITEMS_MAX).await?;
+        from = page.next.take();
+        pages.push(page);
+        if from.is_none() {
+            return Ok((pages, true));
+        }
+    }
+    Ok((pages, false))
+}
+
 /// The page shows what lags at this moment: the second look comes at once, and what it finds otherwise is moving.
 async fn differences<T: Scannable, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,
     top: Option<NodeRef>,
-) -> Result<TwoLooks> {
-    let reading = Reading { client, settings, pace: RateLimit::new(None), until: Some(now() + TIME_MAX) };
-    let taken = Mutex::new((0, Vec::new(), Part::At(None)));
-    let locked = || taken.lock().unwrap_or_else(PoisonError::into_inner);
-    let take = |page: Page| {
-        let mut taken = locked();
-        taken.0 += page.items;
-        taken.1.extend(page.suspects);
-        taken.2 = page.next.map_or(Part::Done, |next| Part::At(Some(next)));
+) -> Result<TwoLooks, TableError> {
+    let (audit, until) = (Audit::new(client, settings), Deadline::at(now() + TIME_MAX));
+    let (mut items, mut suspects, mut is_whole) = (0, Vec::new(), true);
+    let mut take = |page: Page| {
+        items += page.items;
+        suspects.extend(page.suspects);
+        page.next
     };
-    let is_whole = match top {
-        Some(top) => reading.below(Subtree::new(client, top), |_| true, take).await?,
-        None => {
-            let (reading, take) = (&reading, &take);
-            let page = |_, from: Option<Position>| async move {
-                take(reading.audit().page(0, 1, from.as_ref(), PAGE_ITEMS_MAX).await?);
-                Ok(())
-            };
-            reading.parts(1, |_| Ok(locked().2.clone()), page).await?
+    match top {
+        Some(top) => {
+            let mut walk = Subtree::new(client, top);
+            while is_whole
+                && let found = walk.next().await?
+                && !found.is_empty()
+            {
+                let partitions = found.iter().map(|found| partition(&audit, &found.node, until)).collect();
+                for compared in client.all(partitions).await {
+                    let (pages, is_read) = compared?;
+                    is_whole &= is_read;
+                    pages.into_iter().for_each(|page| _ = take(page));
+                }
+            }
         }
-    };
-    let (items, suspects, _) = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
+        None => {
+            let mut from = None;
+            while is_whole {
+                from = take(audit.page(0, 1, from.as_ref(), PAGE_ITEMS_MAX).await?);
+                if from.is_none() {
+                    break;
+                }
+                is_whole = !until.left().is_zero();
+            }
+        }
+    }
     let subjects: BTreeSet<Subject> = suspects.iter().map(Difference::subject).collect();
-    let again = if subjects.is_empty() { Vec::new() } else { reading.audit().look(subjects).await? };
+    let again = if subjects.is_empty() { Vec::new() } else { audit.look(subjects).await? };
     let is_the_same = |one: &Difference| {
         suspects.iter().any(|first| (&first.key, first.kind) == (&one.key, one.kind) && first.evidence == one.evidence)
     };

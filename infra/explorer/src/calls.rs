@@ -13,7 +13,7 @@ use sapwood_api::contract::TotalsBody;
 use sapwood_api::problem::{Kind, Problem};
 use sapwood_core::keys::{Id, NodeRef, OrderedList, SortRange};
 use sapwood_core::model::{Item, own_id, row_parent};
-use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Table, TableError};
+use sapwood_store::{Client, Query, ReadOptions, RetryPolicy, Scannable, Table, TableError};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
@@ -34,21 +34,21 @@ const STATES_MAX: usize = 200;
 /// Most bytes of a body.
 const BODY_BYTES_MAX: usize = 300_000;
 
-type Context = Shared<Arc<Explorer>>;
+type Context<T> = Shared<Arc<Explorer<T>>>;
 
-pub(super) fn router(explorer: Arc<Explorer>) -> Router {
+pub(crate) fn router<T: Scannable + 'static>(explorer: Arc<Explorer<T>>) -> Router {
     Router::new()
-        .route("/start", get(start))
-        .route("/level", get(level))
-        .route("/states", post(states_of))
-        .route("/totals", post(totals_of))
-        .route("/node", get(node))
-        .route("/ask", get(ask))
-        .route("/verify", get(verify))
-        .route("/lag", get(lagging))
-        .route("/mend", post(mend))
-        .route("/live", get(live))
-        .route("/trial", post(trial))
+        .route("/start", get(start::<T>))
+        .route("/level", get(level::<T>))
+        .route("/states", post(states_of::<T>))
+        .route("/totals", post(totals_of::<T>))
+        .route("/node", get(node::<T>))
+        .route("/ask", get(ask::<T>))
+        .route("/verify", get(verify::<T>))
+        .route("/lag", get(lagging::<T>))
+        .route("/mend", post(mend::<T>))
+        .route("/live", get(live::<T>))
+        .route("/trial", post(trial::<T>))
         .with_state(explorer)
 }
 
@@ -99,7 +99,7 @@ struct Wanted {
 }
 
 /// Answers all that the page begins with at once, so that it takes few requests.
-async fn start(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
+async fn start<T: Scannable + 'static>(Shared(explorer): Context<T>, uri: Uri) -> Result<Response, Problem> {
     #[derive(Deserialize)]
     struct Named {
         node: Option<String>,
@@ -124,11 +124,14 @@ async fn start(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem>
     Ok(Answer(Start { about: explorer.about(), roots, node }).into_response())
 }
 
-async fn level(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
+async fn level<T: Scannable + 'static>(Shared(explorer): Context<T>, uri: Uri) -> Result<Response, Problem> {
     Ok(Answer(page_of_level(&explorer, parameters(&uri)?).await?).into_response())
 }
 
-async fn page_of_level(explorer: &Explorer, Wanted { id, after, to }: Wanted) -> Result<Level, Problem> {
+async fn page_of_level<T: Scannable + 'static>(
+    explorer: &Explorer<T>,
+    Wanted { id, after, to }: Wanted,
+) -> Result<Level, Problem> {
     let parent = id.map(|id| explorer.node(&id)).transpose()?;
     let (table, settings) = (explorer.table(), &explorer.settings);
     let (client, schema) = (explorer.client(&table), &settings.schema);
@@ -203,7 +206,10 @@ async fn have_children<T: Table, P: RetryPolicy>(
     Ok(nodes.iter().map(|node| (is_all || parents.contains(&node.id)).then(|| parents.contains(&node.id))).collect())
 }
 
-async fn states_of(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
+async fn states_of<T: Scannable + 'static>(
+    Shared(explorer): Context<T>,
+    request: Request,
+) -> Result<Response, Problem> {
     let nodes = nodes_of(&explorer, request, STATES_MAX).await?;
     let table = explorer.table();
     let found = states(&explorer.client(&table), &nodes).await.map_err(failed)?;
@@ -211,14 +217,21 @@ async fn states_of(Shared(explorer): Context, request: Request) -> Result<Respon
 }
 
 /// The totals of nodes that are in view.
-async fn totals_of(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
+async fn totals_of<T: Scannable + 'static>(
+    Shared(explorer): Context<T>,
+    request: Request,
+) -> Result<Response, Problem> {
     let nodes = nodes_of(&explorer, request, NODES_MAX).await?;
     let table = explorer.table();
     let found = totals(&explorer.client(&table), &explorer.settings, &nodes).await;
     Ok(Answer(json!({"totals": found.map_err(failed)?})).into_response())
 }
 
-async fn nodes_of(explorer: &Explorer, request: Request, most: usize) -> Result<Vec<NodeRef>, Problem> {
+async fn nodes_of<T: Scannable + 'static>(
+    explorer: &Explorer<T>,
+    request: Request,
+    most: usize,
+) -> Result<Vec<NodeRef>, Problem> {
     #[derive(Deserialize)]
     struct Of {
         ids: Vec<String>,
@@ -235,13 +248,13 @@ struct Of {
     id: String,
 }
 
-async fn node(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
+async fn node<T: Scannable + 'static>(Shared(explorer): Context<T>, uri: Uri) -> Result<Response, Problem> {
     let Of { id } = parameters(&uri)?;
     let (node, table) = (explorer.node(&id)?, explorer.table());
     Ok(Answer(whole(&explorer.client(&table), &explorer.settings, &node).await.map_err(failed)?).into_response())
 }
 
-async fn ask(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
+async fn ask<T: Scannable + 'static>(Shared(explorer): Context<T>, uri: Uri) -> Result<Response, Problem> {
     let question: Question = parameters(&uri)?;
     // Lists of all trees belong to no node, but perhaps to a tenant.
     let id = question.id.as_deref().filter(|id| !id.is_empty());
@@ -255,7 +268,7 @@ async fn ask(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
     Ok(Answer(asked.answered(&explorer.client(&table)).await?).into_response())
 }
 
-async fn verify(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem> {
+async fn verify<T: Scannable + 'static>(Shared(explorer): Context<T>, uri: Uri) -> Result<Response, Problem> {
     let Wanted { id, .. } = parameters(&uri)?;
     let top = id.map(|id| explorer.node(&id)).transpose()?;
     let table = explorer.table();
@@ -263,7 +276,7 @@ async fn verify(Shared(explorer): Context, uri: Uri) -> Result<Response, Problem
     Ok(Answer(found.map_err(failed)?).into_response())
 }
 
-async fn mend(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
+async fn mend<T: Scannable + 'static>(Shared(explorer): Context<T>, request: Request) -> Result<Response, Problem> {
     explorer.trials.as_ref().ok_or_else(no_trials)?;
     let Wanted { id, .. } = body(request).await?;
     let top = id.map(|id| explorer.node(&id)).transpose()?;
@@ -272,20 +285,20 @@ async fn mend(Shared(explorer): Context, request: Request) -> Result<Response, P
     Ok(Answer(json!({"mended": count.map_err(failed)?})).into_response())
 }
 
-async fn lagging(Shared(explorer): Context) -> Result<Response, Problem> {
+async fn lagging<T: Scannable + 'static>(Shared(explorer): Context<T>) -> Result<Response, Problem> {
     explorer.trials.as_ref().ok_or_else(no_trials)?;
     let table = explorer.table();
     let found = lag(&explorer.client(&table), &explorer.settings).await;
     Ok(Answer(json!({"lag": found.map_err(failed)?})).into_response())
 }
 
-async fn live(Shared(explorer): Context) -> Result<Response, Problem> {
+async fn live<T: Scannable + 'static>(Shared(explorer): Context<T>) -> Result<Response, Problem> {
     let missing = || Problem::new(Kind::NotFound, "only `sapwood dev` shows what the stream handler does");
     let feed = explorer.live.as_ref().ok_or_else(missing)?;
     Ok(assets::events(feed.body()))
 }
 
-async fn trial(Shared(explorer): Context, request: Request) -> Result<Response, Problem> {
+async fn trial<T: Scannable + 'static>(Shared(explorer): Context<T>, request: Request) -> Result<Response, Problem> {
     let trials = explorer.trials.as_ref().ok_or_else(no_trials)?;
     let order: Order = body(request).await?;
     trials.order(&order);

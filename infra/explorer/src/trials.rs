@@ -2,14 +2,13 @@
 //! killed between two of its writes, gets its records twice, or gets them late; and a row is damaged behind its back.
 
 use std::sync::{Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use sapwood_core::keys::{ItemKey, NodeRef};
 use sapwood_core::model::{Settings, Stored, key_of, rows, text};
+use sapwood_store::clock::{Instant, now};
 use sapwood_store::{Condition, ReadOptions, RetryPolicy, Table, TableError, Update};
 use serde::Deserialize;
-
-use crate::clock::now;
 
 /// After which writes the next invocations die: the first of a move is the lineage's, the others are rows'.
 const WRITES_UNTIL_DEATH: [u32; 3] = [1, 2, 3];
@@ -21,7 +20,7 @@ const DAMAGED: &str = "name";
 
 /// The trials that wait for the handler, whichever invocation comes.
 #[derive(Debug, Default)]
-pub(crate) struct Trials(Mutex<Waiting>);
+pub struct Trials(Mutex<Waiting>);
 
 #[derive(Debug, Default)]
 struct Waiting {
@@ -37,18 +36,19 @@ struct Waiting {
 
 /// The trials of one invocation.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Trial {
+pub struct Trial {
     /// It dies after this many writes. The last is carried out, and the handler never hears of it.
-    pub(crate) dies_after: Option<u32>,
-    pub(crate) twice: bool,
+    pub dies_after: Option<u32>,
+    /// The batch is delivered again when it is handled.
+    pub twice: bool,
     /// It begins so much later.
-    pub(crate) late_by: Duration,
+    pub late_by: Duration,
 }
 
 /// A trial that the page asks for.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(tag = "trial", rename_all = "kebab-case")]
-pub(super) enum Order {
+pub(crate) enum Order {
     /// Kill the handler in its next invocations.
     Kill,
     Twice,
@@ -62,7 +62,7 @@ pub(super) enum Order {
 
 impl Trials {
     /// Has something happen to the next invocations.
-    pub(super) fn order(&self, order: &Order) {
+    pub(crate) fn order(&self, order: &Order) {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         match order {
             Order::Kill => waiting.deaths = WRITES_UNTIL_DEATH.iter().rev().copied().collect(),
@@ -73,7 +73,7 @@ impl Trials {
     }
 
     /// Takes the trials of an invocation that begins now.
-    pub(crate) fn next(&self) -> Trial {
+    pub fn next(&self) -> Trial {
         let mut waiting = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         // The time counts from the first record that has to wait, however long it took to come.
         if std::mem::take(&mut waiting.holds) {
@@ -87,13 +87,13 @@ impl Trials {
     }
 
     /// An invocation has died. The next one is in for the next death.
-    pub(crate) fn died(&self) {
+    pub fn died(&self) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).deaths.pop();
     }
 }
 
 /// Deletes or changes a row of a node, as a client may that ignores records. Returns its key, if the node has a row.
-pub(super) async fn damage<T: Table, P: RetryPolicy>(
+pub(crate) async fn damage<T: Table, P: RetryPolicy>(
     client: &sapwood_store::Client<'_, T, P>,
     settings: &Settings,
     node: &NodeRef,

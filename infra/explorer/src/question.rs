@@ -15,9 +15,9 @@ const ITEMS_MAX: usize = 100;
 
 /// A question, as the page asks it.
 #[derive(Debug, Deserialize)]
-pub(super) struct Question {
+pub(crate) struct Question {
     kind: String,
-    pub(super) id: Option<String>,
+    pub(crate) id: Option<String>,
     /// The first level below the node, and the last.
     from: Option<usize>,
     to: Option<usize>,
@@ -34,7 +34,7 @@ pub(super) struct Question {
 
 /// The request that answers a question.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize)]
-pub(super) struct Asked {
+pub(crate) struct Asked {
     /// `Query` or `GetItem`.
     call: &'static str,
     pk: String,
@@ -56,7 +56,7 @@ pub(super) struct Asked {
 
 /// A question with its answer.
 #[derive(Serialize)]
-pub(super) struct Answered {
+pub(crate) struct Answered {
     asked: Asked,
     items: Vec<AnsweredItem>,
     more: bool,
@@ -75,7 +75,7 @@ struct AnsweredItem {
 
 impl Question {
     /// Returns the request that answers the question.
-    pub(super) fn asked(&self, node: Option<&NodeRef>, settings: &Settings) -> Result<Asked, Problem> {
+    pub(crate) fn asked(&self, node: Option<&NodeRef>, settings: &Settings) -> Result<Asked, Problem> {
         let schema = &settings.schema;
         let bad = |field: &'static str, detail: String| Problem::new(Kind::BadParameter, detail).at(field);
         let of = || node.ok_or_else(|| bad("id", "name a node".to_owned()));
@@ -130,7 +130,7 @@ impl Question {
 }
 
 impl Asked {
-    pub(super) async fn answered<T: Table, P: RetryPolicy>(
+    pub(crate) async fn answered<T: Table, P: RetryPolicy>(
         self,
         client: &Client<'_, T, P>,
     ) -> Result<Answered, Problem> {

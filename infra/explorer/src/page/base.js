@@ -158,8 +158,8 @@ export const address = {
       if (value === null || value === undefined || value === '') query.delete(name);
       else query.set(name, value);
     }
-    const url = location.pathname + (query.size ? `?${query}` : '');
-    if (url === location.pathname + location.search) return;
+    const url = location.pathname + (query.size ? `?${query}` : '') + location.hash;
+    if (url === location.pathname + location.search + location.hash) return;
     if (isStep) history.pushState(null, '', url);
     else history.replaceState(null, '', url);
   },

@@ -2,22 +2,23 @@
 //! nobody waits for a page. One that falls behind by [`BEHIND_MAX`] events is cut: it reads everything anew.
 
 use std::convert::Infallible;
+use std::pin::pin;
 use std::sync::{Arc, Mutex, PoisonError};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use axum::body::Body;
+use futures::future::{Either, select};
 use futures::stream::unfold;
-use sapwood_core::keys::{ItemKey, Schema};
-use sapwood_core::model::{COPYING, DELETING, TRASHED};
-use sapwood_local::mapping::{Seen, Watcher};
+use sapwood_core::keys::{DEPTH_MAX, ItemKey, NodeRef, Schema, SortKey};
+use sapwood_core::model::{COPYING, DELETING, Item, TRASHED, text_of};
+use sapwood_engine::fanout::Report;
+use sapwood_store::clock::{Instant, now, sleep};
 use serde_json::{Value, json};
 use tokio::sync::broadcast::error::RecvError;
 use tokio::sync::broadcast::{Receiver, Sender, channel};
-use tokio::time::timeout;
 
-use super::node::LABELS;
-use crate::clock::now;
-use crate::watch::below;
+use crate::change::Watched;
+use crate::node::LABELS;
 
 /// How many events a page may be behind. It is a choice: a move of thousands of nodes has a hundred.
 const BEHIND_MAX: usize = 256;
@@ -27,19 +28,27 @@ const SILENCE_MAX: Duration = Duration::from_secs(15);
 
 /// The events of one mapping. It is cheap to clone.
 #[derive(Clone, Debug)]
-pub(crate) struct Feed {
+pub struct Feed {
     /// None once it is closed.
     sender: Arc<Mutex<Option<Sender<Arc<str>>>>>,
     begun: Instant,
 }
 
+impl Default for Feed {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
 impl Feed {
-    pub(crate) fn new() -> Self {
+    /// A feed that nobody watches yet.
+    #[must_use]
+    pub fn new() -> Self {
         Self { sender: Arc::new(Mutex::new(Some(channel(BEHIND_MAX).0))), begun: now() }
     }
 
     /// Sends an event, if a page watches. Otherwise it isn't even made.
-    pub(crate) fn send(&self, make: impl FnOnce() -> Value) {
+    pub fn send(&self, make: impl FnOnce() -> Value) {
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(sender) = sender.filter(|sender| sender.receiver_count() > 0) else { return };
         let mut event = make();
@@ -49,18 +58,12 @@ impl Feed {
     }
 
     /// Ends the connections of all pages.
-    pub(crate) fn close(&self) {
+    pub fn close(&self) {
         self.sender.lock().unwrap_or_else(PoisonError::into_inner).take();
     }
 
-    /// The watcher of the mapping's records.
-    pub(crate) fn watcher(&self, schema: Schema) -> Watcher {
-        let feed = self.clone();
-        Arc::new(move |records| feed.send(|| read(records, &schema)))
-    }
-
     /// The body of a connection that sends each event as it comes.
-    pub(super) fn body(&self) -> Body {
+    pub(crate) fn body(&self) -> Body {
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner);
         let receiver = sender.as_ref().map(Sender::subscribe);
         let first = "retry: 1000\n\nevent: begin\ndata: {}\n\n".to_owned();
@@ -78,26 +81,45 @@ impl Feed {
 
 /// The next event of a connection, and the receiver of those after it.
 async fn next(mut receiver: Receiver<Arc<str>>) -> Option<(String, Option<Receiver<Arc<str>>>)> {
-    match timeout(SILENCE_MAX, receiver.recv()).await {
-        Ok(Ok(event)) => Some((format!("data: {event}\n\n"), Some(receiver))),
-        Ok(Err(RecvError::Lagged(missed))) => Some((format!("event: cut\ndata: {missed}\n\n"), None)),
-        Ok(Err(RecvError::Closed)) => None,
-        Err(_) => Some((":\n\n".to_owned(), Some(receiver))),
+    let received = match select(pin!(receiver.recv()), pin!(sleep(SILENCE_MAX))).await {
+        Either::Left((received, _)) => Some(received),
+        Either::Right(_) => None,
+    };
+    match received {
+        Some(Ok(event)) => Some((format!("data: {event}\n\n"), Some(receiver))),
+        Some(Err(RecvError::Lagged(missed))) => Some((format!("event: cut\ndata: {missed}\n\n"), None)),
+        Some(Err(RecvError::Closed)) => None,
+        None => Some((":\n\n".to_owned(), Some(receiver))),
     }
 }
 
-/// The records of a read, a thousand at most: what changed, which of it goes to the handler, the node that a row shows,
-/// and of a base record its label, its parent, and the marks that it had and has.
-fn read(records: &mut dyn Iterator<Item = Seen>, schema: &Schema) -> Value {
+/// A record that a mapping has read.
+#[derive(Clone, Debug)]
+pub struct Record {
+    /// The event: `INSERT`, `MODIFY` or `REMOVE`.
+    pub event: &'static str,
+    /// The item's key.
+    pub key: ItemKey,
+    /// The item before, if there was one.
+    pub old: Option<Item>,
+    /// The item after, if there is one.
+    pub new: Option<Item>,
+    /// True if the handler gets the record.
+    pub goes_on: bool,
+}
+
+/// The event of a read, of a thousand records at most: what changed, which of it goes to the handler, the node that a
+/// row shows, and of a base record its label, its parent, and the marks that it had and has.
+pub fn read(records: impl Iterator<Item = Record>, schema: &Schema) -> Value {
     let names = schema.names();
-    let named = records.map(|Seen { event, keys, old, new, is_wanted }| {
-        let text = |name: &String| keys[name]["S"].as_str().unwrap_or_default().to_owned();
-        let key = ItemKey { pk: text(&names.partition_key), sk: text(&names.sort_key) };
-        let owner = schema.parse_partition(&key.pk).ok().map(|node| node.id.as_str().to_owned());
-        let value = |name: &str| new.or(old)?.get(name)?.as_s().ok();
+    let named = records.map(|Record { event, key, old, new, goes_on }| {
+        let owner = schema.parse_partition(&key.pk).ok();
+        let below = owner.as_ref().and_then(|node| below(node, &key, old.as_ref(), new.as_ref(), schema));
+        let owner = owner.map(|node| node.id.as_str().to_owned());
+        let value = |name: &str| text_of(new.as_ref().or(old.as_ref())?, name);
         let base = (key.sk == names.node).then(|| {
             let [trashed, deleting, copying] = [TRASHED, DELETING, COPYING]
-                .map(|mark| [old, new].map(|image| image.is_some_and(|image| image.contains_key(mark))));
+                .map(|mark| [&old, &new].map(|image| image.as_ref().is_some_and(|image| image.contains_key(mark))));
             json!({
                 "label": LABELS.iter().find_map(|name| value(name)), "parent": value(&names.parent),
                 "trashed": trashed, "deleting": deleting, "copying": copying,
@@ -105,10 +127,36 @@ fn read(records: &mut dyn Iterator<Item = Seen>, schema: &Schema) -> Value {
         });
         json!({
             "what": event, "pk": key.pk, "sk": key.sk, "in": owner, "node": schema.shown(&key.sk),
-            "goes_on": is_wanted, "below": below(&key, old, new, schema), "base": base,
+            "goes_on": goes_on, "below": below, "base": base,
         })
     });
     json!({"type": "read", "records": named.collect::<Vec<_>>()})
+}
+
+/// What a record says to who watches the node whose partition it is in.
+fn below(node: &NodeRef, key: &ItemKey, old: Option<&Item>, new: Option<&Item>, schema: &Schema) -> Option<Value> {
+    if !matches!(schema.parse_sort_key(&key.sk), Some(SortKey::Ancestor { .. } | SortKey::Node)) {
+        return None;
+    }
+    Watched { node, schema, depth_max: DEPTH_MAX, revisions: false }.change(key, old, new)?.brief()
+}
+
+/// The event of a batch that is handled. `again`: it was delivered a second time.
+pub fn handled(report: &Report, took: Duration, again: bool) -> Value {
+    let (usage, tally) = (report.counts.usage, report.counts.tally);
+    json!({
+        "type": "handled", "again": again, "failed": report.failed.len(),
+        "problems": report.problems.iter().map(|one| json!({"pk": one.key.pk, "sk": one.key.sk, "reason": one.reason})).collect::<Vec<_>>(),
+        "requests": usage.requests, "read_units": usage.read_units, "write_units": usage.write_units,
+        "rows_put": tally.rows_put, "rows_deleted": tally.rows_deleted, "touches": tally.touches, "copies": tally.copies,
+        "child_actions": tally.child_actions, "nodes_deleted": tally.nodes_deleted, "nodes_copied": tally.nodes_copied,
+        "milliseconds": milliseconds(took),
+    })
+}
+
+/// A time in milliseconds, as events have it.
+pub fn milliseconds(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -31,11 +31,11 @@ const LANES_MAX: usize = 20;
 const LABEL_CHARACTERS_MAX: usize = 200;
 
 /// The attributes whose text names a node to people. The first that it has counts.
-pub(super) const LABELS: [&str; 2] = ["name", "title"];
+pub(crate) const LABELS: [&str; 2] = ["name", "title"];
 
 /// A node with all that is derived from it.
 #[derive(Serialize)]
-pub(super) struct Whole {
+pub(crate) struct Whole {
     id: String,
     label: String,
     state: NodeState,
@@ -79,7 +79,7 @@ struct Shown {
 }
 
 /// Reads a node with all that is derived from it.
-pub(super) async fn whole<T: Table, P: RetryPolicy>(
+pub(crate) async fn whole<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,
     node: &NodeRef,
@@ -141,7 +141,7 @@ pub(super) async fn whole<T: Table, P: RetryPolicy>(
 }
 
 /// Returns a node's name for people.
-pub(super) fn label(item: &Item, id: &Id, schema: &Schema) -> String {
+pub(crate) fn label(item: &Item, id: &Id, schema: &Schema) -> String {
     let named = LABELS.iter().find_map(|name| text_of(item, name)).filter(|text| !text.trim().is_empty());
     let name = named.or_else(|| text_of(item, &schema.names().segment)).unwrap_or(id.as_str());
     name.chars().take(LABEL_CHARACTERS_MAX).collect()
@@ -215,7 +215,7 @@ fn shown(key: ItemKey, item: Option<&Item>, wrong: Option<&'static str>, is_stal
 }
 
 /// The kind of an item, as the page groups them.
-pub(super) fn kind(key: &SortKey) -> &'static str {
+pub(crate) fn kind(key: &SortKey) -> &'static str {
     match key {
         SortKey::Node => "node",
         SortKey::Ancestor { .. } => "ancestor",
@@ -237,7 +237,7 @@ pub(super) fn kind(key: &SortKey) -> &'static str {
 }
 
 /// Returns an item as the page shows it: long attributes by their beginning and size. A record has up to 400 KB.
-pub(super) fn brief(item: &Item) -> Item {
+pub(crate) fn brief(item: &Item) -> Item {
     let short = item.iter().take(ATTRIBUTES_MAX).map(|(name, value)| {
         let bytes = item_bytes(&Item::from([(name.clone(), value.clone())]));
         let value = match value {
@@ -255,10 +255,10 @@ pub(super) fn brief(item: &Item) -> Item {
 }
 
 /// Most nodes whose totals one call reads: their lanes are as many keys as one BatchGetItem takes.
-pub(super) const NODES_MAX: usize = 25;
+pub(crate) const NODES_MAX: usize = 25;
 
 /// Returns the totals of these nodes, in their order, in two requests. Empty if the table keeps no totals.
-pub(super) async fn totals<T: Table, P: RetryPolicy>(
+pub(crate) async fn totals<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,
     nodes: &[NodeRef],

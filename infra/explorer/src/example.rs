@@ -1,21 +1,52 @@
-//! `sapwood dev --example`: the trees of the documents that the product comes from, as base records of any client.
+//! The trees of the documents that the product comes from, as base records of any client.
 
-use anyhow::Result;
-use clap::ValueEnum;
-use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Tenant, Version};
+use sapwood_core::keys::{Id, KeyError, NodeRef, Schema, SortKey, Tenant, Version};
 use sapwood_core::model::{AttributeValue, Item, number, text, with_key};
-use sapwood_dynamodb::DynamoTable;
-use sapwood_store::{Condition, Table};
+use sapwood_store::{Condition, Table, TableError};
 
-use super::demo::{FOLDERS, PRODUCT, SHOP};
+/// The tree of the seed `hierarchy-path-and-replication`: the id, parent and name of each folder.
+pub const FOLDERS: [(&str, Option<&str>, &str); 15] = [
+    ("C", None, "Drive C"),
+    ("I", Some("C"), "Folder I"),
+    ("II", Some("C"), "Folder II"),
+    ("D", None, "Drive D"),
+    ("III", Some("D"), "Folder III"),
+    ("a", Some("III"), "Folder a"),
+    ("b", Some("III"), "Folder b"),
+    ("IV", Some("D"), "Folder IV"),
+    ("c", Some("IV"), "Folder c"),
+    ("V", Some("D"), "Folder V"),
+    ("d", Some("V"), "Folder d"),
+    ("i", Some("d"), "Folder i"),
+    ("ii", Some("d"), "Folder ii"),
+    ("iii", Some("d"), "Folder iii"),
+    ("e", Some("V"), "Folder e"),
+];
+
+/// The shop of the seed `customer-order-item`: the id, parent and name of each node, and the product of an item.
+pub const SHOP: [(&str, Option<&str>, &str, Option<&str>); 8] = [
+    ("CUSTOMER#12345", None, "Ada", None),
+    ("ORDER#98765", Some("CUSTOMER#12345"), "Order of 27 October", None),
+    ("ITEM#ABC", Some("ORDER#98765"), "Wireless Mouse", Some(MOUSE)),
+    ("ITEM#DEF", Some("ORDER#98765"), "Mechanical Keyboard", Some("PRODUCT#KEYBOARD")),
+    ("CUSTOMER#67890", None, "Grace", None),
+    ("ORDER#98766", Some("CUSTOMER#67890"), "Order of 28 October", None),
+    ("ITEM#GHI", Some("ORDER#98766"), "Wireless Mouse", Some(MOUSE)),
+    ("CUSTOMER#24680", None, "Edith", None),
+];
+/// The product that two customers have ordered.
+pub const MOUSE: &str = "PRODUCT#MOUSE";
+/// The attribute of an item that names its product.
+pub const PRODUCT: &str = "product";
 
 /// The parameters of the template that the examples show.
-pub(super) const PARAMETERS: [(&str, &str); 4] =
+pub const PARAMETERS: [(&str, &str); 4] =
     [("OrderAttribute", NAME), ("LinkAttributes", PRODUCT), ("Trash", "on"), ("Totals", "count,size,square_feet")];
 
 /// A tree to begin with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
-pub(super) enum Example {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
+pub enum Example {
     /// Two drives with folders.
     Folders,
     /// Shops by country, state, city and zip code.
@@ -60,7 +91,7 @@ const NAME: &str = "name";
 
 impl Example {
     /// The node that the explorer shows first, and the parents that it is moved below in turn.
-    pub(super) fn telling(self) -> (&'static str, [&'static str; 2]) {
+    pub fn telling(self) -> (&'static str, [&'static str; 2]) {
         match self {
             Self::Folders => ("V", ["III", "D"]),
             Self::Locations => ("USA#NY", ["FRANCE", "USA"]),
@@ -70,8 +101,11 @@ impl Example {
     }
 
     /// Writes the records that aren't there.
-    pub(super) async fn fill(self, table: &DynamoTable, tenant: Option<&Tenant>) -> Result<()> {
-        let filling = Filling { table, tenant, schema: table.schema() };
+    ///
+    /// # Errors
+    /// [`FillError`] if the table can't be written.
+    pub async fn fill<T: Table>(self, table: &T, schema: &Schema, tenant: Option<&Tenant>) -> Result<(), FillError> {
+        let filling = Filling { table, tenant, schema };
         match self {
             Self::Folders => {
                 for (id, parent, name) in FOLDERS {
@@ -91,17 +125,27 @@ impl Example {
     }
 }
 
-struct Filling<'a> {
-    table: &'a DynamoTable,
+/// An example can't be written.
+#[derive(Debug, thiserror::Error)]
+#[error("the example can't be written: {0}")]
+pub enum FillError {
+    /// A key that can't be one.
+    Key(#[from] KeyError),
+    /// The table's error.
+    Table(#[from] TableError),
+}
+
+struct Filling<'a, T> {
+    table: &'a T,
     tenant: Option<&'a Tenant>,
     schema: &'a Schema,
 }
 
-impl Filling<'_> {
+impl<T: Table> Filling<'_, T> {
     async fn nodes<'n>(
         &self,
         nodes: impl IntoIterator<Item = (&'n str, Option<&'n str>, &'n str, Option<&'n str>)>,
-    ) -> Result<()> {
+    ) -> Result<(), FillError> {
         for (id, parent, name, product) in nodes {
             let product = product.map(|product| (PRODUCT.to_owned(), text(product)));
             self.node(id, parent, name, product).await?;
@@ -110,7 +154,7 @@ impl Filling<'_> {
     }
 
     /// Makes a node for each part of an address. Its id is the address so far, like the seed's sort keys.
-    async fn locations(&self) -> Result<()> {
+    async fn locations(&self) -> Result<(), FillError> {
         for (parts, street, feet) in SHOPS {
             let mut parent: Option<String> = None;
             for (depth, part) in parts.into_iter().enumerate() {
@@ -126,7 +170,7 @@ impl Filling<'_> {
         Ok(())
     }
 
-    async fn audits(&self) -> Result<()> {
+    async fn audits(&self) -> Result<(), FillError> {
         for (id, topic, version, auditor, result) in AUDITS {
             let key = SortKey::Revision { version: Version::new(version)?, topic: topic.to_owned() };
             let own = [("auditor".to_owned(), text(auditor)), ("result".to_owned(), text(result))];
@@ -141,7 +185,7 @@ impl Filling<'_> {
         parent: Option<&str>,
         name: &str,
         own: impl IntoIterator<Item = (String, AttributeValue)>,
-    ) -> Result<()> {
+    ) -> Result<(), FillError> {
         let parent = parent.map(|parent| (self.schema.names().parent.clone(), text(parent)));
         let name = (NAME.to_owned(), text(name));
         self.put(id, &SortKey::Node, own.into_iter().chain(parent).chain([name])).await
@@ -152,7 +196,7 @@ impl Filling<'_> {
         id: &str,
         key: &SortKey,
         own: impl IntoIterator<Item = (String, AttributeValue)>,
-    ) -> Result<()> {
+    ) -> Result<(), FillError> {
         let node = NodeRef { tenant: self.tenant.cloned(), id: Id::new(id)? };
         let mut item: Item = with_key(&self.schema.item_key(&node, key)?, self.schema);
         item.extend(own);

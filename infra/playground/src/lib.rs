@@ -1,0 +1,62 @@
+//! The playground: the API's calls, the explorer's, the stream handler and a table in memory, for a page that calls
+//! them. There is one process, the page's, so nothing runs by itself: with each turn the page gives the time and the
+//! requests that it has, and gets what there is of answers.
+
+mod blog;
+mod race;
+mod share;
+mod stream;
+mod table;
+mod world;
+
+// The comparison's code names its modules from the root of its crate.
+use blog::{client, meter, pattern, patterns, workload};
+
+use std::cell::RefCell;
+
+pub use world::World;
+
+/// A name that no other has, like a UUID of version 4.
+fn name() -> String {
+    uuid::Builder::from_random_bytes(fastrand::u128(..).to_be_bytes()).into_uuid().to_string()
+}
+
+thread_local! {
+    /// What the page passes in, and what it gets.
+    static PASSED: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+    static WORLD: RefCell<Option<World>> = const { RefCell::new(None) };
+}
+
+/// Makes room for what the page passes in, and returns where it is.
+#[allow(unsafe_code, reason = "the name under which a page finds it")]
+#[unsafe(no_mangle)]
+pub extern "C" fn room(bytes: usize) -> *mut u8 {
+    PASSED.with_borrow_mut(|passed| {
+        passed.clear();
+        passed.resize(bytes, 0);
+        passed.as_mut_ptr()
+    })
+}
+
+/// Runs a turn at this time, in milliseconds since 1970, with what the page has passed in ([`World::turn`]). Returns
+/// how many bytes the page gets.
+#[allow(unsafe_code, reason = "the name under which a page finds it")]
+#[unsafe(no_mangle)]
+pub extern "C" fn turn(now_ms: f64) -> usize {
+    #[cfg(target_family = "wasm")]
+    sapwood_store::clock::advance(now_ms as u64);
+    let _ = now_ms;
+    let passed = PASSED.take();
+    let gets = WORLD.with_borrow_mut(|world| World::turn(world, &passed));
+    PASSED.with_borrow_mut(|passed| {
+        *passed = gets.into_bytes();
+        passed.len()
+    })
+}
+
+/// Returns where what the page gets is.
+#[allow(unsafe_code, reason = "the name under which a page finds it")]
+#[unsafe(no_mangle)]
+pub extern "C" fn result() -> *const u8 {
+    PASSED.with_borrow(|passed| passed.as_ptr())
+}

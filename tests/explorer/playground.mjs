@@ -1,0 +1,168 @@
+// Drives the playground, one file that is opened from the disk, as a person would. Its last line counts like that of a cargo suite.
+// Arguments are words of the names of the tests to run.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import path from 'node:path';
+import { pathToFileURL } from 'node:url';
+import { gzipSync } from 'node:zlib';
+import { axe, browser, drag, drawn, expand, keys, leave, press, root, row, select, text, until, visit } from './stack.mjs';
+
+const file = path.join(root, 'target/playground/index.html');
+const address = pathToFileURL(file).href;
+const tests = [];
+const test = (name, act) => tests.push({ name, act });
+let chromium;
+
+/** The most bytes of the file, and of the same compressed. */
+const BYTES_MAX = 3_000_000;
+const PACKED_BYTES_MAX = 1_200_000;
+/** How long the first tree may take, in milliseconds, on a machine that does other things besides. */
+const FIRST_TREE_MAX = 1_000;
+
+const tab = async (page, name) => {
+  await page.click(`#tab-${name}`);
+  await page.waitForSelector(`#panel-${name} > *`);
+};
+/** Waits until nothing lags and the comparison finds nothing. */
+const settled = (page) => until('all is right', () => page.evaluate(async () => {
+  const badges = document.querySelectorAll('[role=treeitem] .badge:not([hidden])');
+  return badges.length === 0;
+}));
+
+test('the file is small, and asks for nothing', async () => {
+  const bytes = readFileSync(file);
+  const packed = gzipSync(bytes, { level: 9 }).length;
+  console.log(`  the playground: ${bytes.length} bytes, ${packed} gzipped`);
+  assert.ok(bytes.length < BYTES_MAX && packed < PACKED_BYTES_MAX, `${bytes.length}, ${packed}`);
+  const page = await visit(chromium, address);
+  await page.waitForSelector('#node .derived');
+  const first = await page.evaluate(() => Math.round(performance.now()));
+  console.log(`  the first tree was there within ${first} ms`);
+  assert.ok(first < FIRST_TREE_MAX, `${first} ms`);
+  assert.deepEqual(page.asked.map(({ url }) => url).filter((url) => !/^(file|data|blob):/.test(url)), []);
+  assert.deepEqual(await drawn(page), ['Drive C', 'Drive D', '  Folder III', '  Folder IV', '  Folder V']);
+  await leave(page);
+});
+
+test('a move by drag is seen arriving: the record, the story, the rows', async () => {
+  const page = await visit(chromium, address);
+  await expand(page, 'D', 'IV');
+  await select(page, 'V');
+  await drag(page, 'V', 'IV');
+  await until('the tree', async () => (await drawn(page)).join('\n') === ['Drive C', 'Drive D', '  Folder III', '  Folder IV', '    Folder V', '    Folder c'].join('\n'));
+  await until('its rows', async () => (await keys(page)).includes('D | NODE#0002#V') && !(await keys(page)).includes('D | NODE#0001#V'));
+  await page.click('.story summary');
+  await until('the story', async () => /\+ IV\|NODE#0001#V/.test(await text(page, '#panel-live .stories')));
+  // A cycle is refused.
+  await expand(page, 'V');
+  await drag(page, 'IV', 'V');
+  await until('the refusal', async () => (await row(page, 'IV')).evaluate(() => document.body.textContent.includes("Can't move")));
+  await settled(page);
+  await leave(page);
+});
+
+test('it answers questions, compares itself, and has totals, a trash and an undo', async () => {
+  const page = await visit(chromium, address);
+  await select(page, 'V');
+  await tab(page, 'ask');
+  await page.click('#panel-ask [type=submit]').catch(() => {});
+  await until('an answer', async () => /NODE#0001#d/.test(await text(page, '#panel-ask')));
+  await tab(page, 'check');
+  await page.evaluate(() => [...document.querySelectorAll('#panel-check button')].at(-1).click());
+  await until('a verdict', async () => /right/i.test(await text(page, '#panel-check')));
+  await until('totals', async () => /nodes/.test(await text(page, '#node')));
+  (await row(page, 'V')).focus();
+  await press(page, 'Delete');
+  await page.waitForSelector('dialog [type=submit]');
+  await page.click('dialog [type=submit]');
+  await until('it is in the trash', async () => !(await drawn(page)).includes('  Folder V'));
+  await page.click('#trash summary');
+  await until('the trash lists it', async () => /Folder V/.test(await text(page, '#trash')));
+  await leave(page);
+});
+
+for (const [trial, told] of [['kill', /The handler died after/], ['twice', /delivered again/], ['hold-back', /held back/]]) {
+  test(`Break it: ${trial}, and the rows end up right`, async () => {
+    const page = await visit(chromium, address);
+    await select(page, 'V');
+    await tab(page, 'trust');
+    await page.click(`#panel-trust [value=${trial}]`);
+    await page.type('#trial-target', 'III');
+    await page.click('#panel-trust [type=submit]');
+    await until('it happened', async () => told.test(await text(page, '#panel-trust .steps')));
+    await until('the end', async () => /compared with its base records/.test(await text(page, '#panel-trust .steps')));
+    assert.equal(await page.$('#panel-trust .wrong'), null, await text(page, '#panel-trust'));
+    await leave(page);
+  });
+}
+
+test('a race of two clients is right 200 times, and the blog’s code is not', async () => {
+  const page = await visit(chromium, address);
+  await tab(page, 'playground');
+  await page.click('#panel-playground .main');
+  const sums = () => page.$$eval('[data-way]', (all) => Object.fromEntries(all.map((one) => [one.dataset.way, [Number(one.dataset.right), Number(one.dataset.wrong)]])));
+  const found = await until('200 races', async () => {
+    const found = await sums();
+    return found.sapwood?.[0] + found.sapwood?.[1] === 200 && found;
+  });
+  console.log(`  races: Sapwood ${found.sapwood[0]} right, the blog's code ${found.blog[0]} right`);
+  assert.deepEqual(found.sapwood, [200, 0]);
+  assert.ok(found.blog[1] > 20, `${found.blog}`);
+  assert.match(await text(page, '[data-way=blog]'), /but the records say/);
+  await leave(page);
+});
+
+test('a link has the tree, and whoever opens it sees the same', async () => {
+  const page = await visit(chromium, address);
+  await expand(page, 'D');
+  await drag(page, 'V', 'III');
+  await until('the move', async () => (await keys(page)).includes('D | NODE#0002#V'));
+  await tab(page, 'playground');
+  await page.evaluate(() => [...document.querySelectorAll('#panel-playground button')].find((one) => /link/.test(one.textContent)).click());
+  const link = await until('the link', () => page.$eval('#panel-playground input', (one) => one.value));
+  assert.ok(link.startsWith(`${address}#tree=`) && link.length < 8192 + address.length, link);
+  await leave(page);
+  const other = await visit(chromium, link);
+  await expand(other, 'D', 'III');
+  await until('the tree', async () => (await drawn(other)).includes('    Folder V'));
+  await settled(other);
+  await leave(other);
+  const example = await visit(chromium, `${address}#example=orders`);
+  await until('the orders', async () => (await drawn(example)).includes('Ada'));
+  await leave(example);
+});
+
+for (const width of [320, 768, 1440]) {
+  test(`axe finds nothing, and nothing is wider than ${width} pixels`, async () => {
+    for (const scheme of ['light', 'dark']) {
+      const page = await visit(chromium, address, { width, scheme });
+      await tab(page, 'playground');
+      const wide = await page.evaluate(() => document.documentElement.scrollWidth);
+      assert.ok(wide <= width, `${wide}`);
+      // The page's policy lets no script in. The debugger may.
+      await page.evaluate(readFileSync(axe, 'utf8'));
+      const { violations } = await page.evaluate(() => globalThis.axe.run());
+      assert.deepEqual(violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(' ')}`), []);
+      await leave(page);
+    }
+  });
+}
+
+const words = process.argv.slice(2);
+const wanted = tests.filter(({ name }) => words.every((word) => name.includes(word)));
+const begun = Date.now();
+let failed = 0;
+chromium = await browser();
+for (const one of wanted) {
+  const from = Date.now();
+  try {
+    await one.act();
+    console.log(`ok      ${one.name} (${((Date.now() - from) / 1000).toFixed(1)} s)`);
+  } catch (error) {
+    failed += 1;
+    console.log(`FAILED  ${one.name}\n${error.stack}`);
+  }
+}
+await chromium.close();
+console.log(`test result: ${failed ? 'FAILED' : 'ok'}. ${wanted.length - failed} passed; ${failed} failed; finished in ${((Date.now() - begun) / 1000).toFixed(1)}s`);
+process.exit(failed ? 1 : 0);
