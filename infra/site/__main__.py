@@ -19,6 +19,8 @@ from pages import ROOT, Pages, description, indented, tabbed, title
 
 BUILD, SITE = ROOT / "target/site-build", ROOT / "target/site"
 SETTINGS = ROOT / "infra/site/mkdocs.yml"
+# `.ci/playground build` makes it. Without it the site has none.
+PLAYGROUND = ROOT / "target/playground/index.html"
 API_PAGE = ROOT / "shared/api/src/contract/docs.html"
 HOME = "Trees and version history in one DynamoDB table"
 HTTP_API = """# HTTP API
@@ -63,6 +65,9 @@ def navigation():
 def write_pages():
     pages = Pages()
     pages.texts["reference/http-api.md"] = http_api()
+    if PLAYGROUND.exists():
+        head, rest = pages.texts["index.md"].split("\n## ", 1)
+        pages.texts["index.md"] = f"{head}\n[Try it in this browser](playground.html): the handler and a table in one page, with nothing to install.\n\n## {rest}"
     shown, kept = {place for _, place in navigation()}, set(pages.texts)
     wrong = pages.wrong + [f"mkdocs.yml names {place}, which isn't there" for place in sorted(shown - kept)]
     wrong += [f"mkdocs.yml lacks {place}" for place in sorted(kept - shown) if not place.startswith("files/")]
@@ -84,6 +89,8 @@ def write_pages():
     shutil.copyfile(SETTINGS, BUILD / "mkdocs.yml")
     shutil.copytree(SETTINGS.parent / "theme", BUILD / "theme")
     (staged / "api.html").write_text(api_page())
+    if PLAYGROUND.exists():
+        shutil.copyfile(PLAYGROUND, staged / "playground.html")
     print(f"{len(shown)} pages, and {len(kept) - len(shown)} of files that they link to")
 
 

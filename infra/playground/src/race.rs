@@ -5,26 +5,25 @@ use std::collections::BTreeMap;
 use std::task::{Context, Poll, Waker};
 
 use axum::Router;
-use axum::body::Body;
-use axum::extract::{Query as Parameters, Request};
-use axum::http::header::CONTENT_TYPE;
+use axum::extract::Query as Parameters;
 use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use sapwood_api::problem::{Kind, Problem};
 use sapwood_core::keys::{DEPTH_MAX, Id, Schema, SortKey};
 use sapwood_core::model::{Settings, own_id, text, with_key};
+use sapwood_core::write::{Command, Patch, Request as WriteRequest};
 use sapwood_engine::fanout::Fanout;
+use sapwood_engine::write::{WriteError, Writer};
 use sapwood_simulation::oracle::Oracle;
-use sapwood_store::{Condition, Deadline, Query, ReadOptions, Table, clock};
+use sapwood_store::{Client, Condition, Query, ReadOptions, Table};
 use serde::{Deserialize, Serialize};
-use tower::ServiceExt;
 
 use crate::blog::pattern::{ALL, Pattern};
 use crate::blog::patterns::replication::Replication;
 use crate::blog::workload::{Model, Node};
 use crate::stream::Stream;
-use crate::table::Turns;
-use crate::world::{CALL_TIME_MAX, api};
+use crate::table::{Patience, Turns};
+use crate::world::source;
 
 /// The tree of the picture.
 const TREE: [(&str, Option<&str>); 5] = [
@@ -130,22 +129,19 @@ fn with_sapwood(seed: u64) -> Result<(bool, Lists), Problem> {
     while !stream.is_idle() {
         stream.step();
     }
-    let api = api(&table, &settings).map_err(|error| failed(&error))?;
     let mut moves = Vec::new();
     for (id, parent) in MOVES {
-        let body = Body::from(serde_json::json!({"parent": parent}).to_string());
-        let request = Request::patch(format!("/nodes/{id}")).header(CONTENT_TYPE, "application/merge-patch+json");
-        let mut request = request.body(body).map_err(|error| failed(&error))?;
-        request.extensions_mut().insert(Deadline::at(clock::now() + CALL_TIME_MAX));
-        moves.push(Some(Box::pin(api.clone().oneshot(request))));
+        let patch = Patch { parent: Some(Some(Id::new(parent).map_err(|error| failed(&error))?)), ..Patch::default() };
+        let node = Id::new(id).map_err(|error| failed(&error))?.into();
+        moves.push(Some(Box::pin(moved_by(table.clone(), settings.clone(), Command::Patch { node, patch }))));
     }
     let (mut chance, mut are_done) = (fastrand::Rng::with_seed(seed), true);
     while moves.iter().any(Option::is_some) || !stream.is_idle() {
         match moves.get_mut(chance.usize(..=MOVES.len())) {
             Some(one) => {
                 let Some(asked) = one else { continue };
-                if let Poll::Ready(Ok(answer)) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-                    are_done &= answer.status().is_success();
+                if let Poll::Ready(done) = asked.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
+                    are_done &= done.is_ok();
                     *one = None;
                 }
             }
@@ -158,6 +154,13 @@ fn with_sapwood(seed: u64) -> Result<(bool, Lists), Problem> {
         .into_iter()
         .collect();
     Ok((are_done && Oracle::default().differences(&contents).is_empty(), lists?))
+}
+
+/// Moves a folder, as a call of the API does.
+async fn moved_by(table: Turns, settings: Settings, command: Command) -> Result<(), WriteError> {
+    let (patience, request) = (Patience(None), WriteRequest::new(source().stamp("you")));
+    let client = Client::new(&table, &patience, &settings.schema);
+    Writer::new(&client, &settings).write(&command, &request).await.map(drop)
 }
 
 fn listed(table: &Turns, id: &str, schema: &Schema) -> Result<Vec<String>, sapwood_store::TableError> {

@@ -15,7 +15,7 @@ use sapwood_store::Deadline;
 use sapwood_store::clock::{Instant, now, since_1970};
 use serde_json::{Value, json};
 
-use crate::table::{Life, Turns};
+use crate::table::{Life, Patience, Turns};
 
 /// The most records of a batch, as the template has it.
 const BATCH_RECORDS_MAX: usize = 100;
@@ -135,10 +135,11 @@ impl Stream {
         let (fanout, records) = (self.fanout.clone(), batch.clone());
         let life = trial.dies_after.map(Life::of);
         let table = Turns { life: life.clone(), ..self.table.clone() };
+        let time = (!self.latency.is_zero()).then_some(INVOCATION_TIME);
         let report = Box::pin(async move {
-            let (name, deadline) = (crate::name(), Deadline::after(INVOCATION_TIME));
+            let (name, patience) = (crate::name(), Patience(time.map(Deadline::after)));
             let run = Run { name: &name, now: since_1970().as_secs() };
-            fanout.run(&table, &deadline, run, records).await
+            fanout.run(&table, &patience, run, records).await
         });
         if !trial.late_by.is_zero() {
             self.tell(&batch, json!({"type": "held", "milliseconds": milliseconds(trial.late_by)}));

@@ -9,8 +9,8 @@ use sapwood_core::keys::ItemKey;
 use sapwood_core::model::{Item, item_bytes};
 use sapwood_simulation::memory::MemoryTable;
 use sapwood_store::{
-    Action, Condition, Found, Page, Query, ReadOptions, Reply, Scan, Scannable, Scanned, Table, TableError, Transacted,
-    Update, Write,
+    Action, Condition, Deadline, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Scan, Scannable, Scanned, Table,
+    TableError, Transacted, Update, Write,
 };
 
 /// The bytes of a write unit.
@@ -40,18 +40,47 @@ impl Life {
     }
 }
 
-impl Turns {
-    /// Lets others come before a request.
-    async fn turn(&self) {
-        let mut has_waited = false;
-        std::future::poll_fn(|context| {
-            if std::mem::replace(&mut has_waited, true) {
-                return Poll::Ready(());
+/// How long somebody tries: until a deadline, or, where no time goes by, until it is done.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience(pub(crate) Option<Deadline>);
+
+impl RetryPolicy for Patience {
+    async fn wait(&self, attempt: u32) -> bool {
+        match self.0 {
+            Some(deadline) => deadline.wait(attempt).await,
+            None => {
+                others_come_first().await;
+                true
             }
-            context.waker().wake_by_ref();
-            Poll::Pending
-        })
-        .await;
+        }
+    }
+
+    async fn wait_out(&self) {
+        if let Some(deadline) = self.0 {
+            deadline.wait_out().await;
+        }
+    }
+
+    fn is_within(&self, share: f64) -> bool {
+        self.0.is_none_or(|deadline| deadline.is_within(share))
+    }
+}
+
+async fn others_come_first() {
+    let mut has_waited = false;
+    let turn = std::future::poll_fn(|context| {
+        if std::mem::replace(&mut has_waited, true) {
+            return Poll::Ready(());
+        }
+        context.waker().wake_by_ref();
+        Poll::Pending
+    });
+    turn.await;
+}
+
+impl Turns {
+    async fn turn(&self) {
+        others_come_first().await;
         self.requests.fetch_add(1, Ordering::Relaxed);
     }
 

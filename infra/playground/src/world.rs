@@ -46,7 +46,7 @@ const CURSOR_KEY: &str = "the playground: no secret";
 const CLOSE: &str = "CLOSE";
 
 /// The longest time of a call.
-pub(crate) const CALL_TIME_MAX: Duration = Duration::from_secs(25);
+const CALL_TIME_MAX: Duration = Duration::from_secs(25);
 
 /// The most steps of a turn, so that the page stays awake.
 const STEPS_MAX: usize = 400;
@@ -203,18 +203,23 @@ impl Running {
     }
 }
 
-/// Makes the router of the API's calls on a table.
-pub(crate) fn api(table: &Turns, settings: &Settings) -> Result<Router, String> {
-    let tables = || {
-        let table = table.clone();
-        move |_: Deadline| table.clone()
-    };
+/// Where time and names come from.
+pub(crate) fn source() -> Source {
     let moment = || {
         let now = SignedDuration::try_from(since_1970()).ok().and_then(|now| Timestamp::from_duration(now).ok());
         Moment::from(now.unwrap_or(Timestamp::UNIX_EPOCH))
     };
+    Source::new(moment, crate::name)
+}
+
+/// Makes the router of the API's calls on a table.
+fn api(table: &Turns, settings: &Settings) -> Result<Router, String> {
+    let tables = || {
+        let table = table.clone();
+        move |_: Deadline| table.clone()
+    };
     let cursors = CursorKey::new(CURSOR_KEY.as_bytes()).map_err(|error| error.to_string())?;
-    let (waits, feed, source) = (Waits::system(), KnownFeed::default(), Source::new(moment, crate::name));
+    let (waits, feed, source) = (Waits::system(), KnownFeed::default(), source());
     let reading = reads::Shared { settings: settings.clone(), cursors, waits: waits.clone(), feed };
     let settings = settings.clone();
     let writing = writes::Shared { settings, revisions_mutable: true, trash: true, waits, source };
