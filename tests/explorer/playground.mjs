@@ -56,7 +56,7 @@ test('a move by drag is seen arriving: the record, the story, the rows', async (
   // A cycle is refused.
   await expand(page, 'V');
   await drag(page, 'IV', 'V');
-  await until('the refusal', async () => (await row(page, 'IV')).evaluate(() => document.body.textContent.includes("Can't move")));
+  await until('the refusal', async () => (await row(page, 'V')).evaluate((one) => one.querySelector('.refusal [role=alert]')?.textContent.length > 10));
   await settled(page);
   await leave(page);
 });

@@ -9,7 +9,7 @@ use sapwood_json::Numbers;
 use crate::call::{Prefix, json_response};
 use crate::contract::{HealthBody, HealthStatus, IndexBody, docs_html, docs_policy, openapi};
 use crate::parameters::NoParameters;
-use crate::problem::Problem;
+use crate::problem::{Kind, Problem};
 
 /// `GET /health`
 pub(super) async fn health(_: NoParameters) -> Result<Response, Problem> {
@@ -27,6 +27,9 @@ pub(super) async fn index(prefix: Option<Extension<Prefix>>, _: NoParameters) ->
 
 /// `GET /openapi.json`
 pub(super) async fn document(_: NoParameters) -> Response {
+    if cfg!(target_family = "wasm") {
+        return Problem::new(Kind::NotFound, "the document isn't in this page").into_response();
+    }
     static_file("application/json", openapi())
 }
 
