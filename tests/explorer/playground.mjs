@@ -5,7 +5,7 @@ import { readFileSync } from 'node:fs';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
-import { axe, browser, drag, drawn, expand, keys, leave, press, root, row, select, text, until, visit } from './stack.mjs';
+import { axe, browser, drag, drawn, expand, firefox, keys, leave, press, root, row, select, text, until, visit } from './stack.mjs';
 
 const file = path.join(root, 'target/playground/index.html');
 const address = pathToFileURL(file).href;
@@ -130,6 +130,27 @@ test('a link has the tree, and whoever opens it sees the same', async () => {
   const example = await visit(chromium, `${address}#example=orders`);
   await until('the orders', async () => (await drawn(example)).includes('Ada'));
   await leave(example);
+});
+
+test('Firefox opens it, too: a move’s rows follow, and a race is right', async () => {
+  const other = await firefox();
+  try {
+    const page = await other.newPage();
+    const faults = [];
+    page.on('pageerror', (error) => faults.push(error.message));
+    await page.goto(address);
+    await page.waitForSelector('#node .derived');
+    await page.waitForSelector('#idea .main');
+    await page.evaluate(() => document.querySelector('#idea .main').click());
+    await until('its rows', async () => (await keys(page)).includes('III | NODE#0001#V') && !(await keys(page)).includes('D | NODE#0001#V'));
+    await page.evaluate(() => document.getElementById('tab-playground').click());
+    await page.waitForSelector('#panel-playground .main');
+    await page.evaluate(() => document.querySelector('#panel-playground .main').click());
+    await until('200 races', () => page.evaluate(() => document.querySelector('[data-way=sapwood]')?.dataset.right === '200'));
+    assert.deepEqual(faults, []);
+  } finally {
+    await other.close();
+  }
 });
 
 for (const width of [320, 768, 1440]) {

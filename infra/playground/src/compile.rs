@@ -9,8 +9,9 @@ const TARGET: &str = "wasm32-unknown-unknown";
 /// Debian's packages `rustc-web`, `cargo-web` and `rust-web-src`.
 const DEBIAN: [&str; 3] = ["/usr/bin/cargo", "/usr/bin/rustc", "/usr/lib/rustlib/src/rust/library/std/Cargo.toml"];
 
-/// One crate of the simulation can draw from the system, which nothing here does.
-const FLAGS: &str = "--cfg getrandom_backend=\"unsupported\"";
+/// One crate of the simulation can draw from the system, which nothing here does. What a panic says of its place, and
+/// how values look to a programmer, would be a tenth of the module. Nobody reads it there. Both flags are unstable.
+const FLAGS: &str = "--cfg getrandom_backend=\"unsupported\" -Zlocation-detail=none -Zfmt-debug=none";
 
 /// Returns the module.
 pub(crate) fn module(root: &Path) -> Result<Vec<u8>, String> {
@@ -26,9 +27,8 @@ pub(crate) fn module(root: &Path) -> Result<Vec<u8>, String> {
         let linker = format!("{}/lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld", printed("sysroot"));
         cargo
             .env("RUSTC", DEBIAN[1])
-            .env("RUSTC_BOOTSTRAP", "1")
             .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
-        cargo.arg("-Zbuild-std=std,panic_abort");
+        cargo.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
         cargo
     } else {
         return Err(format!("there is no compiler for WebAssembly here: run `rustup target add {TARGET}`"));
@@ -39,9 +39,10 @@ pub(crate) fn module(root: &Path) -> Result<Vec<u8>, String> {
         .args(["rustc", "--locked", "--package", "sapwood-playground", "--lib", "--crate-type", "cdylib"])
         .args(["--profile", "playground", "--target", TARGET, "--target-dir"])
         .arg(&target)
-        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", FLAGS);
+        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", FLAGS)
+        .env("RUSTC_BOOTSTRAP", "1");
     // The gate's own compiler is of another version.
-    for name in ["RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS", "CARGO_BUILD_TARGET", "RUSTFLAGS", "CARGO_ENCODED_RUSTFLAGS"]
+    for name in ["RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS", "CARGO_BUILD_TARGET", "RUSTFLAGS", "LD_LIBRARY_PATH"]
     {
         cargo.env_remove(name);
     }
