@@ -157,7 +157,7 @@ export const browser = () => puppeteer.launch({
   args: ['--no-sandbox', '--disable-gpu', '--disable-dev-shm-usage', '--force-color-profile=srgb', '--font-render-hinting=none'],
 });
 
-export const firefox = () => puppeteer.launch({ browser: 'firefox', executablePath: process.env.FIREFOX ?? '/usr/bin/firefox-esr', headless: true });
+export const firefox = () => puppeteer.launch({ browser: 'firefox', executablePath: process.env.FIREFOX ?? ['/usr/bin/firefox-esr', '/usr/bin/firefox'].find(fs.existsSync), headless: true });
 
 export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 

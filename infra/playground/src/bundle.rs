@@ -101,6 +101,14 @@ mod tests {
     use super::*;
 
     #[test]
+    fn the_page_names_no_other_file_and_its_policy_names_what_it_runs() {
+        let page = page(b"no module").unwrap_or_default();
+        assert_eq!(page.matches("'sha256-").count(), 2);
+        assert!(!page.contains(" src=\"") && !page.contains("href=\"/"), "{page}");
+        assert!(page.contains("Content-Security-Policy") && page.contains("modules.app();"));
+    }
+
+    #[test]
     fn a_script_becomes_a_function_that_asks_for_what_it_imports() {
         let text = "import { a, b as c } from './base.js';\nexport const one = 1;\nexport async function two() { await import('./late.js'); }\n";
         let wanted = "const { a, b: c } = modules.base();\nconst one = 1;\nasync function two() { await load('./late.js'); }\nreturn { one, two };\n";

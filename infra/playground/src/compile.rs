@@ -25,9 +25,7 @@ pub(crate) fn module(root: &Path) -> Result<Vec<u8>, String> {
         let mut cargo = Command::new(DEBIAN[0]);
         // Its compiler has no linker of its own; rustup's has one.
         let linker = format!("{}/lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld", printed("sysroot"));
-        cargo
-            .env("RUSTC", DEBIAN[1])
-            .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
+        cargo.env("RUSTC", DEBIAN[1]).env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
         cargo.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
         cargo
     } else {
@@ -42,8 +40,7 @@ pub(crate) fn module(root: &Path) -> Result<Vec<u8>, String> {
         .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", FLAGS)
         .env("RUSTC_BOOTSTRAP", "1");
     // The gate's own compiler is of another version.
-    for name in ["RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS", "CARGO_BUILD_TARGET", "RUSTFLAGS", "LD_LIBRARY_PATH"]
-    {
+    for name in ["RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS", "CARGO_BUILD_TARGET", "RUSTFLAGS", "LD_LIBRARY_PATH"] {
         cargo.env_remove(name);
     }
     let compiled = cargo.status().map_err(|error| format!("cargo can't be run: {error}"))?;

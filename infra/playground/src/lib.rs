@@ -5,6 +5,7 @@
 mod blog;
 mod race;
 mod share;
+mod source;
 mod stream;
 mod table;
 mod world;
@@ -15,11 +16,6 @@ use blog::{client, meter, pattern, patterns, workload};
 use std::cell::RefCell;
 
 pub use world::World;
-
-/// A name that no other has, like a UUID of version 4.
-fn name() -> String {
-    uuid::Builder::from_random_bytes(fastrand::u128(..).to_be_bytes()).into_uuid().to_string()
-}
 
 thread_local! {
     /// What the page passes in, and what it gets.

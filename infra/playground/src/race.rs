@@ -21,9 +21,9 @@ use serde::{Deserialize, Serialize};
 use crate::blog::pattern::{ALL, Pattern};
 use crate::blog::patterns::replication::Replication;
 use crate::blog::workload::{Model, Node};
+use crate::source::source;
 use crate::stream::Stream;
 use crate::table::{Patience, Turns};
-use crate::world::source;
 
 /// The tree of the picture.
 const TREE: [(&str, Option<&str>); 5] = [

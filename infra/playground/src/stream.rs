@@ -15,6 +15,7 @@ use sapwood_store::Deadline;
 use sapwood_store::clock::{Instant, now, since_1970};
 use serde_json::{Value, json};
 
+use crate::source::name;
 use crate::table::{Life, Patience, Turns};
 
 /// The most records of a batch, as the template has it.
@@ -137,7 +138,7 @@ impl Stream {
         let table = Turns { life: life.clone(), ..self.table.clone() };
         let time = (!self.latency.is_zero()).then_some(INVOCATION_TIME);
         let report = Box::pin(async move {
-            let (name, patience) = (crate::name(), Patience(time.map(Deadline::after)));
+            let (name, patience) = (name(), Patience(time.map(Deadline::after)));
             let run = Run { name: &name, now: since_1970().as_secs() };
             fanout.run(&table, &patience, run, records).await
         });

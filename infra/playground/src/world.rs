@@ -13,24 +13,23 @@ use axum::extract::Request;
 use axum::response::{IntoResponse, Response};
 use axum::{Extension, Router};
 use futures::future::BoxFuture;
-use jiff::{SignedDuration, Timestamp};
 use sapwood_api::caller::{Caller, Known};
 use sapwood_api::cursor::CursorKey;
 use sapwood_api::feed::KnownFeed;
 use sapwood_api::problem::{Kind, Problem};
 use sapwood_api::wait::Waits;
-use sapwood_api::writes::{Moment, Source};
 use sapwood_api::{reads, writes};
 use sapwood_core::model::Settings;
 use sapwood_engine::fanout::Fanout;
 use sapwood_explorer::example::Example;
 use sapwood_explorer::{Explorer, Rights, TableAddress};
 use sapwood_store::Deadline;
-use sapwood_store::clock::{now, since_1970};
+use sapwood_store::clock::now;
 use serde::Deserialize;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
+use crate::source::source;
 use crate::stream::Stream;
 use crate::table::Turns;
 use crate::{race, share};
@@ -201,15 +200,6 @@ impl Running {
             }
         }
     }
-}
-
-/// Where time and names come from.
-pub(crate) fn source() -> Source {
-    let moment = || {
-        let now = SignedDuration::try_from(since_1970()).ok().and_then(|now| Timestamp::from_duration(now).ok());
-        Moment::from(now.unwrap_or(Timestamp::UNIX_EPOCH))
-    };
-    Source::new(moment, crate::name)
 }
 
 /// Makes the router of the API's calls on a table.

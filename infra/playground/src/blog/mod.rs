@@ -1,5 +1,4 @@
-//! The blog's way to keep a tree, by the comparison's own code (tests/comparison). Its client there is the SDK on an
-//! engine; here it is one on a table in memory, and all else is the same files.
+//! The blog's way to keep a tree, by the comparison's own code (tests/comparison), with its client on tables in memory.
 #![allow(
     clippy::unwrap_used,
     clippy::panic,
@@ -8,6 +7,7 @@
     reason = "files of the comparison: a measurement that can't go on should say so"
 )]
 
+#[path = "../../../../tests/comparison/src/memory_client.rs"]
 pub(crate) mod client;
 #[path = "../../../../tests/comparison/src/meter.rs"]
 pub(crate) mod meter;

@@ -1,4 +1,5 @@
-//! The client beneath the blog's way: requests to tables in memory. It counts, and takes turns, as the comparison's.
+//! The client beneath all patterns, on tables in memory: for the playground, which has no engine. It counts, and takes
+//! turns, as the one in `client.rs` does, whose names it has.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Mutex;
@@ -6,7 +7,7 @@ use std::sync::Mutex;
 use futures::future::join_all;
 pub use sapwood_core::model::AttributeValue as Value;
 
-use super::meter::Meter;
+use crate::meter::Meter;
 
 pub type Item = HashMap<String, Value>;
 
