@@ -126,9 +126,7 @@ fn with_sapwood(seed: u64) -> Result<(bool, Lists), Problem> {
         at_once(table.memory.put(&record, &Condition::Always)).map_err(|error| failed(&error))?;
     }
     let mut stream = Stream::at_once(table.clone(), Fanout { settings: settings.clone(), ..Fanout::default() });
-    while !stream.is_idle() {
-        stream.step();
-    }
+    stream.settle();
     let mut moves = Vec::new();
     for (id, parent) in MOVES {
         let patch = Patch { parent: Some(Some(Id::new(parent).map_err(|error| failed(&error))?)), ..Patch::default() };

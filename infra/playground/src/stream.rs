@@ -56,15 +56,23 @@ struct Invocation {
 }
 
 impl Stream {
-    pub(crate) fn new(table: Turns, fanout: Fanout) -> Self {
-        let (feed, trials) = (Feed::new(), Arc::default());
-        let (next_read, next_try, waiting) = (now(), now(), VecDeque::new());
-        Self { table, fanout, feed, trials, latency: LATENCY, next_read, next_try, waiting, running: None }
-    }
-
     /// A stream whose records are there at once.
     pub(crate) fn at_once(table: Turns, fanout: Fanout) -> Self {
-        Self { latency: Duration::ZERO, ..Self::new(table, fanout) }
+        let (feed, trials) = (Feed::new(), Arc::default());
+        let (next_read, next_try, waiting) = (now(), now(), VecDeque::new());
+        Self { table, fanout, feed, trials, latency: Duration::ZERO, next_read, next_try, waiting, running: None }
+    }
+
+    /// The same stream, with records that take their time.
+    pub(crate) fn in_time(self) -> Self {
+        Self { latency: LATENCY, ..self }
+    }
+
+    /// Goes on until nothing is on its way, on a stream whose records are there at once.
+    pub(crate) fn settle(&mut self) {
+        while !self.is_idle() {
+            self.step();
+        }
     }
 
     /// True if nothing is on its way.

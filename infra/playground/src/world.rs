@@ -131,7 +131,10 @@ impl World {
             let filled = race::at_once(example.fill(&table.memory, &settings.schema, None));
             filled.map_err(|error| error.to_string())?;
         }
-        let stream = Stream::new(table.clone(), Fanout { settings: settings.clone(), ..Fanout::default() });
+        let mut stream = Stream::at_once(table.clone(), Fanout { settings: settings.clone(), ..Fanout::default() });
+        // The example is there with its rows.
+        stream.settle();
+        let stream = stream.in_time();
         let router = router(&table, &settings, &stream, example)?;
         Ok(Self { table, stream, router, calls: BTreeMap::new() })
     }
