@@ -8,12 +8,12 @@ use std::time::Duration;
 use anyhow::{Context, Result};
 use clap::{Args, ValueEnum};
 use sapwood_api::contract::ChangeBody;
-use sapwood_core::keys::NodeRef;
+use sapwood_core::keys::{NodeRef, Schema};
 use sapwood_core::model::{CURSOR_MS_MAX, FeedName, Settings};
 use sapwood_core::plan::{Rules, Task};
 use sapwood_core::request::{Action, Condition};
 use sapwood_engine::query::{CHANGES_MAX, Followed, Reader};
-use sapwood_store::{Client, RetryPolicy};
+use sapwood_store::{Client, RetryPolicy, Table};
 use serde::{Deserialize, Serialize};
 
 use crate::arguments::node;
@@ -192,14 +192,14 @@ pub(crate) async fn feed(arguments: FeedArguments) -> Result<()> {
     let FeedArguments { action: FeedAction::Begin, connection } = arguments;
     let (table, settings) = connection.open().await?;
     check_on(&settings)?;
-    let client = Client::new(&table, &Patient, &settings.schema);
-    let feed = FeedName { name: nanoseconds().to_string(), since: Patient.now_ms() };
-    let put = Action::Put {
-        key: settings.schema.feed_key(),
-        item: feed.item(&settings.schema),
-        condition: Condition::Always,
-    };
-    client.carry_out(&Task::Write(put)).await.outcome?;
-    say!("the feeds have begun as {}", feed.name);
+    say!("the feeds have begun as {}", begin(&table, &settings.schema, Condition::Always).await?);
     Ok(())
+}
+
+/// Puts a new name of all feeds, under this condition.
+pub(crate) async fn begin(table: &impl Table, schema: &Schema, condition: Condition) -> Result<String> {
+    let feed = FeedName { name: nanoseconds().to_string(), since: Patient.now_ms() };
+    let put = Action::Put { key: schema.feed_key(), item: feed.item(schema), condition };
+    Client::new(table, &Patient, schema).carry_out(&Task::Write(put)).await.outcome?;
+    Ok(feed.name)
 }

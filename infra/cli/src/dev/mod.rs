@@ -20,6 +20,7 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail};
 use clap::{ArgGroup, Args};
 use sapwood_core::keys::{Schema, Tenant};
+use sapwood_core::request::Condition;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::Fanout;
 use sapwood_handlers::stream::{Config, Handler};
@@ -30,6 +31,7 @@ use sapwood_local::template::Template;
 
 use crate::TEMPLATE;
 use crate::arguments::parameter;
+use crate::changes;
 use crate::connect::LOCAL_CALL_TIME_MAX;
 use crate::exit::{Exit, of_table};
 use crate::explorer::{self, Explorer, Feed, Rights, TableAddress, Trials};
@@ -284,6 +286,10 @@ impl Stack {
         let stream = endpoint.ensure_table(&config.table_name, template.table()).await?;
         let schema = config.settings.schema.clone();
         let table = table_at(&own_url, &config.table_name, &schema);
+        if config.settings.changes {
+            // Its only handler is about to start.
+            changes::begin(&table, &schema, Condition::Absent).await?;
+        }
         let fanout = Fanout { settings: config.settings.clone(), ..Fanout::default() };
         let handler = Handler::new(fanout.clone(), table.clone()).announcing();
         if !arguments.no_handler {

@@ -1,13 +1,14 @@
 //! Followers of feeds: each keeps a mirror of a tree, reads pages at any time, dies, and goes on from its cursor. At
-//! rest each mirror must equal its tree.
+//! rest each mirror must equal its tree, and no page may have shown a node as it never was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use sapwood_core::keys::{Id, NodeRef};
-use sapwood_core::model::{Item, Settings};
+use sapwood_core::fanout::StreamRecord;
+use sapwood_core::keys::{Id, NodeRef, Schema};
+use sapwood_core::model::{Item, Settings, Stored};
 use sapwood_core::plan::Rules;
 use sapwood_engine::query::{CHANGES_MAX, ChangesPage, Followed, Reader};
 use sapwood_store::{Client, RetryPolicy, Table};
@@ -32,18 +33,28 @@ pub(super) struct Follower {
     followed: Option<Followed>,
     /// The request that is under way.
     asks: Option<u64>,
+    /// All that it was shown.
+    shown: Vec<(Id, Arc<Item>)>,
 }
 
 impl Follower {
     fn new(tree: NodeRef) -> Self {
-        Self { tree, mirror: BTreeMap::new(), followed: None, asks: None }
+        Self { tree, mirror: BTreeMap::new(), followed: None, asks: None, shown: Vec::new() }
+    }
+
+    /// Forgets all, as the answer 410 tells it to.
+    fn begin_anew(&mut self) {
+        (self.mirror, self.followed, self.asks) = (BTreeMap::new(), None, None);
     }
 
     /// Does with the mirror what the documentation says.
     fn take(&mut self, page: ChangesPage) {
         for change in page.changes {
             match change.node {
-                Some(base) => _ = self.mirror.insert(change.id, base.item),
+                Some(base) => {
+                    self.shown.push((change.id.clone(), Arc::clone(&base.item)));
+                    self.mirror.insert(change.id, base.item);
+                }
                 None => _ = self.mirror.remove(&change.id),
             }
         }
@@ -53,6 +64,39 @@ impl Follower {
 
 pub(super) type Followers = Arc<Mutex<Vec<Follower>>>;
 
+/// What followers may be shown: the states that each record has had, and the trees in which lineages have had a node.
+#[derive(Default)]
+pub(super) struct Seen {
+    records: BTreeMap<NodeRef, Vec<Item>>,
+    trees: BTreeSet<(NodeRef, Id)>,
+}
+
+impl Seen {
+    /// Sees a change of an item.
+    pub(super) fn see(&mut self, record: &StreamRecord, schema: &Schema) {
+        let Some((node, new)) = schema.parse_partition(&record.key.pk).ok().zip(record.new.as_ref()) else { return };
+        match &*record.key.sk {
+            "NODE" => self.records.entry(node).or_default().push(new.clone()),
+            "LINEAGE" => {
+                let tree = Stored::read(Some(new), schema).lineage().and_then(|lineage| lineage.tree(&node));
+                self.trees.extend(tree.map(|tree| (node, tree)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Where a follower was shown what never was.
+    fn never_were<'a>(&'a self, follower: &'a Follower) -> impl Iterator<Item = String> + 'a {
+        let tree = &follower.tree;
+        follower.shown.iter().filter_map(move |(id, item)| {
+            let node = tree.sibling(id.clone());
+            let was = self.records.get(&node).is_some_and(|states| states.contains(item));
+            let was_there = self.trees.contains(&(node, tree.id.clone()));
+            (!was || !was_there).then(|| format!("a follower of {} was shown {id} as it never was", tree.id))
+        })
+    }
+}
+
 async fn read<P: RetryPolicy>(
     table: &impl Table,
     policy: &P,
@@ -60,15 +104,19 @@ async fn read<P: RetryPolicy>(
     rules: Rules,
     (followers, position): (&Followers, usize),
 ) -> bool {
-    let (tree, from) = {
+    let (tree, asks, from) = {
         let all = followers.lock().unwrap();
         let one = &all[position];
-        (one.tree.clone(), one.followed.clone().unwrap_or_else(|| Followed::begin(policy.now_ms(), rules)))
+        (one.tree.clone(), one.asks, one.followed.clone().unwrap_or_else(|| Followed::begin(policy.now_ms(), rules)))
     };
     let client = Client::new(table, policy, &settings.schema);
     let items_max = [1, 2, CHANGES_MAX][position % 3];
     let page = Reader::new(&client, settings).changes(&tree, &from, policy.now_ms(), (items_max, rules)).await;
     let mut all = followers.lock().unwrap();
+    if all[position].asks != asks {
+        // Another feed has begun. Its cursor would be answered with 410.
+        return false;
+    }
     all[position].asks = None;
     let Ok(page) = page else { return false };
     let more = page.more;
@@ -77,8 +125,28 @@ async fn read<P: RetryPolicy>(
 }
 
 impl World<'_> {
+    /// True if this invocation is one of a deployment without feeds.
+    pub(super) fn is_without_feeds(&self, invocation: u64) -> bool {
+        self.profile.switches_feeds && !self.has_feed && !invocation.is_multiple_of(3)
+    }
+
+    /// Begins a feed, which is allowed once no handler without feeds is under way.
+    fn begin_feed(&mut self) -> bool {
+        if !self.has_feed && !self.running.keys().any(|id| self.is_without_feeds(*id)) {
+            self.has_feed = true;
+            self.followers.lock().unwrap().iter_mut().for_each(Follower::begin_anew);
+        }
+        self.has_feed
+    }
+
     /// Has a follower ask for a page, unless it waits for one.
     pub(super) fn follow(&mut self) {
+        if self.profile.switches_feeds && self.has_feed && self.roll(15) == 0 {
+            self.has_feed = false;
+        }
+        if !self.begin_feed() {
+            return;
+        }
         let number = self.invocations;
         if self.followers.lock().unwrap().len() < FOLLOWERS_MAX && self.roll(3) == 0 {
             self.begin_to_follow();
@@ -128,6 +196,7 @@ impl World<'_> {
             calls.ms += AT_REST_MS;
             (calls.failures_left, calls.failure_percent) = (0, 0);
         }
+        assert!(self.begin_feed(), "nothing is under way");
         let count = self.followers.lock().unwrap().len();
         for position in 0..count {
             for pages in 0.. {
@@ -142,6 +211,7 @@ impl World<'_> {
         }
         let in_tree = trees(contents, &self.fanout.settings);
         for one in &*self.followers.lock().unwrap() {
+            wrong.extend(self.seen.never_were(one));
             let nobody = BTreeMap::new();
             let wanted = in_tree.get(&one.tree).unwrap_or(&nobody);
             let ids: BTreeSet<&Id> = wanted.keys().chain(one.mirror.keys()).collect();
@@ -168,6 +238,7 @@ impl World<'_> {
         let more = Arc::new(std::sync::atomic::AtomicBool::new(false));
         let number = self.invocations;
         self.invocations += 1;
+        self.followers.lock().unwrap()[position].asks = Some(number);
         let (followers, told) = (Arc::clone(&self.followers), Arc::clone(&more));
         let (calls, settings, rules) = (Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
         let future: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
