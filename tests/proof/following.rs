@@ -152,6 +152,7 @@ fn how_often() {
         Some(Rule::TellBeforeSettling),
         Some(Rule::TellDepth),
         Some(Rule::TellUnsettled),
+        Some(Rule::UnsettledUntilTold),
         Some(Rule::NameLeft),
         Some(Rule::GoneIntent),
         Some(Rule::AnsweredInTime),

@@ -179,8 +179,12 @@ impl<'a> There<'a> {
         // no old row goes (without path rows).
         let is_extended =
             deletes.is_empty() && before.is_some_and(|l| l.placement.ancestors != done.placement.ancestors);
-        let rows_pending = rules.keeps(Rule::RowsPending)
-            && (((input.only_touched || is_extended) && !puts.is_empty()) || before.is_some_and(|l| l.rows_pending));
+        let is_pending =
+            ((input.only_touched || is_extended) && !puts.is_empty()) || before.is_some_and(|l| l.rows_pending);
+        // Nor would it tell anyone, where the rows stay as they are: a node comes out of the trash with its parent.
+        let is_to_be_told = input.only_touched && done.tree(node).is_some_and(|tree| tells.contains(&tree));
+        let rows_pending =
+            is_pending && rules.keeps(Rule::RowsPending) || is_to_be_told && rules.keeps(Rule::UnsettledUntilTold);
         let is_same = |lineage: &Lineage| {
             let has_more = lineage.is_altered || lineage.is_gone || lineage.restarted.is_some();
             let same_lives = lineage.born == done.born && lineage.earlier == done.earlier;
