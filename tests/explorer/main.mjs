@@ -384,7 +384,7 @@ test('a node goes into the trash, comes back, and is deleted for good', async ()
 
 test('a tree says what changed lately, the newest first', async () => {
   const server = await dev('--parameter', 'Changes=on');
-  for (const [id, parent] of [['r'], ['s'], ['a', 'r'], ['b', 'r']]) await api(server, 'PUT', `/nodes/${id}`, { parent, attributes: { name: `Name of ${id}` } });
+  await create(server, [['r', null], ['s', null], ['a', 'r'], ['b', 'r']].map(([id, parent]) => [id, parent, { name: `Name of ${id}` }]));
   await until('its rows', () => settled(server));
   await api(server, 'PATCH', '/nodes/a', { attributes: { name: 'Renamed' } });
   await api(server, 'PATCH', '/nodes/b', { parent: 's' });

@@ -641,7 +641,7 @@ async fn every_read_of_the_document_is_served_and_answers_what_it_says() {
         };
         let found = match operation.id {
             "get_operation" | "get_audit" => 404,
-            "get_changes" | "get_recent" => 409,
+            "list_changes" | "list_recent" => 409,
             _ => 200,
         };
         for (target, status) in [(fill("D") + needed, found), (format!("{}?nothing=1", fill("D")), 400)] {

@@ -168,7 +168,7 @@ async fn a_feed_costs_a_unit_for_each_change_and_one_more_for_a_node_that_leaves
     let (off, on) = (units_with_feeds("off").await, units_with_feeds("on").await);
     println!("without feeds {off:?}, with them {on:?}");
     let more: Vec<f64> = on.iter().zip(&off).map(|(on, off)| on - off).collect();
-    assert_eq!(more, [1.0, 1.0, 1.0, 1.0 + 1.0, 2.0 + 2.0, 2.0, 1.0 + 2.0, 1.0 + 2.0]);
+    assert_eq!(more, [1.0, 1.0, 1.0, 1.0 + 1.0, 2.0 + 2.0, 2.0, 1.0 + 1.0, 1.0 + 1.0]);
 }
 
 /// What an import of 1,110 nodes in three levels below a root costs for each, beside their records.
