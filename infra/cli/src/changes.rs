@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
     id: String,
     #[command(flatten)]
     connection: Connection,
-    /// Set the node's tenant, in a table with tenants.
+    /// Set the tenant, in a table with tenants.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
     /// Go on with what changes from now on, until the command is stopped.

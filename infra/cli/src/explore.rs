@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     /// Open the page in a browser.
     #[arg(long)]
     open: bool,
-    /// Print one JSON object a line.
+    /// Print JSON. Each line is an object.
     #[arg(long)]
     json: bool,
     /// Set `_updated_by` and `_created_by` of the records.

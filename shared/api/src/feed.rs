@@ -1,6 +1,5 @@
 //! The name of the table's feeds, which their cursors carry.
 
-use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use sapwood_engine::query::Reader;
@@ -14,12 +13,6 @@ const NAME_MS_MAX: u64 = 60_000;
 /// The name of the table's feeds, as it was read last, and when.
 #[derive(Default)]
 pub struct KnownFeed(Mutex<Option<(String, u64)>>);
-
-impl fmt::Debug for KnownFeed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KnownFeed").finish_non_exhaustive()
-    }
-}
 
 impl KnownFeed {
     /// The name at this time, in milliseconds since 1970.

@@ -2,12 +2,12 @@
 
 use anyhow::Result;
 use clap::ValueEnum;
-use sapwood_core::keys::{Id, NodeRef, Schema, SortKey, Tenant, Version};
-use sapwood_core::model::{AttributeValue, Item, number, text, with_key};
+use sapwood_core::keys::Tenant;
+use sapwood_core::model::{number, text};
 use sapwood_dynamodb::DynamoTable;
-use sapwood_store::{Condition, Table};
+use sapwood_store::Condition;
 
-use super::demo::{FOLDERS, PRODUCT, SHOP};
+use super::demo::{FOLDERS, Filling, PRODUCT, SHOP};
 
 /// The parameters of the template that the examples show.
 pub(super) const PARAMETERS: [(&str, &str); 4] =
@@ -71,12 +71,12 @@ impl Example {
 
     /// Writes the records that aren't there.
     pub(super) async fn fill(self, table: &DynamoTable, tenant: Option<&Tenant>) -> Result<()> {
-        let filling = Filling { table, tenant, schema: table.schema() };
+        let filling = Filling { table, tenant, condition: Condition::Absent };
         match self {
             Self::Folders => {
                 for (id, parent, name) in FOLDERS {
                     let size = SIZES.into_iter().find(|(of, _)| *of == id);
-                    let own = size.map(|(_, kilobytes)| ("size".to_owned(), number(kilobytes)));
+                    let own = size.map(|(_, kilobytes)| ("size", number(kilobytes)));
                     filling.node(id, parent, name, own).await?;
                 }
                 Ok(())
@@ -91,20 +91,13 @@ impl Example {
     }
 }
 
-struct Filling<'a> {
-    table: &'a DynamoTable,
-    tenant: Option<&'a Tenant>,
-    schema: &'a Schema,
-}
-
 impl Filling<'_> {
     async fn nodes<'n>(
         &self,
         nodes: impl IntoIterator<Item = (&'n str, Option<&'n str>, &'n str, Option<&'n str>)>,
     ) -> Result<()> {
         for (id, parent, name, product) in nodes {
-            let product = product.map(|product| (PRODUCT.to_owned(), text(product)));
-            self.node(id, parent, name, product).await?;
+            self.node(id, parent, name, product.map(|product| (PRODUCT, text(product)))).await?;
         }
         Ok(())
     }
@@ -116,9 +109,8 @@ impl Filling<'_> {
             for (depth, part) in parts.into_iter().enumerate() {
                 let id = parent.as_ref().map_or_else(|| part.to_owned(), |above| format!("{above}#{part}"));
                 let is_shop = depth + 1 == parts.len();
-                let own = [("street".to_owned(), text(street)), ("square_feet".to_owned(), number(feet))];
+                let own = [("street", text(street)), ("square_feet", number(feet))].into_iter().filter(|_| is_shop);
                 let name = if is_shop { format!("{part}, {street}") } else { part.to_owned() };
-                let own = own.into_iter().filter(|_| is_shop);
                 self.node(&id, parent.as_deref(), &name, own).await?;
                 parent = Some(id);
             }
@@ -128,35 +120,8 @@ impl Filling<'_> {
 
     async fn audits(&self) -> Result<()> {
         for (id, topic, version, auditor, result) in AUDITS {
-            let key = SortKey::Revision { version: Version::new(version)?, topic: topic.to_owned() };
-            let own = [("auditor".to_owned(), text(auditor)), ("result".to_owned(), text(result))];
-            self.put(id, &key, own).await?;
+            self.revision(id, topic, version, [("auditor", text(auditor)), ("result", text(result))]).await?;
         }
-        Ok(())
-    }
-
-    async fn node(
-        &self,
-        id: &str,
-        parent: Option<&str>,
-        name: &str,
-        own: impl IntoIterator<Item = (String, AttributeValue)>,
-    ) -> Result<()> {
-        let parent = parent.map(|parent| (self.schema.names().parent.clone(), text(parent)));
-        let name = (NAME.to_owned(), text(name));
-        self.put(id, &SortKey::Node, own.into_iter().chain(parent).chain([name])).await
-    }
-
-    async fn put(
-        &self,
-        id: &str,
-        key: &SortKey,
-        own: impl IntoIterator<Item = (String, AttributeValue)>,
-    ) -> Result<()> {
-        let node = NodeRef { tenant: self.tenant.cloned(), id: Id::new(id)? };
-        let mut item: Item = with_key(&self.schema.item_key(&node, key)?, self.schema);
-        item.extend(own);
-        self.table.put(&item, &Condition::Absent).await?;
         Ok(())
     }
 }

@@ -114,7 +114,7 @@ pub(crate) struct Arguments {
     /// behind, however it ends.
     #[arg(long)]
     end_with_input: bool,
-    /// Print one JSON object a line.
+    /// Print JSON. Each line is an object.
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
     /// Print only errors.
@@ -283,7 +283,7 @@ impl Stack {
         let (engine, own_url) = arguments.engine(&data)?;
         let url = engine.as_ref().map_or(own_url.clone(), |(_, served)| served.url.clone());
         let endpoint = Endpoint::new(&own_url);
-        let stream = endpoint.ensure_table(&config.table_name, template.table()).await?;
+        let stream = endpoint.ensure_table(&config.table_name, &template.table).await?;
         let schema = config.settings.schema.clone();
         let table = table_at(&own_url, &config.table_name, &schema);
         if config.settings.changes {
@@ -330,8 +330,10 @@ impl Stack {
         let http = match http {
             Some(address) => {
                 let port = Port { address, hosts: arguments.allow_hosts.clone(), in_container: arguments.container };
-                let (claims, status) =
-                    (arguments.claims.iter().cloned().collect(), mapping.as_ref().map(Mapping::status));
+                let (claims, status) = (
+                    arguments.claims.iter().cloned().collect(),
+                    mapping.as_ref().map(|mapping| Arc::clone(&mapping.progress)),
+                );
                 Some(Http::start(port, &template, &table, &arguments.table, claims, status, explorer).await?)
             }
             None => None,
