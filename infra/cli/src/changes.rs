@@ -77,8 +77,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let reader = Reader::new(&client, &settings);
     let begun = || Exit::Usage.because("the table's feeds haven't begun; run `sapwood feed begin`");
     let feed = reader.feed_name().await?.ok_or_else(begun)?.name;
-    let kept = path.as_deref().map(kept).transpose()?.flatten();
-    let mut from = match kept {
+    let mut from = match path.as_deref().map(kept).transpose()?.flatten() {
         Some(cursor) => resumed(cursor, &feed, &tree)?,
         None => {
             if let Some(parent) = reader.node(&tree, true).await?.parent {
