@@ -278,7 +278,7 @@ impl Bench {
         let items: Vec<HashMap<String, AttributeValue>> = items.collect();
         put_all(&client, TABLE, items).await;
         go_on(&client).await;
-        let proxy = Proxy::start(engine.address()).await;
+        let proxy = Proxy::start(engine.address).await;
         let variables = template.environment(TABLE).unwrap();
         let settings = Config::read(|name| variables.get(name).cloned()).unwrap().settings;
         let table = DynamoTable::local(&proxy.url(), TABLE, settings.schema.clone());
