@@ -15,6 +15,7 @@ use sapwood_core::request::{Action, Condition};
 use sapwood_engine::query::{CHANGES_MAX, Followed, Reader};
 use sapwood_store::{Client, RetryPolicy, Table};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::arguments::node;
 use crate::clock::nanoseconds;
@@ -179,6 +180,9 @@ pub(crate) struct FeedArguments {
     action: FeedAction,
     #[command(flatten)]
     connection: Connection,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 #[derive(Clone, Copy, ValueEnum)]
@@ -188,10 +192,11 @@ enum FeedAction {
 }
 
 pub(crate) async fn feed(arguments: FeedArguments) -> Result<()> {
-    let FeedArguments { action: FeedAction::Begin, connection } = arguments;
+    let FeedArguments { action: FeedAction::Begin, connection, json } = arguments;
     let (table, settings) = connection.open().await?;
     check_on(&settings)?;
-    say!("the feeds have begun as {}", begin(&table, &settings.schema, Condition::Always).await?);
+    let name = begin(&table, &settings.schema, Condition::Always).await?;
+    say!("{}", if json { json!({ "feed": name }).to_string() } else { format!("the feeds have begun as {name}") });
     Ok(())
 }
 
