@@ -7,20 +7,28 @@ use std::task::{Context, Waker};
 
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema};
-use sapwood_core::model::{Item, Settings, text};
+use sapwood_core::model::{AttributeValue, FORMAT_ATTRIBUTE, FORMAT_MAX, Item, Settings, text};
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_core::request::Write;
 use sapwood_engine::fanout::{Fanout, Run};
-use sapwood_engine::query::{Followed, Reader};
+use sapwood_engine::query::{Followed, ReadError, Reader};
 use sapwood_simulation::fixture::at_once;
 use sapwood_simulation::intercept::{Intercept, Observer, Request};
 use sapwood_simulation::memory::MemoryTable;
 use sapwood_simulation::seeds::seeds;
 use sapwood_simulation::sim::{Drill, Profile, Writers, faults, run, search};
-use sapwood_store::{Client, RetryPolicy};
+use sapwood_store::{Client, ErrorKind, RetryPolicy};
 
-const WRITERS: [Writers; 6] =
-    [Writers::Nodes, Writers::Moves, Writers::Any, Writers::Trash, Writers::MixedDeletions, Writers::Copies];
+const WRITERS: [Writers; 8] = [
+    Writers::Nodes,
+    Writers::Moves,
+    Writers::Any,
+    Writers::Trash,
+    Writers::MixedDeletions,
+    Writers::Copies,
+    Writers::MixedSubtrees,
+    Writers::Tenants,
+];
 
 fn profiles() -> impl Iterator<Item = Profile> {
     WRITERS.into_iter().flat_map(|writers| {
@@ -35,7 +43,7 @@ const DRILLS: [Drill; 3] = [Drill::AnotherDepth, Drill::GoneElsewhere, Drill::Tr
 #[test]
 fn mirrors_equal_their_trees() {
     for profile in profiles() {
-        if let Err(fault) = search(seeds(40), |seed| run(seed, &profile)) {
+        if let Err(fault) = search(seeds(30), |seed| run(seed, &profile)) {
             panic!("{:?}: {fault}", profile.writers);
         }
     }
@@ -141,6 +149,34 @@ fn a_node_that_comes_back_in_another_tree_leaves_the_first_ones_mirror() {
     let (n, r) = (Id::new("n").unwrap(), Id::new("r").unwrap());
     assert_eq!(ids(Rules::default()), std::slice::from_ref(&r));
     assert_eq!(ids(Rules::without(Rule::GoneIntent)), [n, r], "nobody said that it has gone");
+}
+
+#[test]
+fn a_follower_waits_for_a_clock_that_is_behind_and_for_a_version_that_knows_a_lineage() {
+    let (schema, settings) = (Schema::default(), Settings { changes: true, ..Settings::default() });
+    let table = MemoryTable(Default::default(), schema.clone());
+    let tree = NodeRef { tenant: None, id: Id::new("r").unwrap() };
+    let item = Item::from([("PK".to_owned(), text("r")), ("SK".to_owned(), text("NODE"))]);
+    table.0.lock().unwrap().write(&schema.node_key(&tree), Some(item));
+    let records = std::mem::take(&mut table.0.lock().unwrap().stream);
+    let fanout = Fanout { settings: settings.clone(), ..Fanout::default() };
+    assert!(at_once(fanout.run(&table, &At(10_000), Run { name: "a", now: 10 }, &records)).failed.is_empty());
+    let read = |from: &Followed| {
+        let client = Client::new(&table, &At(20_000), &settings.schema);
+        at_once(Reader::new(&client, &settings).changes(&tree, from, 20_000, (10, Rules::default())))
+    };
+
+    let ahead = Followed::Changes { since: 1, after: Some(format!("CHANGE#{:015}#r", 30_000)) };
+    let page = read(&ahead).unwrap();
+    assert_eq!((page.changes.len(), &page.followed, page.more), (0, &ahead, false));
+    let begin = Followed::Changes { since: 1, after: None };
+    assert_eq!(read(&begin).unwrap().changes.len(), 1);
+
+    let key = schema.lineage_key(&tree);
+    let mut lineage = table.0.lock().unwrap().get(&key).unwrap().clone();
+    lineage.insert(FORMAT_ATTRIBUTE.to_owned(), AttributeValue::N((FORMAT_MAX + 1).to_string()));
+    table.0.lock().unwrap().write(&key, Some(lineage));
+    assert!(matches!(read(&begin), Err(ReadError::Table(error)) if error.kind == ErrorKind::Retry));
 }
 
 #[test]

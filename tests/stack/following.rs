@@ -29,8 +29,7 @@ const AT_REST: Duration = Duration::from_millis(6_500);
 /// The name of the feeds, as `sapwood feed begin` writes it.
 pub(crate) async fn begin(running: &Running, name: &str) {
     let [pk, sk] = ["SAPWOOD", "FEED"].map(s);
-    let since = aws_sdk_dynamodb::types::AttributeValue::N("1".to_owned());
-    put(&running.client, TABLE, item([("PK", pk), ("SK", sk), ("name", s(name)), ("since", since)])).await;
+    put(&running.client, TABLE, item([("PK", pk), ("SK", sk), ("name", s(name))])).await;
 }
 
 async fn stack(running: Running) -> Serving {
@@ -172,7 +171,9 @@ async fn followers_that_are_killed_mirror_their_trees_beside_writers_and_dying_h
             let found: BTreeSet<String> = mirror.nodes.keys().cloned().collect();
             assert_eq!(found, wanted, "the mirror of {root}");
             for (id, node) in mirror.nodes {
-                let now = serving.send(&Asked::new("GET", format!("/nodes/{id}?consistent=true"))).await.json();
+                let mut now = serving.send(&Asked::new("GET", format!("/nodes/{id}?consistent=true"))).await.json();
+                // A deletion that is blocked: a feed doesn't tell of it.
+                now.as_object_mut().unwrap().remove("deleting");
                 assert_eq!(node, now, "{id} in the mirror of {root}");
                 compared += 1;
             }

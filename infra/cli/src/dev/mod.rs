@@ -20,7 +20,6 @@ use std::sync::Arc;
 use anyhow::{Result, anyhow, bail};
 use clap::{ArgGroup, Args};
 use sapwood_core::keys::{Schema, Tenant};
-use sapwood_core::request::Condition;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::fanout::Fanout;
 use sapwood_handlers::stream::{Config, Handler};
@@ -286,10 +285,7 @@ impl Stack {
         let stream = endpoint.ensure_table(&config.table_name, &template.table).await?;
         let schema = config.settings.schema.clone();
         let table = table_at(&own_url, &config.table_name, &schema);
-        if config.settings.changes {
-            // Its only handler is about to start.
-            changes::begin(&table, &schema, Condition::Absent).await?;
-        }
+        changes::begin_or_end(&table, &config.settings).await?;
         let fanout = Fanout { settings: config.settings.clone(), ..Fanout::default() };
         let handler = Handler::new(fanout.clone(), table.clone()).announcing();
         if !arguments.no_handler {

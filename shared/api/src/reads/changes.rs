@@ -61,7 +61,8 @@ impl Call<Shared> for Changes {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let feed = at.shared.feed.demand(&at.reader(), at.deadline.now_ms()).await?;
+        let of_cursor = if let Start::Cursor(position) = &self.from { Some(&*position.feed) } else { None };
+        let feed = at.shared.feed.demand(&at.reader(), at.deadline.now_ms(), of_cursor).await?;
         let (now, rules) = (at.deadline.now_ms(), Rules::default());
         let followed = match &self.from {
             Start::Cursor(position)
@@ -169,7 +170,7 @@ impl Call<Shared> for Recent {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        at.shared.feed.demand(&at.reader(), at.deadline.now_ms()).await?;
+        at.shared.feed.demand(&at.reader(), at.deadline.now_ms(), None).await?;
         let page = at.reader().recent(&self.tree, self.after, self.entries_max).await?;
         let body = |(time, change)| ChangeBody::of(&change, Some(time), &at.shared.settings);
         let cursor = page.next.map(|next| at.shared.cursors.seal(&self.scope, &next));

@@ -107,7 +107,12 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         let marked =
             Lineage { deleting, born, earlier, restarted, stale_rows, is_altered: false, is_gone: false, ..told };
         let tells = Telling::of(input, Some(&marked), settings, rules).tells;
-        return PlacePlan { tells, ..keep_placement(node, lineage, marked, &there.keys().collect(), settings) };
+        let done = Lineage { left: BTreeSet::new(), ..marked.clone() };
+        let mut plan = keep_placement(node, lineage, marked, &there.keys().collect(), settings);
+        if plan.settle == Settle::Keep && done.left != lineage.left {
+            plan.settle = Settle::Write(done.item(node, &settings.schema));
+        }
+        return PlacePlan { tells, ..plan };
     }
     let mut placement = placement(&PlacementInput { node, base, parent, settings, rules });
     placement.orphan |= is_predicted && rules.keeps(Rule::OrphanRow);

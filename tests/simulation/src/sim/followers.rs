@@ -8,10 +8,10 @@ use std::sync::{Arc, Mutex};
 
 use sapwood_core::fanout::StreamRecord;
 use sapwood_core::keys::{Id, NodeRef, Schema};
-use sapwood_core::model::{Item, Settings, Stored};
+use sapwood_core::model::{DELETING, Item, Settings, Stored};
 use sapwood_core::plan::Rules;
-use sapwood_engine::query::{CHANGES_MAX, ChangesPage, Followed, Reader};
-use sapwood_store::{Client, RetryPolicy, Table};
+use sapwood_engine::query::{CHANGES_MAX, ChangesPage, Followed, ReadError, Reader};
+use sapwood_store::{Client, ErrorKind, RetryPolicy, Table};
 
 use super::calls::{Calls, SimRetryPolicy, SimTable, Skewed};
 use super::schedule::World;
@@ -35,11 +35,13 @@ pub(super) struct Follower {
     asks: Option<u64>,
     /// All that it was shown.
     shown: Vec<(Id, Arc<Item>)>,
+    /// What it was refused with, which nobody should be.
+    refused: Option<String>,
 }
 
 impl Follower {
     fn new(tree: NodeRef) -> Self {
-        Self { tree, mirror: BTreeMap::new(), followed: None, asks: None, shown: Vec::new() }
+        Self { tree, mirror: BTreeMap::new(), followed: None, asks: None, shown: Vec::new(), refused: None }
     }
 
     /// Forgets all, as the answer 410 tells it to.
@@ -118,7 +120,15 @@ async fn read<P: RetryPolicy>(
         return false;
     }
     all[position].asks = None;
-    let Ok(page) = page else { return false };
+    let page = match page {
+        Ok(page) => page,
+        // The client asks again.
+        Err(ReadError::Table(error)) if error.kind == ErrorKind::Retry => return false,
+        Err(error) => {
+            all[position].refused = Some(error.to_string());
+            return false;
+        }
+    };
     let more = page.more;
     all[position].take(page);
     more
@@ -212,6 +222,7 @@ impl World<'_> {
         let in_tree = trees(contents, &self.fanout.settings);
         for one in &*self.followers.lock().unwrap() {
             wrong.extend(self.seen.never_were(one));
+            wrong.extend(one.refused.iter().map(|error| format!("a follower was refused: {error}")));
             let nobody = BTreeMap::new();
             let wanted = in_tree.get(&one.tree).unwrap_or(&nobody);
             let ids: BTreeSet<&Id> = wanted.keys().chain(one.mirror.keys()).collect();
@@ -277,11 +288,11 @@ fn trees(contents: &Contents, settings: &Settings) -> BTreeMap<NodeRef, BTreeMap
     trees
 }
 
-/// True if two states of a node are the same to a follower: requeues change nothing.
+/// True if two states of a node are the same to a follower: what Sapwood notes in a record isn't shown.
 fn same(one: &Item, other: &Item) -> bool {
     let shown = |item: &Item| {
         let mut item = item.clone();
-        item.retain(|name, _| name != "_touched" && name != "_redriven");
+        item.retain(|name, _| !["_touched", "_redriven", "_copying", DELETING].contains(&&**name));
         item
     };
     shown(one) == shown(other)
@@ -295,9 +306,9 @@ impl Calls {
         self.ms += self.rng.random_range(0..longest);
     }
 
-    /// The time in milliseconds since 1970, by the clock of this invocation. It may be a second wrong.
+    /// The time in milliseconds since 1970, by the clock of this invocation. It may be 1.5 s wrong.
     pub(super) fn now_ms(&self, invocation: u64) -> u64 {
-        let skew = invocation.wrapping_mul(7_919) % 2_001;
-        self.now * 1_000 + self.ms + skew - 1_000
+        let skew = invocation.wrapping_mul(7_919) % 3_001;
+        self.now * 1_000 + self.ms + skew - 1_500
     }
 }
