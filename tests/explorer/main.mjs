@@ -6,7 +6,7 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { liveTests } from './live.mjs';
 import {
-  ALL, api, axe, browser, create, dev, drag, drawn, dynamodb, expand, explore, fill, keys, leave, noDialog, press, printed, put, raw, root, row, sees, select, stop, stopAll, submit, text, until, visit, wait, watch,
+  ALL, api, axe, browser, create, dev, drag, drawn, dynamodb, expand, explore, fill, keys, leave, noDialog, press, printed, put, raw, root, row, sees, select, settled, stop, stopAll, submit, text, until, visit, wait, watch,
 } from './stack.mjs';
 import { treeTests } from './tree.mjs';
 
@@ -378,6 +378,24 @@ test('a node goes into the trash, comes back, and is deleted for good', async ()
   await noDialog(page);
   await until('it is gone', async () => !(await drawn(page)).includes('  Folder V'));
   await until('all below it is gone', async () => raw(`${server.http}/nodes/ii`).then((answer) => answer.status === 404));
+  await leave(page);
+  await stop(server);
+});
+
+test('a tree says what changed lately, the newest first', async () => {
+  const server = await dev('--parameter', 'Changes=on');
+  await create(server, [['r', null], ['s', null], ['a', 'r'], ['b', 'r']].map(([id, parent]) => [id, parent, { name: `Name of ${id}` }]));
+  await until('its rows', () => settled(server));
+  await api(server, 'PATCH', '/nodes/a', { attributes: { name: 'Renamed' } });
+  await api(server, 'PATCH', '/nodes/b', { parent: 's' });
+  await until('its rows', () => settled(server));
+  const page = await visit(chromium, `${server.page}?node=r`);
+  await page.waitForSelector('.lately button');
+  await page.click('.lately button');
+  await until('what changed', async () => /b.*has left the tree.*Renamed.*Name of r/s.test(await text(page, '.lately')));
+  await page.click('.lately .items button');
+  await until('another node', () => page.evaluate(() => document.getElementById('node').dataset.of === 'b'));
+  assert.equal(await page.$('.lately'), null, 'a feed is of a whole tree');
   await leave(page);
   await stop(server);
 });

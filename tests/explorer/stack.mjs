@@ -54,7 +54,7 @@ export function dev(...words) {
 }
 
 /** True if nothing lags. */
-async function settled(server) {
+export async function settled(server) {
   const { items, wrong, moving } = await (await fetch(`${server.page}/data/verify`)).json();
   return items > 0 && wrong + moving === 0;
 }

@@ -231,10 +231,10 @@ mutants! {
     followers_told_after_settling_forget_a_node: followed(Writers::Moves, Rule::TellBeforeSettling), seed 17;
     a_node_that_changes_its_depth_while_it_is_listed_is_missed: followed_drill(Drill::AnotherDepth, Rule::TellDepth), seed 10;
     a_requeued_node_that_is_unsettled_is_never_told: followed(Writers::Moves, Rule::TellUnsettled), seed 121;
-    a_tree_that_is_not_named_never_hears_that_a_node_left: followed(Writers::Moves, Rule::NameLeft), seed 131;
-    a_node_that_went_without_saying_so_stays_in_a_mirror: followed_drill(Drill::GoneElsewhere, Rule::GoneIntent), seed 0;
+    a_node_that_comes_out_of_the_trash_with_its_parent_is_never_told: Profile { limbo: true, ..followed_drill(Drill::TrashAndBack, Rule::UnsettledUntilTold) }, seed 1472;
+    a_tree_that_is_not_named_never_hears_that_a_node_left: followed(Writers::Moves, Rule::NameLeft), seed 156;
     an_entry_that_is_answered_late_lands_behind_a_cursor: followed(Writers::Nodes, Rule::AnsweredInTime), seed 1282;
-    a_follower_who_reads_up_to_now_misses_entries: followed(Writers::Nodes, Rule::StayBehind), seed 8;
+    a_follower_who_reads_up_to_now_misses_entries: followed(Writers::Nodes, Rule::StayBehind), seed 9;
     a_row_of_another_tree_is_listed: followed(Writers::Moves, Rule::LookUpListed), seed 4;
     ancestors_not_cut_in_a_cycle_include_the_node_itself: any(Rule::CutCycle), seed 0;
 }

@@ -632,14 +632,18 @@ async fn every_read_of_the_document_is_served_and_answers_what_it_says() {
         };
         assert!(!fill("D").contains('{'), "{operation:?}");
         // Besides what is in its path, a call needs nothing but what it is asked for; there is no operation, and no
-        // audit.
+        // audit, and no feed.
         let needed = match operation.id {
             "get_nodes" => "?ids=D",
             "get_inherited" => "?attributes=name",
             "get_granted" => "?attribute=tags&principal=t",
             _ => "",
         };
-        let found = if ["get_operation", "get_audit"].contains(&operation.id) { 404 } else { 200 };
+        let found = match operation.id {
+            "get_operation" | "get_audit" => 404,
+            "list_changes" | "list_recent" => 409,
+            _ => 200,
+        };
         for (target, status) in [(fill("D") + needed, found), (format!("{}?nothing=1", fill("D")), 400)] {
             let answer = send_raw(&fixture, fixture.settings(), None, &target, &[]).await;
             assert_eq!(answer.0.status.as_u16(), status, "{target}");

@@ -22,7 +22,7 @@ fn patterns() -> Vec<String> {
 
 fn patterns_with(parameters: &[(&str, &str)]) -> Vec<String> {
     let parameters = parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
-    Template::parse_with(TEMPLATE, &parameters).unwrap().event_source().filter_patterns.clone()
+    Template::parse_with(TEMPLATE, &parameters).unwrap().event_source.filter_patterns.clone()
 }
 
 fn filter() -> Filter {

@@ -99,7 +99,7 @@ impl OnEngine {
         static TABLES: AtomicU32 = AtomicU32::new(0);
         let name = format!("conformance-{}", TABLES.fetch_add(1, Ordering::Relaxed));
         let template = Template::parse(include_str!("../../template.yaml")).unwrap();
-        let stream = Endpoint::new(url).ensure_table(&name, template.table()).await.unwrap();
+        let stream = Endpoint::new(url).ensure_table(&name, &template.table).await.unwrap();
         let config = aws_sdk_dynamodbstreams::Config::builder()
             .behavior_version(BehaviorVersion::latest())
             .http_client(aws_smithy_http_client::Builder::new().build_http())

@@ -30,7 +30,7 @@ impl Engine {
     #[must_use]
     pub fn address(&self) -> SocketAddr {
         match self {
-            Self::Embedded(engine) => engine.address(),
+            Self::Embedded(engine) => engine.address,
             Self::DynamoDbLocal(local) => local.address(),
         }
     }

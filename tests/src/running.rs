@@ -155,7 +155,7 @@ impl Running {
         }
         let engine = Engine::start();
         let endpoint = Endpoint::new(engine.url());
-        let stream = endpoint.ensure_table(TABLE, template.table()).await.unwrap();
+        let stream = endpoint.ensure_table(TABLE, &template.table).await.unwrap();
         let own = config.settings.clone();
         let mut proxy = None;
         if let Some(policy) = policy {
@@ -318,7 +318,7 @@ pub fn deployed(parameters: &[(&str, &str)]) -> (Template, Config) {
         parameters.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     let mut template = Template::parse_with(TEMPLATE, &parameters).unwrap();
     // The local stack runs one batch at a time unless it is told otherwise. Tests run as many at once as are deployed.
-    let factor = template.event_source().parallelization_factor.to_string();
+    let factor = template.event_source.parallelization_factor.to_string();
     template.set_mapping("ParallelizationFactor", &factor).unwrap();
     let variables = template.environment(TABLE).unwrap();
     let config = Config::read(|name| variables.get(name).cloned()).unwrap();

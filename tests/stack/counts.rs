@@ -123,7 +123,8 @@ async fn totals_cost_two_units_for_the_node_and_two_for_each_ancestor_where_it_i
     running.stop().await;
 }
 
-/// The write units of the handler for each of these: a create, a change, moves of a chain of two, and a deletion.
+/// The write units of the handler for each of these: a create, a change, moves of a chain of two, a deletion, the
+/// trash and the way back.
 async fn units_with_feeds(changes: &str) -> Vec<f64> {
     let running = Running::start(&[("Changes", changes)]).await;
     chain(&running, 4).await;
@@ -149,6 +150,13 @@ async fn units_with_feeds(changes: &str) -> Vec<f64> {
     }
     client::delete_all(&running.client, TABLE, vec![("new".to_owned(), "NODE".to_owned())]).await;
     units.push(counted(&running).await.usage.write_units);
+    // A root with a node below it, into the trash and back.
+    for trashed in [true, false] {
+        let mut root = node("m", None, "m");
+        root.extend(trashed.then(|| (TRASHED.to_owned(), trash("n0"))));
+        put(&running.client, TABLE, root).await;
+        units.push(counted(&running).await.usage.write_units);
+    }
     let entries = running.contents().await.keys().filter(|(pk, _)| pk.starts_with("CHANGES#")).count();
     assert_eq!(entries > 0, changes == "on");
     running.stop().await;
@@ -160,7 +168,7 @@ async fn a_feed_costs_a_unit_for_each_change_and_one_more_for_a_node_that_leaves
     let (off, on) = (units_with_feeds("off").await, units_with_feeds("on").await);
     println!("without feeds {off:?}, with them {on:?}");
     let more: Vec<f64> = on.iter().zip(&off).map(|(on, off)| on - off).collect();
-    assert_eq!(more, [1.0, 1.0, 1.0, 1.0 + 1.0, 2.0 + 2.0, 2.0]);
+    assert_eq!(more, [1.0, 1.0, 1.0, 1.0 + 1.0, 2.0 + 2.0, 2.0, 1.0 + 1.0, 1.0 + 1.0]);
 }
 
 /// What an import of 1,110 nodes in three levels below a root costs for each, beside their records.
@@ -362,12 +370,16 @@ async fn a_subtree_deleted_costs_its_rows_and_four_units_a_node() {
 }
 
 /// Writes `top`'s record as one in the trash, or below a parent.
+/// What a node in the trash says, which was below this parent.
+fn trash(parent: &str) -> AttributeValue {
+    let said = [("at", "2026-02-03T04:05:06.789Z"), ("parent", parent)];
+    AttributeValue::M(said.map(|(name, value)| (name.to_owned(), client::s(value))).into())
+}
+
 async fn write_top(running: &Running, parent: Option<&str>) {
     let mut top = node("top", parent, "top");
     if parent.is_none() {
-        let said = [("at", "2026-02-03T04:05:06.789Z"), ("parent", "n3")];
-        let said = said.map(|(name, value)| (name.to_owned(), client::s(value)));
-        top.insert(TRASHED.to_owned(), AttributeValue::M(said.into()));
+        top.insert(TRASHED.to_owned(), trash("n3"));
     }
     put(&running.client, TABLE, top).await;
 }

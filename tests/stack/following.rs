@@ -29,8 +29,7 @@ const AT_REST: Duration = Duration::from_millis(6_500);
 /// The name of the feeds, as `sapwood feed begin` writes it.
 pub(crate) async fn begin(running: &Running, name: &str) {
     let [pk, sk] = ["SAPWOOD", "FEED"].map(s);
-    let since = aws_sdk_dynamodb::types::AttributeValue::N("1".to_owned());
-    put(&running.client, TABLE, item([("PK", pk), ("SK", sk), ("name", s(name)), ("since", since)])).await;
+    put(&running.client, TABLE, item([("PK", pk), ("SK", sk), ("name", s(name))])).await;
 }
 
 async fn stack(running: Running) -> Serving {
@@ -172,7 +171,9 @@ async fn followers_that_are_killed_mirror_their_trees_beside_writers_and_dying_h
             let found: BTreeSet<String> = mirror.nodes.keys().cloned().collect();
             assert_eq!(found, wanted, "the mirror of {root}");
             for (id, node) in mirror.nodes {
-                let now = serving.send(&Asked::new("GET", format!("/nodes/{id}?consistent=true"))).await.json();
+                let mut now = serving.send(&Asked::new("GET", format!("/nodes/{id}?consistent=true"))).await.json();
+                // A deletion that is blocked: a feed doesn't tell of it.
+                now.as_object_mut().unwrap().remove("deleting");
                 assert_eq!(node, now, "{id} in the mirror of {root}");
                 compared += 1;
             }
@@ -212,13 +213,17 @@ async fn a_feed_lists_then_tells_and_says_what_to_do_where_it_cannot_go_on() {
     put(&serving.running.client, TABLE, node("b", Some("r1"), "b")).await;
     client::delete_all(&serving.running.client, TABLE, vec![("a".to_owned(), "NODE".to_owned())]).await;
     serving.running.settle().await;
-    let (begun, target) = (Instant::now(), format!("/nodes/r0/changes?cursor={}", mirror.cursor.clone().unwrap()));
+    let target = format!("/nodes/r0/changes?cursor={}", mirror.cursor.clone().unwrap());
     let waited = serving.send(&Asked::new("GET", target).header("prefer", "wait=10")).await;
-    assert!(begun.elapsed() > Duration::from_secs(2), "{:?}", begun.elapsed());
     assert_eq!(waited.header("preference-applied"), Some("wait=10"));
     assert!(!ids(&waited.json(), "changes").is_empty(), "{}", waited.json());
-    tokio::time::sleep(Duration::from_secs(1)).await;
-    while mirror.ask(&serving, "r0", 50).await {}
+    let both_leave = async {
+        while mirror.nodes.len() > 1 {
+            mirror.ask(&serving, "r0", 50).await;
+            tokio::time::sleep(Duration::from_millis(200)).await;
+        }
+    };
+    tokio::time::timeout(Duration::from_secs(60), both_leave).await.expect("both leave the mirror");
     assert_eq!(mirror.nodes.keys().collect::<Vec<_>>(), ["r0"]);
     let recent = get("/nodes/r0/recent").await.json();
     assert_eq!(ids(&recent, "items").into_iter().collect::<BTreeSet<_>>(), ["a", "b", "r0"].map(str::to_owned).into());

@@ -271,14 +271,14 @@ impl Bench {
         let (before, event) = HAPPENED.get_or_init(happened).await.clone();
         let engine = Engine::start("127.0.0.1:0".parse().unwrap(), &Data::Memory).unwrap();
         let template = Template::parse_with(TEMPLATE, &BTreeMap::new()).unwrap();
-        Endpoint::new(engine.url()).ensure_table(TABLE, template.table()).await.unwrap();
+        Endpoint::new(engine.url()).ensure_table(TABLE, &template.table).await.unwrap();
         let client = client::client(&engine.url());
         let items =
             before.into_values().map(|item| item.into_iter().map(|(name, value)| (name, value.into())).collect());
         let items: Vec<HashMap<String, AttributeValue>> = items.collect();
         put_all(&client, TABLE, items).await;
         go_on(&client).await;
-        let proxy = Proxy::start(engine.address()).await;
+        let proxy = Proxy::start(engine.address).await;
         let variables = template.environment(TABLE).unwrap();
         let settings = Config::read(|name| variables.get(name).cloned()).unwrap().settings;
         let table = DynamoTable::local(&proxy.url(), TABLE, settings.schema.clone());

@@ -65,7 +65,7 @@ impl Table {
     async fn start() -> Self {
         let engine = Engine::start("127.0.0.1:0".parse().unwrap(), &Data::Memory).unwrap();
         let template = Template::parse(TEMPLATE).unwrap();
-        Endpoint::new(engine.url()).ensure_table(TABLE, template.table()).await.unwrap();
+        Endpoint::new(engine.url()).ensure_table(TABLE, &template.table).await.unwrap();
         let handler = handler(&engine.url());
         Self { client: client(&engine.url()), handler, engine }
     }
@@ -223,7 +223,7 @@ fn misshapen(record: &Value) -> Option<&'static str> {
 
 #[test]
 fn the_events_are_shaped_as_a_streams_are_and_pass_the_filter() {
-    let filter = Filter::new(&Template::parse(TEMPLATE).unwrap().event_source().filter_patterns).unwrap();
+    let filter = Filter::new(&Template::parse(TEMPLATE).unwrap().event_source.filter_patterns).unwrap();
     let (mut sequences, mut expired) = (Vec::new(), 0);
     for (name, _) in STORY {
         for record in records(&event(name)) {

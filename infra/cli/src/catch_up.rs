@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
     /// Wait at most so long.
     #[arg(long, value_name = "SECONDS", default_value_t = SECONDS, value_parser = clap::value_parser!(u64).range(..=SECONDS_MAX))]
     seconds: u64,
-    /// Print one JSON object.
+    /// Print JSON.
     #[arg(long)]
     json: bool,
 }

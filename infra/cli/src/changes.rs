@@ -6,15 +6,16 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
-use clap::{Args, ValueEnum};
+use clap::Args;
 use sapwood_api::contract::ChangeBody;
-use sapwood_core::keys::NodeRef;
+use sapwood_core::keys::{NodeRef, Schema};
 use sapwood_core::model::{CURSOR_MS_MAX, FeedName, Settings};
 use sapwood_core::plan::{Rules, Task};
 use sapwood_core::request::{Action, Condition};
 use sapwood_engine::query::{CHANGES_MAX, Followed, Reader};
-use sapwood_store::{Client, RetryPolicy};
+use sapwood_store::{Client, RetryPolicy, Table};
 use serde::{Deserialize, Serialize};
+use serde_json::json;
 
 use crate::arguments::node;
 use crate::clock::nanoseconds;
@@ -38,6 +39,7 @@ const LOOKS_MAX: usize = 30;
   sapwood changes D --table sapwood --profile prod --cursor d.cursor --follow
 
 Each line is a JSON object with an `id`, and the `node` as it is now: null if it isn't in the tree. First come all nodes of the tree. A line can come twice.
+This machine's clock has to be right to 1.5 seconds. With --cursor, print into a file: the cursor doesn't know what a pipe has lost.
 
 It ends with 0, with 1 if there is no such root or the cursor is too old, with 2 if the feeds haven't begun, and with 4 if the table can't be read.")]
 pub(crate) struct Arguments {
@@ -45,7 +47,7 @@ pub(crate) struct Arguments {
     id: String,
     #[command(flatten)]
     connection: Connection,
-    /// Set the node's tenant, in a table with tenants.
+    /// Set the tenant, in a table with tenants.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
     /// Go on with what changes from now on, until the command is stopped.
@@ -76,9 +78,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let client = Client::new(&table, &Patient, &settings.schema);
     let reader = Reader::new(&client, &settings);
     let begun = || Exit::Usage.because("the table's feeds haven't begun; run `sapwood feed begin`");
-    let feed = reader.feed_name().await?.ok_or_else(begun)?.name;
-    let kept = path.as_deref().map(kept).transpose()?.flatten();
-    let mut from = match kept {
+    let feed = reader.feed_name(true).await?.ok_or_else(begun)?.0;
+    let mut from = match path.as_deref().map(kept).transpose()?.flatten() {
         Some(cursor) => resumed(cursor, &feed, &tree)?,
         None => {
             if let Some(parent) = reader.node(&tree, true).await?.parent {
@@ -111,7 +112,8 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
                 break;
             }
         }
-        if reader.feed_name().await?.is_none_or(|now| now.name != feed) {
+        let is_old = Patient.now_ms().saturating_sub(from.since()) > CURSOR_MS_MAX;
+        if is_old || reader.feed_name(false).await?.is_none_or(|now| now.0 != feed) {
             return Err(anew());
         }
     }
@@ -177,29 +179,36 @@ Run it once every function has Changes=on, and again after it was off, after a r
 It ends with 0, with 2 if the table keeps no feeds, and with 4 if it can't be written.")]
 pub(crate) struct FeedArguments {
     /// Say what to do.
-    action: FeedAction,
+    #[arg(value_parser = ["begin"])]
+    action: String,
     #[command(flatten)]
     connection: Connection,
-}
-
-#[derive(Clone, Copy, ValueEnum)]
-enum FeedAction {
-    /// Begin them anew.
-    Begin,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
 }
 
 pub(crate) async fn feed(arguments: FeedArguments) -> Result<()> {
-    let FeedArguments { action: FeedAction::Begin, connection } = arguments;
+    let FeedArguments { action: _, connection, json } = arguments;
     let (table, settings) = connection.open().await?;
     check_on(&settings)?;
-    let client = Client::new(&table, &Patient, &settings.schema);
-    let feed = FeedName { name: nanoseconds().to_string(), since: Patient.now_ms() };
-    let put = Action::Put {
-        key: settings.schema.feed_key(),
-        item: feed.item(&settings.schema),
-        condition: Condition::Always,
-    };
-    client.carry_out(&Task::Write(put)).await.outcome?;
-    say!("the feeds have begun as {}", feed.name);
+    let name = begin(&table, &settings.schema, Condition::Always).await?;
+    say!("{}", if json { json!({ "feed": name }).to_string() } else { format!("the feeds have begun as {name}") });
     Ok(())
+}
+
+/// Begins the feeds of a table whose only handler is about to start, or ends them, as the settings say.
+pub(crate) async fn begin_or_end(table: &impl Table, settings: &Settings) -> Result<()> {
+    match settings.changes {
+        true => _ = begin(table, &settings.schema, Condition::Absent).await?,
+        false => _ = table.delete(&settings.schema.feed_key(), &Condition::Always).await?,
+    }
+    Ok(())
+}
+
+async fn begin(table: &impl Table, schema: &Schema, condition: Condition) -> Result<String> {
+    let feed = FeedName(nanoseconds().to_string());
+    let put = Action::Put { key: schema.feed_key(), item: feed.item(schema), condition };
+    Client::new(table, &Patient, schema).carry_out(&Task::Write(put)).await.outcome?;
+    Ok(feed.0)
 }

@@ -19,6 +19,7 @@ use sapwood_engine::announce::announced;
 use sapwood_local::template::Template;
 use sapwood_plain_http::plain_http;
 use sapwood_store::{Backoff, Client, ErrorKind, LATE, RetryPolicy, TableError};
+use serde::Serialize;
 
 use crate::TEMPLATE;
 use crate::arguments::{endpoint, template_parameter};
@@ -49,7 +50,8 @@ pub(crate) struct Connection {
 }
 
 /// The owner of the settings.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub(crate) enum Whose {
     /// The handler has left them in the table.
     Handler,
@@ -60,15 +62,6 @@ pub(crate) enum Whose {
 }
 
 impl Whose {
-    /// The name in JSON.
-    pub(crate) fn as_str(self) -> &'static str {
-        match self {
-            Self::Handler => "handler",
-            Self::Parameters => "parameters",
-            Self::Defaults => "defaults",
-        }
-    }
-
     /// Warns who writes base records where nothing says what the settings are.
     pub(crate) fn warn_who_writes(self) {
         if self == Self::Defaults {

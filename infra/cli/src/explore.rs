@@ -54,7 +54,7 @@ pub(crate) struct Arguments {
     /// Open the page in a browser.
     #[arg(long)]
     open: bool,
-    /// Print one JSON object a line.
+    /// Print JSON. Each line is an object.
     #[arg(long)]
     json: bool,
     /// Set `_updated_by` and `_created_by` of the records.
@@ -102,7 +102,12 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         tables: explorer::tables(&table),
         settings,
         tenant,
-        place: connection.place(),
+        place: TableAddress {
+            endpoint: connection.endpoint().map(str::to_owned),
+            table: connection.table,
+            region: connection.region,
+            profile: connection.profile,
+        },
         rights,
         live: None,
         trials: None,
@@ -137,17 +142,5 @@ fn check_tenant(tenant: Option<&Tenant>, settings: &Settings) -> Result<()> {
         (None, true) => Err(Exit::Usage.because("this table has tenants: name one with --tenant")),
         (Some(_), false) => Err(Exit::Usage.because("this table has no tenants: leave --tenant out")),
         _ => Ok(()),
-    }
-}
-
-impl Connection {
-    /// Where the table is, for the code that the page shows.
-    fn place(&self) -> TableAddress {
-        TableAddress {
-            table: self.table.clone(),
-            endpoint: self.endpoint().map(str::to_owned),
-            region: self.region.clone(),
-            profile: self.profile.clone(),
-        }
     }
 }

@@ -59,38 +59,55 @@ struct Arguments {
     command: Command,
 }
 
-#[derive(Subcommand)]
-enum Command {
+/// Declares the commands, each with its arguments and what runs it.
+macro_rules! commands {
+    ($($(#[$of:meta])* $command:ident($arguments:ty) => $run:expr,)*) => {
+        #[derive(Subcommand)]
+        enum Command {
+            $($(#[$of])* $command($arguments),)*
+        }
+
+        impl Command {
+            async fn run(self) -> Exit {
+                match self {
+                    $(Self::$command(arguments) => Exit::of($run(arguments).await),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
     /// Run DynamoDB, the stream handler and the API in this process. They are configured as in template.yaml.
-    Dev(dev::Arguments),
-    Explore(explore::Arguments),
-    CatchUp(catch_up::Arguments),
-    Import(transfer::ImportArguments),
-    Export(transfer::ExportArguments),
-    Tree(tree::Arguments),
-    Get(node::GetArguments),
-    Put(node::PutArguments),
-    Move(node::MoveArguments),
-    Copy(node::CopyArguments),
-    Rm(node::RmArguments),
-    Trash(node::TrashArguments),
-    History(node::HistoryArguments),
-    Latest(node::LatestArguments),
-    Links(node::LinksArguments),
-    Inherited(node::InheritedArguments),
-    Granted(node::GrantedArguments),
-    Watch(watch::Arguments),
-    Changes(changes::Arguments),
-    Feed(changes::FeedArguments),
-    Totals(node::TotalsArguments),
-    Backfill(backfill::Arguments),
-    Verify(audit::VerifyArguments),
-    Repair(audit::RepairArguments),
-    Redrive(redrive::Arguments),
-    Doctor(doctor::Arguments),
-    Cost(cost::Arguments),
-    Completions(shell::CompletionsArguments),
-    Man(shell::ManArguments),
+    Dev(dev::Arguments) => dev::run,
+    Explore(explore::Arguments) => explore::run,
+    CatchUp(catch_up::Arguments) => catch_up::run,
+    Import(transfer::ImportArguments) => transfer::import,
+    Export(transfer::ExportArguments) => transfer::export,
+    Tree(tree::Arguments) => tree::run,
+    Get(node::GetArguments) => node::get,
+    Put(node::PutArguments) => node::put,
+    Move(node::MoveArguments) => node::relocate,
+    Copy(node::CopyArguments) => node::copy,
+    Rm(node::RmArguments) => node::rm,
+    Trash(node::TrashArguments) => node::trash,
+    History(node::HistoryArguments) => node::history,
+    Latest(node::LatestArguments) => node::latest,
+    Links(node::LinksArguments) => node::links,
+    Inherited(node::InheritedArguments) => node::inherited,
+    Granted(node::GrantedArguments) => node::granted,
+    Watch(watch::Arguments) => watch::run,
+    Changes(changes::Arguments) => changes::run,
+    Feed(changes::FeedArguments) => changes::feed,
+    Totals(node::TotalsArguments) => node::totals,
+    Backfill(backfill::Arguments) => backfill::run,
+    Verify(audit::VerifyArguments) => audit::verify,
+    Repair(audit::RepairArguments) => audit::repair,
+    Redrive(redrive::Arguments) => redrive::run,
+    Doctor(doctor::Arguments) => doctor::run,
+    Cost(cost::Arguments) => cost::run,
+    Completions(shell::CompletionsArguments) => shell::completions,
+    Man(shell::ManArguments) => shell::man,
 }
 
 /// The template: the same one that is deployed.
@@ -101,36 +118,5 @@ const TEMPLATE: &str = include_str!("../../../template.yaml");
 pub async fn main() -> ExitCode {
     let matches = help::command().get_matches();
     let arguments = Arguments::from_arg_matches(&matches).unwrap_or_else(|error| error.exit());
-    let exit = match arguments.command {
-        Command::Dev(arguments) => Exit::of(dev::run(arguments).await),
-        Command::Explore(arguments) => Exit::of(explore::run(arguments).await),
-        Command::CatchUp(arguments) => Exit::of(catch_up::run(arguments).await),
-        Command::Import(arguments) => Exit::of(transfer::import(arguments).await),
-        Command::Export(arguments) => Exit::of(transfer::export(arguments).await),
-        Command::Tree(arguments) => Exit::of(tree::run(arguments).await),
-        Command::Get(arguments) => Exit::of(node::get(arguments).await),
-        Command::History(arguments) => Exit::of(node::history(arguments).await),
-        Command::Latest(arguments) => Exit::of(node::latest(arguments).await),
-        Command::Links(arguments) => Exit::of(node::links(arguments).await),
-        Command::Inherited(arguments) => Exit::of(node::inherited(arguments).await),
-        Command::Granted(arguments) => Exit::of(node::granted(arguments).await),
-        Command::Totals(arguments) => Exit::of(node::totals(arguments).await),
-        Command::Put(arguments) => Exit::of(node::put(arguments).await),
-        Command::Move(arguments) => Exit::of(node::relocate(arguments).await),
-        Command::Copy(arguments) => Exit::of(node::copy(arguments).await),
-        Command::Rm(arguments) => Exit::of(node::rm(arguments).await),
-        Command::Trash(arguments) => Exit::of(node::trash(arguments).await),
-        Command::Watch(arguments) => Exit::of(watch::run(arguments).await),
-        Command::Changes(arguments) => Exit::of(changes::run(arguments).await),
-        Command::Feed(arguments) => Exit::of(changes::feed(arguments).await),
-        Command::Backfill(arguments) => Exit::of(backfill::run(arguments).await),
-        Command::Verify(arguments) => Exit::of(audit::verify(arguments).await),
-        Command::Repair(arguments) => Exit::of(audit::repair(arguments).await),
-        Command::Redrive(arguments) => Exit::of(redrive::run(arguments).await),
-        Command::Doctor(arguments) => Exit::of(doctor::run(arguments).await),
-        Command::Cost(arguments) => Exit::of(cost::run(arguments).await),
-        Command::Completions(arguments) => Exit::of(shell::completions(&arguments, help::command())),
-        Command::Man(arguments) => Exit::of(shell::man(arguments, help::command())),
-    };
-    exit.into()
+    arguments.command.run().await.into()
 }

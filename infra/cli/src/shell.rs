@@ -4,9 +4,11 @@ use std::io::{self, Write};
 use std::path::PathBuf;
 
 use anyhow::{Error, Result, anyhow};
-use clap::{Args, Command};
+use clap::Args;
 use clap_complete::Shell;
 use clap_mangen::Man;
+
+use crate::help::command;
 
 const NAME: &str = "sapwood";
 
@@ -33,20 +35,21 @@ pub(crate) struct ManArguments {
     dir: Option<PathBuf>,
 }
 
-pub(crate) fn completions(arguments: &CompletionsArguments, mut command: Command) -> Result<()> {
+pub(crate) async fn completions(arguments: CompletionsArguments) -> Result<()> {
     // `generate` would panic at a standard output whose reader has gone.
     let mut script = Vec::new();
-    clap_complete::generate(arguments.shell, &mut command, NAME, &mut script);
+    clap_complete::generate(arguments.shell, &mut command(), NAME, &mut script);
     print(&script)
 }
 
-pub(crate) fn man(arguments: ManArguments, command: Command) -> Result<()> {
+pub(crate) async fn man(arguments: ManArguments) -> Result<()> {
     if let Some(directory) = arguments.dir {
-        let written = std::fs::create_dir_all(&directory).and_then(|()| clap_mangen::generate_to(command, &directory));
+        let written =
+            std::fs::create_dir_all(&directory).and_then(|()| clap_mangen::generate_to(command(), &directory));
         return written.map_err(|source| unwritten(&directory.display().to_string(), &source));
     }
     let mut page = Vec::new();
-    Man::new(command).render(&mut page).map_err(stdout)?;
+    Man::new(command()).render(&mut page).map_err(stdout)?;
     print(&page)
 }
 

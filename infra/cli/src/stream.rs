@@ -4,9 +4,11 @@ use anyhow::{Error, anyhow};
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::config::Builder;
 use aws_sdk_dynamodbstreams::config::retry::RetryConfig;
-use aws_sdk_dynamodbstreams::types::{Shard, ShardIteratorType};
+use aws_sdk_dynamodbstreams::types::Shard;
 use aws_types::SdkConfig;
 use sapwood_dynamodb::lacks_credentials;
+use sapwood_local::stream;
+pub(crate) use sapwood_local::stream::From;
 use sapwood_store::RetryPolicy;
 
 use crate::connect::Patient;
@@ -16,14 +18,6 @@ use crate::sdk_errors::{ProvideErrorMetadata, SdkError, said};
 pub(crate) fn client(config: &SdkConfig) -> Client {
     // `patiently` tries again.
     Client::from_conf(Builder::from(config).retry_config(RetryConfig::disabled()).build())
-}
-
-/// Where to read a shard from.
-#[derive(Clone, Debug)]
-pub(crate) enum From {
-    Now,
-    Oldest,
-    After(String),
 }
 
 /// Returns all shards of a stream, closed ones too.
@@ -43,14 +37,7 @@ pub(crate) async fn shards(client: &Client, arn: &str) -> anyhow::Result<Vec<Sha
 
 /// Returns an iterator of a shard. There is none if the shard has no more records.
 pub(crate) async fn iterator(client: &Client, arn: &str, shard: &str, from: &From) -> Result<Option<String>, Failed> {
-    let request = client.get_shard_iterator().stream_arn(arn).shard_id(shard);
-    let request = match from {
-        From::Now => request.shard_iterator_type(ShardIteratorType::Latest),
-        From::Oldest => request.shard_iterator_type(ShardIteratorType::TrimHorizon),
-        From::After(number) => {
-            request.shard_iterator_type(ShardIteratorType::AfterSequenceNumber).sequence_number(number)
-        }
-    };
+    let request = stream::iterator(client, arn, shard, from);
     Ok(patiently(|| request.clone().send()).await?.shard_iterator)
 }
 

@@ -28,7 +28,8 @@ fn every_command_has_examples_and_they_can_be_read() {
         assert!(help.starts_with("Examples:\n") && !examples.is_empty(), "{name} has no examples");
         for example in examples {
             let words = shlex::split(example).unwrap_or_else(|| panic!("{example} has an open quote"));
-            let words: Vec<String> = words.into_iter().take_while(|word| word != ">" && word != "|").collect();
+            let words: Vec<String> =
+                words.into_iter().take_while(|word| ![">", ">>", "|"].contains(&&**word)).collect();
             assert!(words.join(" ").starts_with(&name), "{example} is an example of {name}");
             if let Err(error) = help::command().try_get_matches_from(&words) {
                 panic!("{example}: {error}");
@@ -70,8 +71,8 @@ fn the_description_of_the_arguments_is_sound() {
 
 #[test]
 fn commands_that_print_for_people_print_json_too() {
-    // `sapwood completions` and `sapwood man` print for a shell and for `man`.
-    let silent = ["sapwood", "sapwood completions", "sapwood man"];
+    // `sapwood completions` and `sapwood man` print for a shell and for `man`, and `sapwood changes` prints only JSON.
+    let silent = ["sapwood", "sapwood changes", "sapwood completions", "sapwood man"];
     for (name, command) in commands().into_iter().filter(|(name, _)| !silent.contains(&name.as_str())) {
         assert!(command.get_arguments().any(|argument| argument.get_long() == Some("json")), "{name} has no --json");
     }

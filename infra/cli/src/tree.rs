@@ -32,7 +32,7 @@ pub(crate) struct Arguments {
     id: String,
     #[command(flatten)]
     connection: Connection,
-    /// Set the node's tenant, in a table with tenants.
+    /// Set the tenant, in a table with tenants.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
     /// Draw at most so many levels below the node. By default all are drawn.
@@ -47,7 +47,7 @@ pub(crate) struct Arguments {
     /// Show the items behind each node: its lineage and its rows.
     #[arg(long)]
     rows: bool,
-    /// Print one JSON object a node, by depth. It has the depth, the parent and all attributes that rows carry.
+    /// Print JSON. Each line is a node, by depth, with its depth, its parent and all attributes that rows carry.
     #[arg(long, conflicts_with = "shown")]
     json: bool,
 }

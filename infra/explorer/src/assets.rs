@@ -59,15 +59,17 @@ pub fn scripts() -> impl Iterator<Item = (&'static str, String)> {
 }
 
 impl Asset {
-    /// The file: a script without its comments and indentation (lines keep their numbers), a style without most spaces.
+    /// The file without its comments and indentation (lines keep their numbers), a style without most spaces.
     fn served(&self) -> Vec<u8> {
         let text = String::from_utf8_lossy(self.bytes);
-        let is_comment = |line: &str| ["//", "/*", "* ", "*/"].iter().any(|begins| line.starts_with(begins));
+        let comments = if self.media_type == SCRIPT { &["//", "/*", "* ", "*/"][..] } else { &["/*"] };
+        let is_comment = |line: &str| comments.iter().any(|begins| line.starts_with(begins));
         let tighter = [("; ", ";"), (": ", ":"), (" { ", "{"), (" }", "}"), (", ", ",")];
         let lines = text.lines().map(str::trim_start).map(|line| if is_comment(line) { "" } else { line });
+        let lines = lines.flat_map(|line| [line, "\n"]).collect::<String>();
         match self.media_type {
-            SCRIPT => lines.flat_map(|line| [line, "\n"]).collect::<String>().into(),
-            STYLE => tighter.iter().fold(text.into_owned(), |text, (from, to)| text.replace(from, to)).into(),
+            SCRIPT => lines.into(),
+            STYLE => tighter.iter().fold(lines, |text, (from, to)| text.replace(from, to)).into(),
             _ => self.bytes.to_vec(),
         }
     }

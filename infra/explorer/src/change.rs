@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use sapwood_core::keys::{ItemKey, NodeRef, Schema, SortKey};
-use sapwood_core::model::{AttributeValue, BaseNode, Item, Latest, PUT_BACK, is_truncated, row_parent, text_of};
+use sapwood_core::model::{BaseNode, Item, PUT_BACK, VERSION, is_truncated, row_parent, text_of, whole_of};
 use sapwood_json::Attributes;
 use serde::Serialize;
 use serde_json::{Value, json};
@@ -103,20 +103,13 @@ impl Watched<'_> {
     fn seen(&self, item: &Item) -> Seen {
         let truncated = is_truncated(item);
         if self.revisions {
-            let (version, attributes) = (latest_version(item), Attributes::of_revision(item, self.schema));
+            let (version, attributes) = (whole_of(item, VERSION), Attributes::of_revision(item, self.schema));
             return Seen { parent: None, segment: None, version, attributes, truncated };
         }
         let attributes = Attributes::of_node(item, self.schema);
         let parent = row_parent(item).or_else(|| BaseNode::parent_in(item, self.node, self.schema));
         let segment = text_of(item, &self.schema.names().segment).map(str::to_owned);
         Seen { parent: parent.map(|id| id.to_string()), segment, version: None, attributes, truncated }
-    }
-}
-
-fn latest_version(copy: &Item) -> Option<usize> {
-    match Latest::version_of(copy)? {
-        AttributeValue::N(digits) => digits.parse().ok(),
-        _ => None,
     }
 }
 

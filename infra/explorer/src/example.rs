@@ -1,7 +1,7 @@
 //! The trees of the documents that the product comes from, as base records of any client.
 
 use sapwood_core::keys::{Id, KeyError, NodeRef, Schema, SortKey, Tenant, Version};
-use sapwood_core::model::{AttributeValue, Item, number, text, with_key};
+use sapwood_core::model::{AttributeValue, number, text, with_key};
 use sapwood_store::{Condition, Table, TableError};
 
 /// The tree of the seed `hierarchy-path-and-replication`: the id, parent and name of each folder.
@@ -105,12 +105,12 @@ impl Example {
     /// # Errors
     /// [`FillError`] if the table can't be written.
     pub async fn fill<T: Table>(self, table: &T, schema: &Schema, tenant: Option<&Tenant>) -> Result<(), FillError> {
-        let filling = Filling { table, tenant, schema };
+        let filling = Filling { table, schema, tenant, condition: Condition::Absent };
         match self {
             Self::Folders => {
                 for (id, parent, name) in FOLDERS {
                     let size = SIZES.into_iter().find(|(of, _)| *of == id);
-                    let own = size.map(|(_, kilobytes)| ("size".to_owned(), number(kilobytes)));
+                    let own = size.map(|(_, kilobytes)| ("size", number(kilobytes)));
                     filling.node(id, parent, name, own).await?;
                 }
                 Ok(())
@@ -135,10 +135,16 @@ pub enum FillError {
     Table(#[from] TableError),
 }
 
-struct Filling<'a, T> {
-    table: &'a T,
-    tenant: Option<&'a Tenant>,
-    schema: &'a Schema,
+/// Writes base records, as any client does.
+pub struct Filling<'a, T> {
+    /// The table.
+    pub table: &'a T,
+    /// Its schema.
+    pub schema: &'a Schema,
+    /// The tenant of all nodes.
+    pub tenant: Option<&'a Tenant>,
+    /// The condition of each write.
+    pub condition: Condition,
 }
 
 impl<T: Table> Filling<'_, T> {
@@ -147,8 +153,7 @@ impl<T: Table> Filling<'_, T> {
         nodes: impl IntoIterator<Item = (&'n str, Option<&'n str>, &'n str, Option<&'n str>)>,
     ) -> Result<(), FillError> {
         for (id, parent, name, product) in nodes {
-            let product = product.map(|product| (PRODUCT.to_owned(), text(product)));
-            self.node(id, parent, name, product).await?;
+            self.node(id, parent, name, product.map(|product| (PRODUCT, text(product)))).await?;
         }
         Ok(())
     }
@@ -160,9 +165,8 @@ impl<T: Table> Filling<'_, T> {
             for (depth, part) in parts.into_iter().enumerate() {
                 let id = parent.as_ref().map_or_else(|| part.to_owned(), |above| format!("{above}#{part}"));
                 let is_shop = depth + 1 == parts.len();
-                let own = [("street".to_owned(), text(street)), ("square_feet".to_owned(), number(feet))];
+                let own = [("street", text(street)), ("square_feet", number(feet))].into_iter().filter(|_| is_shop);
                 let name = if is_shop { format!("{part}, {street}") } else { part.to_owned() };
-                let own = own.into_iter().filter(|_| is_shop);
                 self.node(&id, parent.as_deref(), &name, own).await?;
                 parent = Some(id);
             }
@@ -172,35 +176,51 @@ impl<T: Table> Filling<'_, T> {
 
     async fn audits(&self) -> Result<(), FillError> {
         for (id, topic, version, auditor, result) in AUDITS {
-            let key = SortKey::Revision { version: Version::new(version)?, topic: topic.to_owned() };
-            let own = [("auditor".to_owned(), text(auditor)), ("result".to_owned(), text(result))];
-            self.put(id, &key, own).await?;
+            self.revision(id, topic, version, [("auditor", text(auditor)), ("result", text(result))]).await?;
         }
         Ok(())
     }
 
-    async fn node(
-        &self,
+    /// Writes a node, with its name and attributes of its own.
+    ///
+    /// # Errors
+    /// [`FillError`] if the table can't be written.
+    pub async fn node<'n>(
+        &'n self,
         id: &str,
         parent: Option<&str>,
         name: &str,
-        own: impl IntoIterator<Item = (String, AttributeValue)>,
+        own: impl IntoIterator<Item = (&'n str, AttributeValue)>,
     ) -> Result<(), FillError> {
-        let parent = parent.map(|parent| (self.schema.names().parent.clone(), text(parent)));
-        let name = (NAME.to_owned(), text(name));
-        self.put(id, &SortKey::Node, own.into_iter().chain(parent).chain([name])).await
+        let parent = parent.map(|parent| (&*self.schema.names().parent, text(parent)));
+        self.put(id, &SortKey::Node, own.into_iter().chain(parent).chain([(NAME, text(name))])).await
     }
 
-    async fn put(
+    /// Writes a revision.
+    ///
+    /// # Errors
+    /// As [`Self::node`].
+    pub async fn revision<'n>(
+        &self,
+        id: &str,
+        topic: &str,
+        version: u64,
+        own: impl IntoIterator<Item = (&'n str, AttributeValue)>,
+    ) -> Result<(), FillError> {
+        let key = SortKey::Revision { version: Version::new(version)?, topic: topic.to_owned() };
+        self.put(id, &key, own).await
+    }
+
+    async fn put<'n>(
         &self,
         id: &str,
         key: &SortKey,
-        own: impl IntoIterator<Item = (String, AttributeValue)>,
+        own: impl IntoIterator<Item = (&'n str, AttributeValue)>,
     ) -> Result<(), FillError> {
         let node = NodeRef { tenant: self.tenant.cloned(), id: Id::new(id)? };
-        let mut item: Item = with_key(&self.schema.item_key(&node, key)?, self.schema);
-        item.extend(own);
-        self.table.put(&item, &Condition::Absent).await?;
+        let mut item = with_key(&self.schema.item_key(&node, key)?, self.schema);
+        item.extend(own.into_iter().map(|(name, value)| (name.to_owned(), value)));
+        self.table.put(&item, &self.condition).await?;
         Ok(())
     }
 }

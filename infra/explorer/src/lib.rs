@@ -136,7 +136,7 @@ impl<T: Scannable + 'static> Explorer<T> {
             "links": settings.links, "names": settings.names.as_str(),
             "totals": settings.totals.as_ref().map(Totals::attributes),
             "example": self.example.map(|(node, to)| json!({"node": node, "to": to})),
-            "path_rows": settings.path_rows, "root_rows": settings.root_rows,
+            "path_rows": settings.path_rows, "root_rows": settings.root_rows, "changes": settings.changes,
         })
     }
 }

@@ -32,24 +32,18 @@ impl FaultKind {
     /// All kinds, in the order in which they are reported.
     pub const ALL: [Self; 6] =
         [Self::Unreadable, Self::Refused, Self::Duplicate, Self::MissingParent, Self::Cycle, Self::TooDeep];
+}
 
-    /// The name of the kind, for people and for the working file.
-    #[must_use]
-    pub fn name(self) -> &'static str {
-        match self {
+impl fmt::Display for FaultKind {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
             Self::Unreadable => "unreadable",
             Self::Refused => "refused",
             Self::Duplicate => "duplicate",
             Self::MissingParent => "missing parent",
             Self::Cycle => "cycle",
             Self::TooDeep => "too deep",
-        }
-    }
-}
-
-impl fmt::Display for FaultKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
+        })
     }
 }
 

@@ -29,8 +29,10 @@ const READY_POLL: Duration = Duration::from_millis(50);
 /// An endpoint that serves `DynamoDB`'s API and doesn't check credentials.
 #[derive(Debug, Clone)]
 pub struct Endpoint {
-    url: String,
-    client: Client,
+    /// Its URL.
+    pub url: String,
+    /// A client for it.
+    pub client: Client,
 }
 
 /// A table's stream.
@@ -79,16 +81,6 @@ impl Endpoint {
             .credentials_provider(Credentials::new(ANYTHING, ANYTHING, None, None, "a local endpoint"))
             .build();
         Endpoint { url, client: Client::from_conf(config) }
-    }
-
-    /// Returns the endpoint's URL.
-    pub fn url(&self) -> &str {
-        &self.url
-    }
-
-    /// Returns a client for the endpoint.
-    pub fn client(&self) -> &Client {
-        &self.client
     }
 
     /// Creates the table as the template defines it, or uses one that exists with the template's keys and stream.

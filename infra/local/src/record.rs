@@ -3,7 +3,7 @@
 //! Nothing of a record is made into JSON before it is asked for: most records are of rows, which the filter drops
 //! by their keys.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
 
@@ -93,21 +93,13 @@ impl Serialize for Event<'_> {
         map.serialize_entry("eventSourceARN", &**stream)?;
         // DynamoDB names an identity only for deletions by TTL.
         if let Some(who) = &record.user_identity {
-            let who = [
+            let who = BTreeMap::from([
                 ("type", who.r#type.as_deref().unwrap_or("Service")),
                 ("principalId", who.principal_id.as_deref().unwrap_or("dynamodb.amazonaws.com")),
-            ];
-            map.serialize_entry("userIdentity", &Fields(&who))?;
+            ]);
+            map.serialize_entry("userIdentity", &who)?;
         }
         map.end()
-    }
-}
-
-struct Fields<'a>(&'a [(&'a str, &'a str)]);
-
-impl Serialize for Fields<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_map(self.0.iter().copied())
     }
 }
 
@@ -119,10 +111,7 @@ impl Serialize for Change<'_> {
         let mut map = serializer.serialize_map(None)?;
         let created = change.approximate_creation_date_time;
         map.serialize_entry("ApproximateCreationDateTime", &created.map_or(0, |time| time.secs()))?;
-        match &change.keys {
-            Some(keys) => map.serialize_entry("Keys", &Item(keys))?,
-            None => map.serialize_entry("Keys", &Fields(&[]))?,
-        }
+        map.serialize_entry("Keys", &Item(change.keys.as_ref().unwrap_or(&HashMap::new())))?;
         for (name, image) in [("NewImage", &change.new_image), ("OldImage", &change.old_image)] {
             if let Some(image) = image {
                 map.serialize_entry(name, &Item(image))?;
@@ -152,28 +141,22 @@ struct One<'a>(&'a AttributeValue);
 
 impl Serialize for One<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        fn tagged<S: Serializer, T: Serialize + ?Sized>(
-            serializer: S,
-            tag: &str,
-            value: &T,
-        ) -> Result<S::Ok, S::Error> {
-            serializer.collect_map([(tag, value)])
-        }
         match self.0 {
-            AttributeValue::S(text) => tagged(serializer, "S", text),
-            AttributeValue::N(number) => tagged(serializer, "N", number),
-            AttributeValue::Bool(is) => tagged(serializer, "BOOL", is),
-            AttributeValue::Null(is) => tagged(serializer, "NULL", is),
-            AttributeValue::M(map) => tagged(serializer, "M", &Item(map)),
-            AttributeValue::L(list) => tagged(serializer, "L", &list.iter().map(One).collect::<Vec<_>>()),
-            AttributeValue::Ss(texts) => tagged(serializer, "SS", texts),
-            AttributeValue::Ns(numbers) => tagged(serializer, "NS", numbers),
-            AttributeValue::B(bytes) => tagged(serializer, "B", &BASE64.encode(bytes.as_ref())),
+            AttributeValue::S(text) => serializer.collect_map([("S", text)]),
+            AttributeValue::N(number) => serializer.collect_map([("N", number)]),
+            AttributeValue::Bool(is) => serializer.collect_map([("BOOL", is)]),
+            AttributeValue::Null(is) => serializer.collect_map([("NULL", is)]),
+            AttributeValue::M(map) => serializer.collect_map([("M", Item(map))]),
+            AttributeValue::L(list) => serializer.collect_map([("L", list.iter().map(One).collect::<Vec<_>>())]),
+            AttributeValue::Ss(texts) => serializer.collect_map([("SS", texts)]),
+            AttributeValue::Ns(numbers) => serializer.collect_map([("NS", numbers)]),
+            AttributeValue::B(bytes) => serializer.collect_map([("B", BASE64.encode(bytes.as_ref()))]),
             AttributeValue::Bs(all) => {
-                tagged(serializer, "BS", &all.iter().map(|bytes| BASE64.encode(bytes.as_ref())).collect::<Vec<_>>())
+                let all: Vec<String> = all.iter().map(|bytes| BASE64.encode(bytes.as_ref())).collect();
+                serializer.collect_map([("BS", all)])
             }
             // Any type that a newer DynamoDB may have.
-            _ => tagged(serializer, "NULL", &true),
+            _ => serializer.collect_map([("NULL", true)]),
         }
     }
 }

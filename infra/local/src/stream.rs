@@ -7,6 +7,7 @@ use std::sync::Arc;
 use aws_sdk_dynamodbstreams::Client;
 use aws_sdk_dynamodbstreams::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodbstreams::error::{ProvideErrorMetadata, SdkError};
+use aws_sdk_dynamodbstreams::operation::get_shard_iterator::builders::GetShardIteratorFluentBuilder;
 use aws_sdk_dynamodbstreams::types::ShardIteratorType;
 use sapwood_plain_http::plain_http;
 
@@ -20,7 +21,7 @@ const ANYTHING: &str = "local";
 #[derive(Debug, Clone)]
 pub(crate) struct Stream {
     client: Client,
-    arn: Arc<str>,
+    pub(crate) arn: Arc<str>,
 }
 
 /// A shard of the stream.
@@ -32,10 +33,25 @@ pub(crate) struct Shard {
 
 /// The position in a shard from which to read.
 #[derive(Debug, Clone)]
-pub(crate) enum From {
+pub enum From {
+    /// The oldest record in the stream.
     Oldest,
+    /// The first record that is written from now on.
     Now,
+    /// The record after the one with this sequence number.
     After(String),
+}
+
+/// Returns the request for an iterator of a shard.
+pub fn iterator(client: &Client, stream: &str, shard: &str, from: &From) -> GetShardIteratorFluentBuilder {
+    let request = client.get_shard_iterator().stream_arn(stream).shard_id(shard);
+    match from {
+        From::Oldest => request.shard_iterator_type(ShardIteratorType::TrimHorizon),
+        From::Now => request.shard_iterator_type(ShardIteratorType::Latest),
+        From::After(number) => {
+            request.shard_iterator_type(ShardIteratorType::AfterSequenceNumber).sequence_number(number)
+        }
+    }
 }
 
 /// The result of one read of a shard.
@@ -72,10 +88,6 @@ impl Stream {
         Stream { client: Client::from_conf(config), arn: arn.into() }
     }
 
-    pub(crate) fn arn(&self) -> &str {
-        &self.arn
-    }
-
     /// Returns all shards of the stream, closed ones too.
     pub(crate) async fn shards(&self) -> Result<Vec<Shard>, StreamError> {
         let mut shards = Vec::new();
@@ -98,15 +110,7 @@ impl Stream {
 
     /// Returns an iterator, or `None` if the shard has no more records.
     pub(crate) async fn iterator(&self, shard: &str, from: &From) -> Result<Option<String>, StreamError> {
-        let request = self.client.get_shard_iterator().stream_arn(&*self.arn).shard_id(shard);
-        let request = match from {
-            From::Oldest => request.shard_iterator_type(ShardIteratorType::TrimHorizon),
-            From::Now => request.shard_iterator_type(ShardIteratorType::Latest),
-            From::After(number) => {
-                request.shard_iterator_type(ShardIteratorType::AfterSequenceNumber).sequence_number(number)
-            }
-        };
-        Ok(request.send().await.map_err(failed)?.shard_iterator)
+        Ok(iterator(&self.client, &self.arn, shard, from).send().await.map_err(failed)?.shard_iterator)
     }
 
     pub(crate) async fn read(&self, iterator: &str) -> Result<ShardPage, StreamError> {

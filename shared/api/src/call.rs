@@ -1,6 +1,5 @@
 //! One call of the contract, from a request to its answer, and the router of a function's calls.
 
-use std::fmt;
 use std::sync::Arc;
 
 use axum::body::Bytes;
@@ -27,7 +26,7 @@ use crate::idempotency;
 use crate::parameters::Parameters;
 use crate::path::PathParams;
 use crate::problem::{Kind, Problem};
-use crate::wait::{Pauses, Waits, missing};
+use crate::wait::{Pauses, WaitFor, Waits, missing};
 
 /// The state that a function's calls share.
 pub trait Shared: Send + Sync + 'static {
@@ -56,18 +55,9 @@ impl<T, S> Clone for ApiState<T, S> {
     }
 }
 
-impl<T, S: fmt::Debug> fmt::Debug for ApiState<T, S> {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("ApiState").field("shared", &self.shared).finish_non_exhaustive()
-    }
-}
-
 /// A call of the contract: how a request is read and answered.
 pub trait Call<S: Shared>: Sized + Send + 'static {
     /// Reads a request. Parameters that the call doesn't read are refused afterwards.
-    ///
-    /// # Errors
-    /// The [`Problem`] that the request is answered with.
     fn read(asked: &mut Asked<'_, S>) -> Result<Self, Problem>;
 
     /// The right that the caller's token must give, by the method of the request. `None`: the call asks for it itself.
@@ -90,7 +80,6 @@ pub trait Call<S: Shared>: Sized + Send + 'static {
 pub struct Prefix(pub String);
 
 /// The request that a call reads.
-#[derive(Debug)]
 pub struct Asked<'a, S> {
     /// The caller.
     pub caller: Caller,
@@ -115,7 +104,6 @@ pub struct Asked<'a, S> {
 }
 
 /// The client, the caller and the preferences with which a call answers.
-#[derive(Debug)]
 pub struct At<'a, T, S> {
     /// The client of the table, until the request's deadline.
     pub client: &'a Client<'a, T, Deadline>,
@@ -135,17 +123,11 @@ pub struct At<'a, T, S> {
 
 impl<S: Shared> Asked<'_, S> {
     /// Returns the node that a parameter of the path names, in the caller's tenant.
-    ///
-    /// # Errors
-    /// The errors of [`PathParams::id`].
     pub fn node(&self, name: &'static str) -> Result<NodeRef, Problem> {
         Ok(NodeRef { tenant: self.caller.tenant.clone(), id: self.path.id(name)? })
     }
 
     /// Returns the topic that the path names with `{id}` and `{topic}`.
-    ///
-    /// # Errors
-    /// The errors of [`PathParams::id`] and [`PathParams::text`].
     pub fn topic(&self) -> Result<Latest, Problem> {
         Ok(Latest { node: self.node("id")?, topic: self.path.text("topic")? })
     }
@@ -199,17 +181,11 @@ impl<S: Shared> Asked<'_, S> {
     }
 
     /// The same for a call whose body may be missing: an absent body counts as an empty object.
-    ///
-    /// # Errors
-    /// As [`Asked::body`].
     pub fn body_if_any<B: FromJson + Default>(&self) -> Result<B, Problem> {
         if self.body.is_empty() { Ok(B::default()) } else { self.body() }
     }
 
     /// Reads the body of a PATCH.
-    ///
-    /// # Errors
-    /// The errors of [`Asked::body`].
     pub fn merge_patch<B: FromJson>(&self) -> Result<B, Problem> {
         demand_merge_patch(&self.parts.headers)?;
         self.json()
@@ -234,12 +210,13 @@ impl<'a, T: Table, S: Shared> At<'a, T, S> {
     pub async fn has(&self, derived: &[Derived]) -> bool {
         let (tenant, waits) = (self.caller.tenant.as_ref(), self.shared.waits());
         // While waiting is in vain there is one look.
-        let longest = self.prefer.wait.duration().filter(|_| !waits.are_in_vain(tenant)).unwrap_or_default();
+        let wait = WaitFor::FanOut(tenant.cloned());
+        let longest = self.prefer.longest_wait().filter(|_| !waits.is_in_vain(&wait)).unwrap_or_default();
         let mut pauses = Pauses::within(self.deadline, longest);
         let missing = missing(derived, &self.reader(), tenant, &mut pauses).await;
         // Many nodes take their time, which says nothing of the fan-out.
         if !longest.is_zero() && missing.is_some_and(|of| !of.is_of_many()) {
-            waits.ended_in_vain(tenant);
+            waits.was_in_vain(wait);
         }
         missing.is_none()
     }
@@ -253,9 +230,6 @@ impl<'a, T: Table, S: Shared> At<'a, T, S> {
     }
 
     /// Makes an answer of 200 in JSON, with its numbers as the client prefers them.
-    ///
-    /// # Errors
-    /// The errors of [`json_response`].
     pub fn json(&self, body: &impl Serialize) -> Result<Response, Problem> {
         let mut response = json_response(body, self.prefer.numbers)?;
         response.headers_mut().insert(VARY, HeaderValue::from_static("prefer"));

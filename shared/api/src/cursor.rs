@@ -53,17 +53,16 @@ pub enum CursorError {
 
 /// The list that a cursor is bound to: kind, parameters and tenant, each with its length, so no two are equal.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct Scope(Vec<u8>);
 
 impl Scope {
     /// Begins the scope of a kind of list in a tenant.
-    #[must_use]
     pub fn new(kind: &str, tenant: Option<&sapwood_core::keys::Tenant>) -> Self {
         Self(Vec::new()).text(kind).optional(tenant.map(sapwood_core::keys::Tenant::as_str))
     }
 
     /// Adds a parameter.
-    #[must_use]
     pub fn text(mut self, text: &str) -> Self {
         self.0.push(1);
         self.0.extend((text.len() as u64).to_be_bytes());
@@ -72,7 +71,6 @@ impl Scope {
     }
 
     /// Adds a parameter that may be absent.
-    #[must_use]
     pub fn optional(mut self, text: Option<&str>) -> Self {
         match text {
             Some(text) => self.text(text),
@@ -84,13 +82,11 @@ impl Scope {
     }
 
     /// Adds a number.
-    #[must_use]
     pub fn number(self, number: usize) -> Self {
         self.text(&number.to_string())
     }
 
     /// Adds a list.
-    #[must_use]
     pub fn list<'a>(self, texts: impl IntoIterator<Item = &'a str>) -> Self {
         let texts: Vec<&str> = texts.into_iter().collect();
         let counted = self.number(texts.len());
@@ -100,17 +96,11 @@ impl Scope {
 
 impl CursorKey {
     /// Makes a key of a secret.
-    ///
-    /// # Errors
-    /// [`ShortSecret`] if the secret has fewer than 16 bytes.
     pub fn new(secret: &[u8]) -> Result<Self, ShortSecret> {
         Ok(Self { newest: keyed(secret)?, older: None })
     }
 
     /// The same key, which also opens the cursors of an older one, so that a deployment's key can be changed.
-    ///
-    /// # Errors
-    /// [`ShortSecret`] if the secret has fewer than 16 bytes.
     pub fn with_older(self, secret: &[u8]) -> Result<Self, ShortSecret> {
         Ok(Self { older: Some(keyed(secret)?), ..self })
     }

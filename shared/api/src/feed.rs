@@ -1,6 +1,5 @@
 //! The name of the table's feeds, which their cursors carry.
 
-use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
 use sapwood_engine::query::Reader;
@@ -15,28 +14,25 @@ const NAME_MS_MAX: u64 = 60_000;
 #[derive(Default)]
 pub struct KnownFeed(Mutex<Option<(String, u64)>>);
 
-impl fmt::Debug for KnownFeed {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("KnownFeed").finish_non_exhaustive()
-    }
-}
-
 impl KnownFeed {
-    /// The name at this time, in milliseconds since 1970.
+    /// The name at this time, in milliseconds since 1970. If a cursor has another one, the table says which is right.
     pub(crate) async fn demand<T: Table, P: RetryPolicy>(
         &self,
         reader: &Reader<'_, T, P>,
         now_ms: u64,
+        of_cursor: Option<&str>,
     ) -> Result<String, Problem> {
         if !reader.keeps_feeds() {
             let detail = "this deployment keeps no feeds; deploy `Changes=on`, and run `sapwood feed begin`";
             return Err(Problem::new(Kind::ChangesOff, detail));
         }
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        if let Some((name, _)) = known.filter(|(_, read)| now_ms.saturating_sub(*read) < NAME_MS_MAX) {
+        let differs = |name: &str| of_cursor.is_some_and(|of_cursor| of_cursor != name);
+        let is_young = |read: u64| now_ms.saturating_sub(read) < NAME_MS_MAX;
+        if let Some((name, _)) = known.clone().filter(|(name, read)| is_young(*read) && !differs(name)) {
             return Ok(name);
         }
-        let found = reader.feed_name().await?.map(|feed| feed.name);
+        let found = reader.feed_name(known.is_some()).await?.map(|feed| feed.0);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = found.clone().map(|name| (name, now_ms));
         let detail = "the feeds haven't begun; once every function has `Changes=on`, run `sapwood feed begin`";
         found.ok_or_else(|| Problem::new(Kind::FeedNotBegun, detail))

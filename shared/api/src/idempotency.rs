@@ -7,12 +7,12 @@ use sapwood_core::write::Idempotency;
 use sha2::{Digest, Sha256};
 
 use crate::caller::Caller;
-use crate::headers::IdempotencyKey;
+use crate::headers::idempotency_key;
 use crate::problem::Problem;
 
 /// Returns the key of a request, and the fingerprint of what it asks for.
 pub(crate) fn key(caller: &Caller, parts: &Parts, body: &[u8]) -> Result<Option<Idempotency>, Problem> {
-    let IdempotencyKey(key) = IdempotencyKey::read(&parts.headers)?;
+    let key = idempotency_key(&parts.headers)?;
     // Tokens say what the request must know of, and not what it asks for.
     let of_request = |pair: &&str| !pair.starts_with("written=");
     let query: Vec<&str> = parts.uri.query().unwrap_or_default().split('&').filter(of_request).collect();

@@ -1,7 +1,6 @@
 //! Holds an answer until the handler has written the derived rows.
 
 use std::collections::HashMap;
-use std::fmt;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
@@ -36,15 +35,9 @@ pub struct Waits {
 
 /// What requests wait for.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum WaitFor {
+pub(crate) enum WaitFor {
     FanOut(Option<Tenant>),
     Changes(NodeRef),
-}
-
-impl fmt::Debug for Waits {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Waits").finish_non_exhaustive()
-    }
 }
 
 impl Waits {
@@ -59,28 +52,12 @@ impl Waits {
         Self::new(|| since_1970().as_secs())
     }
 
-    pub(crate) fn are_in_vain(&self, tenant: Option<&Tenant>) -> bool {
-        self.is_in_vain(&WaitFor::FanOut(tenant.cloned()))
-    }
-
-    pub(crate) fn ended_in_vain(&self, tenant: Option<&Tenant>) {
-        self.was_in_vain(WaitFor::FanOut(tenant.cloned()));
-    }
-
-    pub(crate) fn changes_are_in_vain(&self, tree: &NodeRef) -> bool {
-        self.is_in_vain(&WaitFor::Changes(tree.clone()))
-    }
-
-    pub(crate) fn changes_ended_in_vain(&self, tree: &NodeRef) {
-        self.was_in_vain(WaitFor::Changes(tree.clone()));
-    }
-
-    fn is_in_vain(&self, wait: &WaitFor) -> bool {
+    pub(crate) fn is_in_vain(&self, wait: &WaitFor) -> bool {
         let until = self.in_vain_until.lock().unwrap_or_else(PoisonError::into_inner);
         until.get(wait).is_some_and(|until| (self.now)() < *until)
     }
 
-    fn was_in_vain(&self, wait: WaitFor) {
+    pub(crate) fn was_in_vain(&self, wait: WaitFor) {
         let now = (self.now)();
         let mut until = self.in_vain_until.lock().unwrap_or_else(PoisonError::into_inner);
         until.retain(|_, until| now < *until);

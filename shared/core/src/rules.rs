@@ -302,6 +302,9 @@ pub enum Rule {
     TellDepth,
     /// A requeued node whose lineage is unsettled is told: the invocation before may have died before it told anyone.
     TellUnsettled,
+    /// The lineage of a requeued node that is to be told is unsettled until then, if its rows stay as they are, too.
+    /// After a death the redelivered requeue would find it settled.
+    UnsettledUntilTold,
     /// The trees that a node leaves are named in its lineage until they are told. After a death the redelivered requeue
     /// finds the new tree alone.
     NameLeft,

@@ -28,6 +28,7 @@ const CONNECT_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// A table of DynamoDB, over its SDK. A clone is cheap, because clones share one client of the SDK.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct DynamoTable {
     pub(crate) client: Client,
     pub(crate) name: String,
@@ -51,7 +52,6 @@ fn place(endpoint_url: Option<&str>, region: &str) -> String {
 
 impl DynamoTable {
     /// Makes a table by name on a client (of `sapwood-https`, or [`plain_http`]), without the SDK's own retries.
-    #[must_use]
     pub fn new(connection: &Connection, http: SharedHttpClient, name: impl Into<String>, schema: Schema) -> Self {
         let Connection { region, endpoint_url, access_key_id, secret_access_key, session_token } = connection.clone();
         let mut credentials = Credentials::builder()
@@ -70,7 +70,6 @@ impl DynamoTable {
     }
 
     /// Makes a table with the region, the client and the credentials of a configuration, which may renew these.
-    #[must_use]
     pub fn of(config: &aws_types::SdkConfig, name: impl Into<String>, schema: Schema) -> Self {
         let place = place_of(config);
         Self::configured(aws_sdk_dynamodb::config::Builder::from(config), name.into(), place, schema)
@@ -82,7 +81,6 @@ impl DynamoTable {
     }
 
     /// Makes a table on an endpoint that checks no credentials, such as DynamoDB Local.
-    #[must_use]
     pub fn local(url: &str, name: impl Into<String>, schema: Schema) -> Self {
         Self::new(&Connection::local(url), plain_http(), name, schema)
     }
@@ -127,19 +125,16 @@ impl DynamoTable {
     }
 
     /// The same table with another schema.
-    #[must_use]
     pub fn with(self, schema: Schema) -> Self {
         Self { schema, ..self }
     }
 
     /// Returns the table for one invocation. No request outlives the deadline.
-    #[must_use]
     pub fn until(&self, deadline: Deadline) -> Self {
         Self { deadline: Some(deadline), ..self.clone() }
     }
 
     /// Sets the limit for one request. On one machine none is lost, and resending makes the engine's queue longer.
-    #[must_use]
     pub fn waiting(self, call_time_max: Duration) -> Self {
         Self { call_time_max, ..self }
     }

@@ -6,9 +6,6 @@ use sapwood_core::request::Action;
 use sapwood_store::{Client, Condition, ReadOptions, RetryPolicy, Table, TableError};
 
 /// Writes the announcement, unless the table has it or that of a newer version. Returns true if it was written.
-///
-/// # Errors
-/// [`TableError`] if the table can't be read or written.
 pub async fn announce<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     settings: &Settings,

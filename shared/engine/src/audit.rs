@@ -29,6 +29,7 @@ const RECOUNT_PAGE_ITEMS_MAX: usize = 1_000;
 const SUBJECTS_MAX: usize = 100;
 
 /// Comparisons of one table.
+#[must_use]
 pub struct Audit<'a, T, P> {
     client: &'a Client<'a, T, P>,
     settings: &'a Settings,
@@ -56,33 +57,26 @@ pub struct Page {
 
 impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     /// Comparisons by these settings.
-    #[must_use]
     pub fn new(client: &'a Client<'a, T, P>, settings: &'a Settings) -> Self {
         Self { client, settings, totals_children_max: usize::MAX, history_bytes_max: usize::MAX, strong: false }
     }
 
     /// The same, but the totals of nodes with more children aren't compared. A comparison reads all children at once.
-    #[must_use]
     pub fn with_totals_of(self, totals_children_max: usize) -> Self {
         Self { totals_children_max, ..self }
     }
 
     /// The same, but for histories of more bytes than this: they aren't compared. A page of one is always read.
-    #[must_use]
     pub fn with_histories_of(self, history_bytes_max: usize) -> Self {
         Self { history_bytes_max, ..self }
     }
 
     /// The same, but pages of the table are read strongly consistent, for twice the read units.
-    #[must_use]
     pub fn with_strong_pages(self, strong: bool) -> Self {
         Self { strong, ..self }
     }
 
     /// Looks at the page of a part of the table that begins here.
-    ///
-    /// # Errors
-    /// [`TableError`] if something can't be read. The page can be looked at again.
     pub async fn page(
         &self,
         segment: u32,
@@ -100,9 +94,6 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     }
 
     /// Looks at a page of a node's partition, and at its beginning at the node itself, even if it has no item at all.
-    ///
-    /// # Errors
-    /// [`TableError`] if something can't be read. The page can be looked at again.
     pub async fn partition(
         &self,
         node: &NodeRef,
@@ -159,9 +150,6 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     }
 
     /// Looks at these subjects, strongly consistent.
-    ///
-    /// # Errors
-    /// [`TableError`] if something can't be read.
     pub async fn look(&self, subjects: BTreeSet<Subject>) -> Result<Vec<Difference>, TableError> {
         self.compare(subjects, &BTreeMap::new(), true).await
     }
@@ -194,17 +182,11 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     }
 
     /// Mends a difference. `name` has at most 19 digits, and no other repair of this table has had it.
-    ///
-    /// # Errors
-    /// [`TableError`] if something can't be read or written. The repair can be tried again.
     pub async fn mend(&self, difference: Difference, name: String, rules: Rules) -> Result<Mended, TableError> {
         run_settled(self.client, || mend(self.context(rules), difference.clone(), name.clone())).await
     }
 
     /// Returns true if the totals above a node hold what it was counted as, so that counting it anew makes them right.
-    ///
-    /// # Errors
-    /// [`TableError`] if something can't be read.
     pub async fn count_holds(&self, node: &NodeRef) -> Result<bool, TableError> {
         let children_max = self.totals_children_max;
         run(self.client, count_holds(self.settings, node.clone(), TOTALS_PAGE_ITEMS_MAX, children_max)).await
@@ -212,9 +194,6 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
 
     /// Begins all totals anew, in an epoch later than these: handlers count in it from their next batch on. `name` is
     /// one that nobody else has. Who begins it again by that name is told of the epoch that was begun.
-    ///
-    /// # Errors
-    /// [`TableError`] if something can't be read or written.
     pub async fn begin_epoch(
         &self,
         used: &[Epoch],
@@ -225,18 +204,12 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     }
 
     /// Notes that every node was written since the epoch of this name began. Returns false if another one has begun.
-    ///
-    /// # Errors
-    /// [`TableError`] if something can't be read or written.
     pub async fn end_epoch(&self, epoch: Epoch, name: &str, rules: Rules) -> Result<bool, TableError> {
         run(self.client, end_epoch(self.context(rules), epoch, name.to_owned())).await
     }
 
     /// Puts a cursor without a position in the place of one that comes from another stream. `name` as for
     /// [`Audit::mend`].
-    ///
-    /// # Errors
-    /// [`TableError`] if something can't be read or written.
     pub async fn start_anew(&self, node: NodeRef, name: String) -> Result<Mended, TableError> {
         run(self.client, start_anew(self.context(Rules::default()), node, name)).await
     }
@@ -245,9 +218,6 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     /// them. It reads them, waits for `settled` (as long as any transaction that was under way), reads the whole table
     /// in so many parts side by side, and after each page waits as `pace` says of its read units. `name` is unique
     /// among recounts.
-    ///
-    /// # Errors
-    /// [`TableError`] if something can't be read or written. The recount can be tried again.
     pub async fn recount<W: Future<Output = ()>>(
         &self,
         nodes: BTreeSet<NodeRef>,
@@ -296,17 +266,11 @@ impl<'a, T: Table, P: RetryPolicy> Audit<'a, T, P> {
     }
 
     /// Has an item handled again whose stream record was lost. `name`: see [`Audit::mend`].
-    ///
-    /// # Errors
-    /// [`TableError`] if something can't be read or written. The redrive can be tried again.
     pub async fn redrive(&self, key: ItemKey, name: String, rules: Rules) -> Result<Redriven, TableError> {
         run_settled(self.client, || redrive(self.context(rules), key.clone(), name.clone(), false)).await
     }
 
     /// Says what [`Audit::redrive`] would do, and writes nothing.
-    ///
-    /// # Errors
-    /// [`TableError`] if something can't be read.
     pub async fn would_redrive(&self, key: ItemKey) -> Result<Redriven, TableError> {
         run(self.client, redrive(self.context(Rules::default()), key, String::new(), true)).await
     }

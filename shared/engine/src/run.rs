@@ -306,9 +306,6 @@ pub(crate) async fn run<T: Table, P: RetryPolicy, D>(
 }
 
 /// Runs a plan of a repair, and again a moment later if a write without an answer may still be carried out.
-///
-/// # Errors
-/// See [`run`].
 pub(crate) async fn run_settled<'p, T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
     plan: impl Fn() -> Plan<'p, D>,

@@ -44,6 +44,7 @@ pub struct FoundNode {
 }
 
 /// A node, and what is below it.
+#[must_use]
 pub struct Subtree<'a, T, P> {
     client: &'a Client<'a, T, P>,
     top: NodeRef,
@@ -86,7 +87,6 @@ enum ParentOf {
 
 impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
     /// Makes a walk from this node. Nothing is read yet.
-    #[must_use]
     pub fn new(client: &'a Client<'a, T, P>, top: NodeRef) -> Self {
         let (walk, sweeps, apart) = (Vec::new(), VecDeque::new(), BTreeSet::new());
         let remembered = Remembered { ids: HashSet::new(), bytes_left: REMEMBERED_BYTES_MAX };
@@ -94,13 +94,11 @@ impl<'a, T: Table, P: RetryPolicy> Subtree<'a, T, P> {
     }
 
     /// Sets the memory for visited nodes, in bytes. The walk reads the rows of forgotten nodes again.
-    #[must_use]
     pub fn remembering(self, bytes_max: usize) -> Self {
         Self { remembered: Remembered { ids: HashSet::new(), bytes_left: bytes_max }, ..self }
     }
 
     /// Has the walk read as a scan of the table does: a moment late perhaps, and for half the units.
-    #[must_use]
     pub fn eventually(self) -> Self {
         Self { strong: false, ..self }
     }

@@ -45,17 +45,11 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     }
 
     /// Carries out a command: once, where the request has an idempotency key.
-    ///
-    /// # Errors
-    /// [`WriteError`].
     pub async fn write(&self, command: &Command, request: &Request) -> Result<Outcome, WriteError> {
         self.write_once(command, request, None).await.map(|answered| answered.outcome)
     }
 
     /// Carries out a command, by prefetched reads if given, and says whether an earlier request has done so.
-    ///
-    /// # Errors
-    /// [`WriteError`].
     pub async fn write_once(
         &self,
         command: &Command,
@@ -94,17 +88,11 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     }
 
     /// Completes such a request with what is to be kept of it.
-    ///
-    /// # Errors
-    /// [`TableError`] where the table fails.
     pub async fn complete(&self, claim: &Claim, kept: &[u8]) -> Result<(), TableError> {
         self.carry_out(claim.complete(kept, self.context.settings)).await
     }
 
     /// Gives a claim back: nothing was done, and the same request may come again.
-    ///
-    /// # Errors
-    /// [`TableError`] where the table fails.
     pub async fn release(&self, claim: &Claim) -> Result<(), TableError> {
         self.carry_out(claim.release(self.context.settings)).await
     }

@@ -22,15 +22,11 @@ impl fmt::Display for Place {
 
 /// Why a key can't be built or parsed. A retry doesn't help; the message says what does.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum Error {
     /// The [`Format`](super::Format) can't do this with any parts.
     #[error("the separator {separator:?} can't be used: {why}")]
-    Format {
-        /// The format's separator.
-        separator: String,
-        /// The fault of the separator, and the remedy.
-        why: &'static str,
-    },
+    Format { separator: String, why: &'static str },
 
     /// The key or prefix would be empty. DynamoDB wants at least 1 byte (AWS, "Quotas in Amazon DynamoDB").
     #[error("a key has at least 1 byte: give it a part that is not empty")]
@@ -42,48 +38,23 @@ pub enum Error {
         "{part} would be split by the separator {separator:?}: \
          change the part, choose another separator, or a format that escapes"
     )]
-    Separator {
-        /// The part at fault.
-        part: Place,
-        /// The format's separator.
-        separator: String,
-    },
+    Separator { part: Place, separator: String },
 
     /// A part isn't a value of the expected type.
     #[error("{part} is {found:?}, but must be {expected}")]
-    Value {
-        /// The part at fault.
-        part: Place,
-        /// The part's value.
-        found: String,
-        /// The expected value.
-        expected: String,
-    },
+    Value { part: Place, found: String, expected: String },
 
     /// A key has more or fewer parts than keys of its kind have.
     #[error("the key has {found} parts, but must have {expected}")]
-    Count {
-        /// How many parts the key has.
-        found: usize,
-        /// How many it must have.
-        expected: usize,
-    },
+    Count { found: usize, expected: usize },
 
-    /// The key or prefix is over the format's limit. It is never cut, because two keys could become one.
+    /// The key or prefix is over the format's limit: in UTF-8 bytes, with escapes and separators. It is never cut,
+    /// because two keys could become one.
     #[error(
         "the key has {bytes} bytes, over the limit of {bytes_max}: \
          shorten {longest}, the longest with {longest_bytes} bytes"
     )]
-    TooLong {
-        /// The key's length in UTF-8 bytes, escapes and separators included.
-        bytes: usize,
-        /// The format's limit in bytes.
-        bytes_max: usize,
-        /// The longest part.
-        longest: Place,
-        /// The longest part's length in bytes, escapes included.
-        longest_bytes: usize,
-    },
+    TooLong { bytes: usize, bytes_max: usize, longest: Place, longest_bytes: usize },
 }
 
 impl Error {

@@ -5,7 +5,7 @@ use std::fmt::Write;
 
 use clap::{Arg, Command};
 
-/// An option that at least this many commands have is explained once, in the list of common options.
+/// An argument that at least this many commands have is explained once, in the list of common options.
 const COMMON: usize = 3;
 
 /// Options that come together, under one name.
@@ -20,11 +20,11 @@ pub(crate) fn page() -> String {
     let command = sapwood_cli::command();
     let mut uses: BTreeMap<(String, String), usize> = BTreeMap::new();
     for leaf in leaves(&command, "sapwood") {
-        for option in options(leaf.1) {
-            *uses.entry((shown(option), help(option))).or_default() += 1;
+        for argument in options(leaf.1).chain(leaf.1.get_positionals()) {
+            *uses.entry((shown(argument), help(argument))).or_default() += 1;
         }
     }
-    let is_common = |option: &&Arg| uses[&(shown(option), help(option))] >= COMMON;
+    let is_common = |argument: &&Arg| uses[&(shown(argument), help(argument))] >= COMMON;
     let mut page = String::new();
     for (group, names) in sapwood_cli::GROUPS {
         let _ = writeln!(page, "## {group}\n");
@@ -32,17 +32,18 @@ pub(crate) fn page() -> String {
             let Some(below) = command.find_subcommand(name) else { continue };
             for (path, leaf) in leaves(below, &format!("sapwood {name}")) {
                 let _ = writeln!(page, "### `{path}`\n\n{}\n", about(leaf));
-                let arguments: String = leaf.get_positionals().map(entry).collect();
+                let arguments: String = leaf.get_positionals().filter(|one| !is_common(one)).map(entry).collect();
                 let own: String = options(leaf).filter(|option| !is_common(option)).map(entry).collect();
-                let also = also(options(leaf).filter(is_common).filter_map(Arg::get_long).collect());
+                let names = leaf.get_positionals().filter(is_common).map(shown).collect();
+                let also = also(names, options(leaf).filter(is_common).filter_map(Arg::get_long).collect());
                 let _ = writeln!(page, "{arguments}{own}{also}");
             }
         }
     }
     let mut common: BTreeMap<&str, String> = BTreeMap::new();
     for (_, leaf) in leaves(&command, "sapwood") {
-        let all = options(leaf).filter(is_common);
-        common.extend(all.filter_map(|option| Some((option.get_long()?, entry(option)))));
+        let all = options(leaf).chain(leaf.get_positionals()).filter(is_common);
+        common.extend(all.map(|one| (one.get_long().unwrap_or(one.get_id().as_str()), entry(one))));
     }
     let _ = writeln!(page, "## Common options\n");
     for (name, options) in SETS {
@@ -55,9 +56,8 @@ pub(crate) fn page() -> String {
     page
 }
 
-/// A line that names the common options of a command: the sets that it has as a whole, then the others.
-fn also(mut common: Vec<&str>) -> String {
-    let mut names = Vec::new();
+/// A line that names the common arguments of a command: these, the sets of options that it has as a whole, the others.
+fn also(mut names: Vec<String>, mut common: Vec<&str>) -> String {
     for (name, options) in SETS {
         if options.iter().all(|option| common.contains(option)) {
             common.retain(|option| !options.contains(option));

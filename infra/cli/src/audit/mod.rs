@@ -42,7 +42,7 @@ struct Comparison {
     /// Save the progress in this file. The same command resumes from it.
     #[arg(long, value_name = "FILE", conflicts_with = "under")]
     work: Option<PathBuf>,
-    /// Print one JSON object a line.
+    /// Print JSON. Each line is an object.
     #[arg(long)]
     json: bool,
 }

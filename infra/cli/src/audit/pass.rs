@@ -65,21 +65,7 @@ pub(super) struct PassResult {
 }
 
 /// The suspects and counts of the pages so far.
-struct Taken {
-    suspects: Mutex<Suspects>,
-    seen: Mutex<Seen>,
-}
-
-impl Taken {
-    fn new(confirmation_window: Duration) -> Self {
-        Self { suspects: Mutex::new(Suspects::new(confirmation_window)), seen: Mutex::default() }
-    }
-
-    fn all(self) -> (Suspects, Seen) {
-        let suspects = self.suspects.into_inner().unwrap_or_else(PoisonError::into_inner);
-        (suspects, self.seen.into_inner().unwrap_or_else(PoisonError::into_inner))
-    }
-}
+type Taken = Mutex<(Suspects, Seen)>;
 
 impl<'a> Compared<'a> {
     pub(super) fn new(
@@ -114,13 +100,13 @@ impl<'a> Compared<'a> {
             Some(top) => self.below(top).await?,
             None => self.whole().await?,
         };
-        check_items(found.seen.classes(), whose)?;
+        check_items(&found.seen.classes, whose)?;
         Ok(found)
     }
 
     /// Compares a node and what is below it, partition by partition.
     async fn below(&self, top: NodeRef) -> Result<PassResult> {
-        let taken = Taken::new(self.comparison.window());
+        let taken = Taken::new((Suspects::new(self.comparison.window()), Seen::default()));
         let mut is_there = false;
         let walk = Subtree::new(self.reading.client, top.clone()).eventually();
         let wants = |found: &mut Vec<subtree::FoundNode>| {
@@ -128,7 +114,7 @@ impl<'a> Compared<'a> {
             true
         };
         self.reading.below(walk, wants, |page| self.take(page, &taken)).await?;
-        let (suspects, seen) = taken.all();
+        let (suspects, seen) = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
         if !is_there && seen.items == 0 {
             return Err(Exit::Wrong.because(format!("there is no node `{}`, and nothing is left of one", top.id)));
         }
@@ -137,8 +123,9 @@ impl<'a> Compared<'a> {
 
     fn take(&self, page: Page, taken: &Taken) {
         self.looked_at(&page);
-        taken.seen.lock().unwrap_or_else(PoisonError::into_inner).add(&page);
-        taken.suspects.lock().unwrap_or_else(PoisonError::into_inner).take(page.suspects, self.begun.elapsed());
+        let (suspects, seen) = &mut *taken.lock().unwrap_or_else(PoisonError::into_inner);
+        seen.add(&page);
+        suspects.take(page.suspects, self.begun.elapsed());
     }
 
     fn looked_at(&self, page: &Page) {
@@ -193,7 +180,7 @@ impl<'a> Compared<'a> {
         let Touched { subjects, tops } = touched;
         let mut all = Seen::default();
         all.add_subjects(subjects);
-        let taken = Taken::new(self.comparison.window());
+        let taken = Taken::new((Suspects::new(self.comparison.window()), Seen::default()));
         let (mut walked, mut is_cut) = (BTreeSet::new(), false);
         for top in tops {
             let wants = |found: &mut Vec<subtree::FoundNode>| {
@@ -207,7 +194,7 @@ impl<'a> Compared<'a> {
         }
         let below = walked.into_iter().map(Subject::Node).filter(|node| !subjects.contains(node)).collect();
         all.add_subjects(&below);
-        let (mut suspects, _) = taken.all();
+        let (mut suspects, _) = taken.into_inner().unwrap_or_else(PoisonError::into_inner);
         let found = self.reading.audit().look(subjects.clone()).await?;
         suspects.take_again(subjects, found, self.begun.elapsed());
         Ok(PassResult { is_cut, ..self.settled(suspects, all).await? })

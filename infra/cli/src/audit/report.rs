@@ -28,7 +28,7 @@ pub(super) fn print(found: &PassResult, whose: Whose, json: bool) {
         }
         let mut line = json!({
             "differences": faults(&found.settled).len(), "findings": findings(found).len(),
-            "moving": found.moving.len(), "not_compared": unjudged(found), "settings": whose.as_str(),
+            "moving": found.moving.len(), "not_compared": unjudged(found), "settings": whose,
             "read_units": found.usage.read_units, "seconds": found.took.as_secs_f64(),
         });
         let seen = found.seen.json();

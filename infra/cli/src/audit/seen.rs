@@ -12,7 +12,7 @@ pub(crate) struct Seen {
     /// The number of items that a pass has read. 0: single items were looked at.
     pub(super) items: u64,
     /// How many items of each class there are among them, or among those that were looked at.
-    classes: BTreeMap<Class, u64>,
+    pub(crate) classes: BTreeMap<Class, u64>,
 }
 
 /// The names of classes in JSON.
@@ -49,10 +49,6 @@ impl Seen {
             };
             *self.classes.entry(class).or_default() += 1;
         }
-    }
-
-    pub(crate) fn classes(&self) -> &BTreeMap<Class, u64> {
-        &self.classes
     }
 
     fn of(&self, class: Class) -> u64 {

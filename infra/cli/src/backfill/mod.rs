@@ -282,7 +282,7 @@ fn ended(counts: Counts, read_units: f64, whose: Whose, backlog: Backlog, argume
     if arguments.json {
         let done = json!({
             "redriven": redriven, "right": right, "others": others, "refused": refused, "read_units": read_units,
-            "settings": whose.as_str(),
+            "settings": whose,
         });
         println!("{done}");
     } else {

@@ -32,7 +32,7 @@ pub(super) struct Scanner<'a> {
 impl Scanner<'_> {
     /// Reads all parts of the table, each from where an earlier process came to.
     pub(super) async fn all(&self, backlog: &Mutex<Backlog>) -> Result<()> {
-        let segments = lock(backlog).segments();
+        let segments = lock(backlog).segments;
         let part = |segment| Ok(lock(backlog).part(segment)?);
         let has_begun = (0..segments).map(|segment| Ok(part(segment)? != Part::At(None)));
         let has_begun = has_begun.collect::<Result<Vec<_>>>()?.contains(&true);
@@ -46,7 +46,7 @@ impl Scanner<'_> {
         self.reading.parts(segments, part, page).await?;
         let seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         // A pass that goes on doesn't know what was read before.
-        if has_begun { Ok(()) } else { check_items(seen.classes(), self.whose) }
+        if has_begun { Ok(()) } else { check_items(&seen.classes, self.whose) }
     }
 
     /// Compares a page with what is derived from it.

@@ -124,7 +124,7 @@ impl Stack {
         };
         let engine = Engine::start((Ipv4Addr::LOCALHOST, 0).into(), &Data::Memory)?;
         let endpoint = Endpoint::new(engine.url());
-        let stream = endpoint.ensure_table(TABLE, template.table()).await?;
+        let stream = endpoint.ensure_table(TABLE, &template.table).await?;
         let schema = config.settings.schema.clone();
         let table = DynamoTable::local(&engine.url(), TABLE, schema.clone());
         let handler = Handler::new(Fanout { settings: config.settings, ..Fanout::default() }, table.clone());

@@ -76,7 +76,7 @@ pub(crate) struct Arguments {
     parameters: Vec<(String, String)>,
     #[command(flatten)]
     prices: Prices,
-    /// Print one JSON object a line.
+    /// Print JSON. Each line is an object.
     #[arg(long)]
     json: bool,
 }

@@ -1,6 +1,7 @@
 //! `GET /dev/catch-up`: waits until everything that was written before is handled. Tests ask it between a write and a
 //! query, where the write wasn't the API's own (`Prefer: wait`).
 
+use std::sync::Arc;
 use std::time::Duration;
 
 use axum::Router;
@@ -10,7 +11,7 @@ use axum::response::{IntoResponse, Response};
 use axum::routing::get;
 use sapwood_api::problem::{Kind, Problem};
 use sapwood_http::serve::Pages;
-use sapwood_local::mapping::Status;
+use sapwood_local::mapping::Progress;
 use serde::Deserialize;
 use serde_json::json;
 use tokio::sync::watch;
@@ -20,7 +21,7 @@ use crate::catch_up::{PATH, PREFIX, SECONDS, SECONDS_MAX};
 #[derive(Clone)]
 struct Told {
     /// None if the stream handler doesn't run here.
-    mapping: Option<Status>,
+    mapping: Option<Arc<Progress>>,
     /// True once the process ends.
     ending: watch::Receiver<bool>,
 }
@@ -32,7 +33,7 @@ struct Asked {
 }
 
 /// Returns the page that tells.
-pub(super) fn pages(mapping: Option<Status>, ending: watch::Receiver<bool>) -> Pages {
+pub(super) fn pages(mapping: Option<Arc<Progress>>, ending: watch::Receiver<bool>) -> Pages {
     let router = Router::new()
         .route(PATH, get(catch_up))
         .fallback(async || Problem::new(Kind::NotFound, "`sapwood dev` has no such call").into_response());

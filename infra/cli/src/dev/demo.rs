@@ -7,10 +7,12 @@ use std::time::Duration;
 
 use anyhow::{Result, anyhow};
 use sapwood_core::audit::Difference;
-use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, OrderedList, Schema, SortKey, SortRange, Version};
-use sapwood_core::model::{Amounts, AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text, text_of};
+use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, OrderedList, Schema, SortKey, SortRange};
+use sapwood_core::model::{
+    Amounts, AttributeValue, Item, TRASHED, key_of, number, own_ancestors, text, text_of, with_key,
+};
 use sapwood_dynamodb::DynamoTable;
-use sapwood_explorer::example::{FOLDERS, MOUSE, PRODUCT, SHOP};
+use sapwood_explorer::example::{FOLDERS, Filling, MOUSE, PRODUCT, SHOP};
 use sapwood_handlers::audit::Handler;
 use sapwood_local::mapping::Mapping;
 use sapwood_store::{Condition, Query, ReadOptions, Scan, Scannable, Table};
@@ -81,38 +83,39 @@ impl Demo<'_> {
         let (children, below) = (self.schema.depth_range(1, 1), self.schema.depth_range(1, DEPTH_MAX));
         let in_order = self.schema.ordered_range(OrderedList::Children, None, None);
         let (latest, links) = (self.schema.latest_range("")?, self.schema.link_range(PRODUCT, "")?);
+        let filling = Filling { table: self.table, schema: &self.schema, tenant: None, condition: Condition::Always };
         for (id, parent, name) in FOLDERS {
-            self.put_node(id, parent, name, None).await?;
+            filling.node(id, parent, name, None).await?;
         }
         self.show("1. Fifteen folders are written: an id, a parent, a name. Directly below D", "D", children.clone())
             .await?;
-        self.put_node("d", Some("V"), "Holiday pictures", None).await?;
+        filling.node("d", Some("V"), "Holiday pictures", None).await?;
         self.show("2. Folder d is renamed by one write. Directly below V", "V", children).await?;
-        self.put_node("V", Some("III"), "Folder V", None).await?;
+        filling.node("V", Some("III"), "Folder V", None).await?;
         self.show(
             "3. V moves below III by one write, with its subtree. One Query reads all below III",
             "III",
             below.clone(),
         )
         .await?;
-        self.put_node("b", Some("III"), "A new beginning", None).await?;
+        filling.node("b", Some("III"), "A new beginning", None).await?;
         self.show("4. b is renamed. The children of III by name", "III", in_order).await?;
         for (number, auditor) in [(1, "Rick"), (2, "Padma"), (3, "Lin")] {
-            self.put_audit(number, auditor).await?;
+            filling.revision("Equipment_1", "Audit", number, [(AUDITOR, text(auditor))]).await?;
         }
         self.show("5. A machine is audited three times. The newest revision, copied", "Equipment_1", latest).await?;
         for (id, parent, name, product) in SHOP {
-            self.put_node(id, parent, name, product.map(|product| (PRODUCT, text(product)))).await?;
+            filling.node(id, parent, name, product.map(|product| (PRODUCT, text(product)))).await?;
         }
         self.show("6. Items of orders name products. Who ordered the mouse", MOUSE, links).await?;
         // As `POST /nodes/{id}/trash` leaves a record: without a parent, and with what restores it.
         let said = [("at", TRASHED_AT), ("by", "demo"), ("parent", "III")];
         let said = AttributeValue::M(said.map(|(name, value)| (name.to_owned(), text(value))).into());
-        self.put_node("V", None, "Folder V", Some((TRASHED, said))).await?;
+        filling.node("V", None, "Folder V", Some((TRASHED, said))).await?;
         self.show("7. V goes into the trash, with its subtree. All below III", "III", below).await?;
-        self.put_node("V", Some("III"), "Folder V", None).await?;
+        filling.node("V", Some("III"), "Folder V", None).await?;
         for (id, parent, size) in FILES {
-            self.put_node(id, Some(parent), id, Some((SIZE, AttributeValue::N(size.to_owned())))).await?;
+            filling.node(id, Some(parent), id, Some((SIZE, AttributeValue::N(size.to_owned())))).await?;
         }
         self.show_totals("8. V comes back, and files arrive. The totals of III").await?;
         self.audit().await?;
@@ -128,7 +131,7 @@ impl Demo<'_> {
         let Some(auditor) = self.auditor else { return Ok(()) };
         self.table.delete(&self.row_key("D", 1, "IV")?, &Condition::Always).await?;
         for (depth, id, name) in [(2, "c", "not what its record says"), (1, "i", "a row that nothing asks for")] {
-            let mut row = self.keyed(&self.row_key("D", depth, id)?);
+            let mut row = with_key(&self.row_key("D", depth, id)?, &self.schema);
             let ours = [(NAME, text(name)), ("_id", text(id)), ("_depth", number(depth))];
             row.extend(ours.map(|(name, value)| (name.to_owned(), value)));
             self.table.put(&row, &Condition::Always).await?;
@@ -152,40 +155,6 @@ impl Demo<'_> {
     fn row_key(&self, ancestor: &str, depth: usize, id: &str) -> Result<ItemKey> {
         let (ancestor, id) = (Id::new(ancestor)?, Id::new(id)?);
         Ok(self.schema.item_key(&ancestor.into(), &SortKey::Ancestor { depth, id })?)
-    }
-
-    async fn put_node(
-        &self,
-        id: &str,
-        parent: Option<&str>,
-        name: &str,
-        more: Option<(&str, AttributeValue)>,
-    ) -> Result<()> {
-        let names = self.schema.names();
-        let mut item = self.keyed(&ItemKey::new(id, &names.node));
-        let parent = parent.map(|parent| (names.parent.as_str(), text(parent)));
-        let own = [(NAME, text(name))].into_iter().chain(parent).chain(more);
-        item.extend(own.map(|(name, value)| (name.to_owned(), value)));
-        self.table.put(&item, &Condition::Always).await?;
-        Ok(())
-    }
-
-    async fn put_audit(&self, number: u64, auditor: &str) -> Result<()> {
-        let key = Version::new(number).ok().and_then(|version| {
-            let sk = self.schema.sort_key(&SortKey::Revision { version, topic: "Audit".to_owned() }).ok()?;
-            Some(ItemKey::new("Equipment_1", sk))
-        });
-        if let Some(key) = key {
-            let mut item = self.keyed(&key);
-            item.insert(AUDITOR.to_owned(), text(auditor));
-            self.table.put(&item, &Condition::Always).await?;
-        }
-        Ok(())
-    }
-
-    fn keyed(&self, key: &ItemKey) -> Item {
-        let names = self.schema.names();
-        Item::from([(names.partition_key.clone(), text(&key.pk)), (names.sort_key.clone(), text(&key.sk))])
     }
 
     async fn show_totals(&self, title: &str) -> Result<()> {

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::net::SocketAddr;
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use sapwood_api::caller::Claims;
@@ -13,7 +14,7 @@ use sapwood_dynamodb::DynamoTable;
 use sapwood_explorer::{Feed, Rights};
 use sapwood_http::config::{ReaderConfig, WriterConfig};
 use sapwood_http::serve::{Front, Guard, Options, serve_local};
-use sapwood_local::mapping::Status;
+use sapwood_local::mapping::Progress;
 use sapwood_local::template::Template;
 use tokio::net::TcpListener;
 use tokio::sync::{oneshot, watch};
@@ -57,7 +58,7 @@ impl Http {
         table: &DynamoTable,
         table_name: &str,
         claims: Claims,
-        mapping: Option<Status>,
+        mapping: Option<Arc<Progress>>,
         explorer: Option<Explorer>,
     ) -> Result<Self> {
         let Port { address, hosts, in_container } = port;

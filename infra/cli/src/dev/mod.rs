@@ -32,6 +32,7 @@ use sapwood_local::template::Template;
 
 use crate::TEMPLATE;
 use crate::arguments::parameter;
+use crate::changes;
 use crate::connect::LOCAL_CALL_TIME_MAX;
 use crate::exit::{Exit, of_table};
 use crate::explorer::{self, Explorer};
@@ -114,7 +115,7 @@ pub(crate) struct Arguments {
     /// behind, however it ends.
     #[arg(long)]
     end_with_input: bool,
-    /// Print one JSON object a line.
+    /// Print JSON. Each line is an object.
     #[arg(long, conflicts_with = "quiet")]
     json: bool,
     /// Print only errors.
@@ -283,9 +284,10 @@ impl Stack {
         let (engine, own_url) = arguments.engine(&data)?;
         let url = engine.as_ref().map_or(own_url.clone(), |(_, served)| served.url.clone());
         let endpoint = Endpoint::new(&own_url);
-        let stream = endpoint.ensure_table(&config.table_name, template.table()).await?;
+        let stream = endpoint.ensure_table(&config.table_name, &template.table).await?;
         let schema = config.settings.schema.clone();
         let table = table_at(&own_url, &config.table_name, &schema);
+        changes::begin_or_end(&table, &config.settings).await?;
         let fanout = Fanout { settings: config.settings.clone(), ..Fanout::default() };
         let handler = Handler::new(fanout.clone(), table.clone()).announcing();
         if !arguments.no_handler {
@@ -327,8 +329,10 @@ impl Stack {
         let http = match http {
             Some(address) => {
                 let port = Port { address, hosts: arguments.allow_hosts.clone(), in_container: arguments.container };
-                let (claims, status) =
-                    (arguments.claims.iter().cloned().collect(), mapping.as_ref().map(Mapping::status));
+                let (claims, status) = (
+                    arguments.claims.iter().cloned().collect(),
+                    mapping.as_ref().map(|mapping| Arc::clone(&mapping.progress)),
+                );
                 Some(Http::start(port, &template, &table, &arguments.table, claims, status, explorer).await?)
             }
             None => None,

@@ -15,6 +15,12 @@ pub(super) enum Read<T> {
     NotHere,
 }
 
+impl<T> Read<T> {
+    pub(super) fn of(read: Result<T, impl ToString>) -> Self {
+        read.map_or_else(|error| Self::Unknown(error.to_string()), Self::Known)
+    }
+}
+
 #[derive(Clone, Debug, Default, PartialEq)]
 pub(super) struct SeenTable {
     /// `ACTIVE`, `UPDATING` …

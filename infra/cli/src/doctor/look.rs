@@ -149,19 +149,12 @@ async fn left(connection: &Connection, partition_key: String, sort_key: String) 
     let names = Names { partition_key, sort_key, ..Names::default() };
     let schema = Schema::new(names, false).map_err(|error| undescribed("", &error.to_string()))?;
     let table = connection.table(schema.clone()).await?;
-    let announcement = match left_by_handler(&table).await {
-        Ok(announcement) => Read::Known(announcement),
-        Err(error) => Read::Unknown(error.to_string()),
-    };
+    let announcement = left_by_handler(&table).await;
     let client = Client::new(&table, &Patient, &schema);
-    let audit = match client.get(&schema.audit_key(), &ReadOptions::default()).await {
-        Ok(item) => Read::Known(item.map(|item| AuditorState::read(&item, None, seconds()))),
-        Err(error) => Read::Unknown(error.to_string()),
-    };
+    let audit = client.get(&schema.audit_key(), &ReadOptions::default()).await;
+    let audit = audit.map(|item| item.map(|item| AuditorState::read(&item, None, seconds())));
     let keys = [schema.epoch_key(), schema.epoch_copy_key()];
-    let epoch = match client.get_all(&keys, &ReadOptions { strong: true, attributes: None }).await {
-        Ok(items) => Read::Known(SeenEpoch::of(items.get(&keys[0]), items.get(&keys[1]))),
-        Err(error) => Read::Unknown(error.to_string()),
-    };
-    Ok((announcement, audit, epoch))
+    let epoch = client.get_all(&keys, &ReadOptions { strong: true, attributes: None }).await;
+    let epoch = epoch.map(|items| SeenEpoch::of(items.get(&keys[0]), items.get(&keys[1])));
+    Ok((Read::of(announcement), Read::of(audit), Read::of(epoch)))
 }

@@ -42,7 +42,7 @@ pub(crate) struct Arguments {
     /// Use this endpoint for Lambda and CloudWatch, such as an emulator's. It checks no credentials.
     #[arg(long, value_name = "URL")]
     services_endpoint: Option<String>,
-    /// Print one JSON object a line.
+    /// Print JSON. Each line is an object.
     #[arg(long)]
     json: bool,
 }
@@ -57,7 +57,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
         ("NodeSortKey".to_owned(), names.node.clone()),
     ]);
     let template = Template::parse_with(TEMPLATE, &parameters)?;
-    let findings = checks::all(&seen, &settings, template.event_source(), env!("CARGO_PKG_VERSION"));
+    let findings = checks::all(&seen, &settings, &template.event_source, env!("CARGO_PKG_VERSION"));
     let mut counts: BTreeMap<&'static str, u64> = BTreeMap::new();
     for finding in &findings {
         *counts.entry(finding.verdict.as_str()).or_default() += 1;

@@ -37,6 +37,7 @@ mod with_aws {
     use anyhow::Result;
     use aws_sdk_cloudwatch::types::{MetricAlarm, StateValue};
     use aws_sdk_lambda::types::EventSourceMappingConfiguration;
+    use futures::TryFutureExt;
 
     use super::{BTreeSet, Read, SdkConfig, SeenAlarm, SeenFunction, SeenMapping};
     use crate::sdk_errors::said;
@@ -58,10 +59,8 @@ mod with_aws {
         pub(in super::super) async fn mappings(&self, stream: &str) -> Read<Vec<SeenMapping>> {
             let pages =
                 self.lambda.list_event_source_mappings().event_source_arn(stream).into_paginator().items().send();
-            match pages.collect::<Result<Vec<_>, _>>().await {
-                Ok(mappings) => Read::Known(mappings.into_iter().map(seen_mapping).collect()),
-                Err(error) => Read::Unknown(said(&error)),
-            }
+            let mappings = pages.collect::<Result<Vec<_>, _>>().await.map_err(|error| said(&error));
+            Read::of(mappings.map(|mappings| mappings.into_iter().map(seen_mapping).collect()))
         }
 
         pub(in super::super) async fn function(&self, arn: &str) -> Read<SeenFunction> {
@@ -69,24 +68,19 @@ mod with_aws {
             // An alias has no reserved concurrency of its own.
             let name = arn.split(':').take(7).collect::<Vec<_>>().join(":");
             let concurrency = self.lambda.get_function_concurrency().function_name(name).send();
-            let (configuration, concurrency) = futures::join!(configuration, concurrency);
-            let configuration = match configuration {
-                Ok(configuration) => configuration,
-                Err(error) => return Read::Unknown(said(&error)),
-            };
-            let concurrency = match concurrency {
-                Ok(concurrency) => concurrency,
-                Err(error) => return Read::Unknown(said(&error)),
-            };
-            let environment = configuration.environment.and_then(|environment| environment.variables);
-            Read::Known(SeenFunction {
-                last_update: configuration
-                    .last_update_status
-                    .map(|status| status.as_str().to_owned())
-                    .unwrap_or_default(),
-                environment: environment.unwrap_or_default().into_iter().collect(),
-                reserved_concurrency: concurrency.reserved_concurrent_executions.map(i64::from),
-            })
+            let read = futures::try_join!(
+                configuration.map_err(|error| said(&error)),
+                concurrency.map_err(|error| said(&error))
+            );
+            Read::of(read.map(|(configuration, concurrency)| {
+                let last_update = configuration.last_update_status.map(|status| status.as_str().to_owned());
+                let environment = configuration.environment.and_then(|environment| environment.variables);
+                SeenFunction {
+                    last_update: last_update.unwrap_or_default(),
+                    environment: environment.unwrap_or_default().into_iter().collect(),
+                    reserved_concurrency: concurrency.reserved_concurrent_executions.map(i64::from),
+                }
+            }))
         }
 
         pub(in super::super) async fn alarms(&self, about: &BTreeSet<String>) -> Read<Vec<SeenAlarm>> {

@@ -46,10 +46,10 @@ struct Target {
     id: String,
     #[command(flatten)]
     connection: Connection,
-    /// Set the node's tenant, in a table with tenants.
+    /// Set the tenant, in a table with tenants.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
-    /// Print the JSON of the HTTP API.
+    /// Print JSON. It is that of the HTTP API.
     #[arg(long)]
     json: bool,
 }

@@ -38,7 +38,7 @@ pub(crate) struct Arguments {
 
 /// `--json` before the command, which is the command's own.
 fn json() -> Arg {
-    Arg::new("json").long("json").global(true).action(ArgAction::SetTrue).help("Print the JSON of the HTTP API")
+    Arg::new("json").long("json").global(true).action(ArgAction::SetTrue).help("Print JSON. It is that of the HTTP API")
 }
 
 #[derive(Subcommand)]
@@ -60,7 +60,7 @@ struct Whose {
     /// Set the tenant, in a table with tenants.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
-    /// Print the JSON of the HTTP API.
+    /// Print JSON. It is that of the HTTP API.
     #[arg(long)]
     json: bool,
     /// Select nodes in the trash for so long: 30d, 12h, 45m or 10s. Nodes without a trash time are skipped.

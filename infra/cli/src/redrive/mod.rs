@@ -66,7 +66,7 @@ pub(crate) struct Arguments {
     /// Use at most so many write units a second, on average. The stream handler's come on top.
     #[arg(long, value_name = "UNITS")]
     rate: Option<f64>,
-    /// Print one JSON object a line.
+    /// Print JSON. Each line is an object.
     #[arg(long)]
     json: bool,
 }

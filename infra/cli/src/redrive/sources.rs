@@ -82,7 +82,7 @@ impl Reader<'_> {
 
     /// Reads a stream, and says how far back it goes.
     pub(super) async fn stream(&mut self, stream: &TableStream<'_>, bar: &ProgressBar) -> Result<()> {
-        let failed = |refusal: Error| anyhow!("{} can't be read: {refusal}. Nothing is written", stream.arn());
+        let failed = |refusal: Error| anyhow!("{} can't be read: {refusal}. Nothing is written", stream.arn);
         let (shards, mut is_trimmed) = stream.shards().await.map_err(failed)?;
         let mut pages = stream.pages(shards);
         let (mut records, mut oldest) = (0, None);

@@ -65,7 +65,7 @@ impl StreamArn {
 /// A stream that is read from its beginning.
 pub(super) struct TableStream<'a> {
     client: Client,
-    arn: &'a str,
+    pub(super) arn: &'a str,
     schema: &'a Schema,
     /// A record that is younger, in seconds since 1970, was written after the command began.
     young: i64,
@@ -100,10 +100,6 @@ impl<'a> TableStream<'a> {
             schema,
             young: i64::try_from(clock::seconds()).unwrap_or(i64::MAX).saturating_add(CLOCK_SLOW_MAX),
         })
-    }
-
-    pub(super) fn arn(&self) -> &str {
-        self.arn
     }
 
     /// Returns all shards, and true if the stream has had older ones. Later shards have later records.

@@ -84,7 +84,7 @@ pub(crate) struct Arguments {
     /// Use at most so many read units a second, on average.
     #[arg(long, value_name = "UNITS")]
     rate: Option<f64>,
-    /// Print a JSON object at the end.
+    /// Print JSON. It comes at the end.
     #[arg(long, requires = "output")]
     json: bool,
 }

@@ -103,7 +103,7 @@ pub(crate) struct Arguments {
     /// Save the progress in this file. By default it is beside the input, and ends in .import.
     #[arg(long, value_name = "FILE")]
     work: Option<PathBuf>,
-    /// Print a JSON object at the end.
+    /// Print JSON. It comes at the end.
     #[arg(long)]
     json: bool,
 }
@@ -167,7 +167,7 @@ impl Input {
         };
         let file = spooled.as_ref().map_or_else(|| arguments.file.clone(), Spooled::path);
         // The refused records of a pipe stay when its copy goes.
-        let refused = spooled.as_ref().map_or(&*file, Spooled::name);
+        let refused = spooled.as_ref().map_or(&*file, |spooled| &*spooled.name);
         let refused =
             beside(arguments.work.as_deref().filter(|_| spooled.is_some()).unwrap_or(refused), ".refused.jsonl");
         let work = arguments.work.clone().unwrap_or_else(|| beside(&file, ".import"));
@@ -175,11 +175,9 @@ impl Input {
     }
 
     fn source(&self, options: &Options) -> Result<Source> {
-        let source = Source::open(&self.file, options)?;
-        Ok(match &self.spooled {
-            Some(spooled) => source.named(spooled.name()),
-            None => source,
-        })
+        let mut source = Source::open(&self.file, options)?;
+        source.name = self.spooled.as_ref().map(|spooled| spooled.name.clone());
+        Ok(source)
     }
 }
 

@@ -53,7 +53,7 @@ pub(crate) struct Arguments {
     id: String,
     #[command(flatten)]
     connection: Connection,
-    /// Set the node's tenant, in a table with tenants.
+    /// Set the tenant, in a table with tenants.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
     /// Watch at most so many levels below the node. By default all are watched.
@@ -72,7 +72,7 @@ pub(crate) struct Arguments {
     /// Use this Lambda endpoint, such as an emulator's. It checks no credentials.
     #[arg(long, value_name = "URL")]
     services_endpoint: Option<String>,
-    /// Print one JSON object a line.
+    /// Print JSON. Each line is an object.
     #[arg(long)]
     json: bool,
 }

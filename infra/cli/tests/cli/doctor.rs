@@ -83,13 +83,13 @@ impl Services {
             // Two pages: the handler's mapping, and another consumer's.
             let is_second = uri.query().is_some_and(|query| query.contains("Marker="));
             let filters: Vec<Value> =
-                template.event_source().filter_patterns.iter().map(|pattern| json!({"Pattern": pattern})).collect();
+                template.event_source.filter_patterns.iter().map(|pattern| json!({"Pattern": pattern})).collect();
             let ours = json!({
                 "UUID": "m", "FunctionArn": FUNCTION, "State": if services.is_enabled { "Enabled" } else { "Disabled" },
                 "FilterCriteria": {"Filters": filters}, "FunctionResponseTypes": ["ReportBatchItemFailures"],
-                "BisectBatchOnFunctionError": template.event_source().bisects_on_error, "MaximumRetryAttempts": -1,
+                "BisectBatchOnFunctionError": template.event_source.bisects_on_error, "MaximumRetryAttempts": -1,
                 "MaximumRecordAgeInSeconds": 21_600,
-                "ParallelizationFactor": template.event_source().parallelization_factor,
+                "ParallelizationFactor": template.event_source.parallelization_factor,
                 "DestinationConfig": {"OnFailure": {"Destination": "arn:aws:s3:::failed"}},
             });
             let theirs =

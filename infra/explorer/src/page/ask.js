@@ -1,5 +1,5 @@
 // Ask: a question, the one request that answers it, the answer, and the same as code.
-import { about, address, bdi, cost, count, data, el, get, hear, Lost, node as path, say, shown, values, visible } from './base.js';
+import { about, address, bdi, card, cost, count, data, el, get, hear, Lost, node as path, say, shown, values, visible } from './base.js';
 import { LANGUAGES } from './code.js';
 
 /** The questions: what each is called, and what it takes besides a node. */
@@ -154,11 +154,11 @@ export function panel() {
     const none = el('p', { class: 'question' }, 'No item answers.');
     if (!items.length && question.id) said(question.id, none);
     result.replaceChildren(
-      el('section', { class: 'card', 'aria-labelledby': 'answer-title' }, el('div', { class: 'bar' }, el('h3', { id: 'answer-title' }, `${count(items.length, 'item')}${more ? ' on the first page' : ''}`),
-        items.length > 0 && [copies('Copy CSV', () => csv([about.keys.pk, about.keys.sk, ...all, 'bytes'], items, all)), copies('Copy JSON', () => JSON.stringify(items.map(({ item }) => item), null, 2))]),
+      card('found', `${count(items.length, 'item')}${more ? ' on the first page' : ''}`,
+        items.length > 0 && [copies('Copy CSV', () => csv([about.keys.pk, about.keys.sk, ...all, 'bytes'], items, all)), copies('Copy JSON', () => JSON.stringify(items.map(({ item }) => item), null, 2))],
       el('p', { class: 'question' }, `One ${asked.call}: ${took}${items.length ? `, ${bytes.toLocaleString('en')} bytes` : ''}.`, items.length > 0 && isOne && [` ${about.keys.pk}: `, bdi(items[0].pk, 'pk')]),
       items.length ? table(head, rows, items) : none),
-      el('section', { class: 'card', 'aria-labelledby': 'code-title' }, el('div', { class: 'bar' }, el('h3', { id: 'code-title' }, 'The same as code'), copies('Copy', () => code.textContent)), tabs, code));
+      card('same', 'The same as code', copies('Copy', () => code.textContent), tabs, code));
     pick(language);
     say(`${count(items.length, 'item')}, ${took}`);
   };

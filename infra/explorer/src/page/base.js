@@ -27,6 +27,10 @@ export function el(name, properties = {}, ...children) {
   return made;
 }
 
+/** A card: its title, what stands beside that, and what is below. */
+export const card = (name, title, beside, ...below) => el('section', { class: `card ${name}`, 'aria-labelledby': `${name}-title` },
+  el('div', { class: 'bar' }, el('h3', { id: `${name}-title` }, title), beside), below);
+
 /** Characters without a width, or that turn the direction, as a class of a regular expression has them. */
 export const UNSEEN = '\\u007f-\\u009f\\u00ad\\u034f\\u061c\\u115f\\u1160\\u17b4\\u17b5\\u180b-\\u180f\\u200b-\\u200f\\u2028-\\u202e\\u2060-\\u206f\\u3164\\ufeff\\uffa0';
 const HIDDEN = new RegExp(`[\\u0000-\\u001f${UNSEEN}\\u{e0000}-\\u{e0fff}]`, 'gu');
@@ -273,6 +277,9 @@ export function badge(state) {
 }
 
 /** A button that leads to a node. */
+/** The attributes that may be what a node is called: `node::LABELS`. */
+export const LABELS = ['name', 'title'];
+export const labelOf = ({ id, attributes }) => LABELS.map((name) => attributes?.[name]).find((text) => typeof text === 'string' && text.trim()) ?? id;
 export const leads = (id, label = id) => el('button', { class: 'link', title: visible(label), onclick: () => tell('go', id) }, bdi(label));
 
 /** A value of an attribute, as text. Sets, numbers past a double's and bytes have one key. */

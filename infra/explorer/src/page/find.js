@@ -1,5 +1,5 @@
 // Finds nodes: by id, by path, and by a part of the name, beyond the rows that are loaded.
-import { $, about, bdi, count, el, get, Lost, node as path, Refused, say, segment, tell, visible } from './base.js';
+import { $, about, bdi, count, el, get, LABELS, labelOf, Lost, node as path, Refused, say, segment, tell, visible } from './base.js';
 
 /** Most nodes that are shown, and how many a page of the API's has. */
 const SHOWN_MAX = 40;
@@ -10,9 +10,6 @@ const NODES_AT_FIRST = 2000;
 /** How long nobody types until pages are read, in milliseconds, and how many characters that takes. */
 const PAUSE = 350;
 const CHARACTERS_MIN = 2;
-
-const LABELS = ['name', 'title'];
-const labelOf = ({ id, attributes }) => LABELS.map((name) => attributes?.[name]).find((text) => typeof text === 'string' && text.trim()) ?? id;
 
 /** The nodes below a node, or in all trees, page by page. */
 async function* walk(top) {

@@ -392,7 +392,7 @@ function title({ kind, id, to, attributes = [], more, sk, gone }, labels) {
     case 'revision': return [name(id), word(`: version ${Number(sk.match(/^v(\d+)/)?.[1])}${gone ? ' deleted,' : ''} of `), bdi(sk.replace(/^v\d+_/, ''))];
     case 'changed': if (label) return [bdi(unquoted(label[1])), word(' renamed '), bdi(unquoted(label[2]))];
       return [name(id), word(attributes.length ? `: ${attributes.map(([one]) => visible(one)).join(', ')}${more ? ` and ${more} more` : ''} changed` : ' changed')];
-    default: return [name(id), word(': a change before this page looked')];
+    default: return [name(id), word(': an earlier change')];
   }
 }
 

@@ -1,5 +1,5 @@
 // The node: its base record, and every item that is derived from it.
-import { $, about, badge, bdi, calmly, cost, count, data, el, get, hear, isUnderWay, key, leads, Lost, node as path, post, say, shown, sumsOf, tell, values, visible, why } from './base.js';
+import { $, about, badge, bdi, calmly, card, cost, count, data, el, get, hear, isUnderWay, key, labelOf, leads, Lost, node as path, post, say, shown, sumsOf, tell, values, visible, why } from './base.js';
 
 /** The kinds of derived items: what each is called, and which question it answers of a node. */
 const KINDS = [
@@ -103,9 +103,8 @@ async function show(id, known = null) {
   if (!isNew && text === drawn) return tell('shown', found);
   drawn = text;
   $('node').dataset.of = id;
-  const kept = isNew ? null : $('node').querySelector('.topics');
-  const inherits = isNew ? null : $('node').querySelector('.inherits');
-  $('node').replaceChildren(...parts(found, kept, inherits));
+  const kept = (name) => (isNew ? null : $('node').querySelector(`.${name}`));
+  $('node').replaceChildren(...parts(found, kept));
   if (isNew) {
     $('pane-node').scrollTop = 0;
     say(`${found.label} shown: ${count(derived(found).length, 'derived item')}`);
@@ -127,7 +126,7 @@ function focused() {
 const derived = (found) => found.items.filter((item) => item.kind !== 'node')
   .map((item) => (item.kind === 'child' && item.sk.startsWith('ORDERED#') ? { ...item, kind: 'place' } : item));
 
-function parts(found, topics, inherits) {
+function parts(found, kept) {
   const { id, label, state } = found;
   const crumbs = found.ancestors.length > 0 && el('nav', { 'aria-label': 'Above this node' }, el('ul', { class: 'crumbs' },
     found.ancestors.map((one) => el('li', {}, leads(one.id, one.label))), el('li', { 'aria-current': 'true' }, bdi(label))));
@@ -136,13 +135,12 @@ function parts(found, topics, inherits) {
     return [title, el('p', { class: 'note' }, 'There is no such node, and nothing is left of one.')];
   }
   const own = found.items.find((item) => item.kind === 'node');
-  return [crumbs, title, record(found, own), totals(found), rows(found), topics ?? topicsOf(found), inherits ?? inherited(found), linked(found)].filter(Boolean);
+  return [crumbs, title, record(found, own), totals(found), rows(found), kept('topics') ?? topicsOf(found), kept('lately') ?? lately(found), kept('inherits') ?? inherited(found), linked(found)].filter(Boolean);
 }
 
 function record(found, own) {
   const edit = own && about.writes && el('button', { class: 'quiet', 'data-focus': 'edit', onclick: () => tell('edit', found) }, 'Change…');
-  return el('section', { class: 'card base', 'aria-labelledby': 'base-title' },
-    el('div', { class: 'bar' }, el('h3', { id: 'base-title' }, 'Base record'), el('span', { class: 'badge base' }, 'you write this'), edit),
+  return card('base', 'Base record', [el('span', { class: 'badge base' }, 'you write this'), edit],
     own?.item ? [key(own.pk, own.sk), values(own.item, [about.keys.pk, about.keys.sk, ...ours(own.item)]), keptByApi(own.item)]
       : quiet('There is none. What is left below is still to be deleted, or waits for its node.'),
     found.findings.length > 0 && quiet('What sapwood verify finds about it: ', [...new Set(found.findings)].map((one) => el('span', { class: 'badge plain' }, one))));
@@ -179,9 +177,8 @@ function rows(found) {
   }
   const wrong = all.filter((item) => item.wrong || item.is_stale).length;
   const groups = KINDS.map(([kind, name, question]) => [kind, name, question, all.filter((item) => item.kind === kind)]).filter(([, , , items]) => items.length);
-  return el('section', { class: 'card derived', 'aria-labelledby': 'rows-title' },
-    el('div', { class: 'bar' }, el('h3', { id: 'rows-title' }, count(all.length, 'derived item')), el('span', { class: 'badge right' }, 'the stream handler writes these'),
-      wrong > 0 && el('span', { class: isDamaged(found) ? 'badge bad' : 'badge', id: 'behind' }, isDamaged(found) ? `${wrong} damaged` : `${wrong} still to follow`)),
+  return card('derived', count(all.length, 'derived item'), [el('span', { class: 'badge right' }, 'the stream handler writes these'),
+      wrong > 0 && el('span', { class: isDamaged(found) ? 'badge bad' : 'badge', id: 'behind' }, isDamaged(found) ? `${wrong} damaged` : `${wrong} still to follow`)],
     wrong > 0 && isDamaged(found) && repair(found, wrong),
     groups.map(([kind, name, question, items]) => {
       const [more, words] = why(kind, question, found.id);
@@ -228,18 +225,15 @@ function one(kind, item) {
 
 function topicsOf(found) {
   const copies = found.items.filter((item) => item.kind === 'copy' && item.item);
-  const box = el('section', { class: 'card topics', 'aria-labelledby': 'topics-title' });
   const body = el('div', {});
   const names = copies.map((item) => item.sk.replace(/^v0_/, ''));
   const add = about.writes && el('button', { class: 'quiet', onclick: () => tell('revise', found) }, 'Add a revision…');
   const [more, words] = why('topics', 'Revisions of a topic are numbered. The newest of each topic is copied to v0_, so that one read finds it.', found.id);
-  box.append(el('div', { class: 'bar' }, el('h3', { id: 'topics-title' }, names.length ? count(names.length, 'topic') : 'History'), more, add), words);
-  box.append(names.length ? el('div', { class: 'row' }, names.map((name) => el('button', { 'aria-pressed': String(topic === name), onclick: (event) => {
+  return card('topics', names.length ? count(names.length, 'topic') : 'History', [more, add], words, names.length ? el('div', { class: 'row' }, names.map((name) => el('button', { 'aria-pressed': String(topic === name), onclick: (event) => {
     topic = name;
     for (const other of event.target.closest('.row').children) other.setAttribute('aria-pressed', String(other === event.target.closest('button')));
     history(found.id, name, body);
   } }, bdi(name)))) : quiet('No revisions yet.'), body);
-  return box;
 }
 
 hear('revised', ({ id, topic: name }) => {
@@ -302,19 +296,33 @@ function inherited(found) {
         const value = all[name];
         const from = value?.from;
         return el('tr', {}, el('th', { scope: 'row' }, bdi(name)), el('td', {}, value ? el('bdi', {}, shown(value.value)) : 'nobody above has it'),
-          el('td', {}, from ? ['from ', from === id ? 'the node itself' : leads(from, labelOf(found, from))] : ''));
+          el('td', {}, from ? ['from ', from === id ? 'the node itself' : leads(from, found.ancestors.find((one) => one.id === from)?.label ?? from)] : ''));
       })))));
     } catch (error) {
       result.replaceChildren(wrong(error));
     }
   };
   const [more, words] = why('inherit', 'A node has a value by itself, or from the nearest node above that has it.', id);
-  return el('section', { class: 'card inherits', 'aria-labelledby': 'inherit-title' }, el('div', { class: 'bar' }, el('h3', { id: 'inherit-title' }, 'Values from above'), more), words,
+  return card('inherits', 'Values from above', more, words,
     el('form', { class: 'row', onsubmit: ask }, el('div', { class: 'field wide' }, el('label', { for: 'inherit' }, 'Which attributes?'), field),
       el('button', { type: 'submit' }, 'Look')), result);
 }
 
-const labelOf = (found, id) => found.ancestors.find((one) => one.id === id)?.label ?? id;
+/** The feed of a tree, for its root. */
+function lately(found) {
+  if (!about.changes || found.ancestors.length) return null;
+  const result = el('div', { 'aria-live': 'polite' });
+  const look = async () => {
+    try {
+      const { items } = await get(path(found.id, '/recent?limit=20'));
+      result.replaceChildren(items.length ? el('ul', { class: 'items' }, items.map(({ id, at, node }) => el('li', { class: 'row' },
+        el('time', { class: 'soft', datetime: at }, new Date(at).toLocaleString()), leads(id, node ? labelOf(node) : id), node ? '' : 'has left the tree'))) : quiet('Nothing within 31 days.'));
+    } catch (error) {
+      result.replaceChildren(wrong(error));
+    }
+  };
+  return card('lately', 'Changed lately', el('button', { class: 'quiet', onclick: look }, 'Look'), result);
+}
 
 function linked(found) {
   if (!about.links.length) return null;
@@ -328,7 +336,7 @@ function linked(found) {
       result.replaceChildren(quiet(error.status === 404 ? 'Nobody names it.' : error.message));
     }
   };
-  return el('section', { class: 'card', 'aria-labelledby': 'links-title' }, el('h3', { id: 'links-title' }, 'Who names this node?'),
+  return card('links', 'Who names this node?', null,
     el('div', { class: 'row' }, about.links.map((attribute) => el('button', { onclick: () => ask(attribute) }, 'In ', bdi(attribute)))), result);
 }
 

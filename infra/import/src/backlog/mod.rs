@@ -38,7 +38,8 @@ pub struct Backlog {
     /// Dropped after the connection, as fields are in this order.
     lock: Lock,
     settings: Settings,
-    segments: u32,
+    /// The number of parts that the table is read in.
+    pub segments: u32,
 }
 
 impl Backlog {
@@ -70,7 +71,7 @@ impl Backlog {
     /// When the working file was last written, before this process opened it; `None` if it is new.
     #[must_use]
     pub fn written_before(&self) -> Option<SystemTime> {
-        self.lock.written()
+        self.lock.written
     }
 
     /// Deletes the working file if nothing is done: what is wrong now may be right later, and the other way round.
@@ -84,12 +85,6 @@ impl Backlog {
     /// Deletes the working file.
     pub fn delete(self) {
         tables::delete(self.connection, &self.lock);
-    }
-
-    /// The number of parts that the table is read in.
-    #[must_use]
-    pub fn segments(&self) -> u32 {
-        self.segments
     }
 
     /// True once the nodes are ordered, and can be handed out.

@@ -57,11 +57,14 @@ type Entries = Box<dyn Iterator<Item = Entry> + Send>;
 
 /// A source that is being read, from its beginning to its end, in an order that is always the same.
 pub struct Source {
-    files: Vec<PathBuf>,
-    /// Its name for people, if that isn't its file's.
-    name: Option<PathBuf>,
-    format: Format,
-    merges_equal: bool,
+    /// The files, in the order in which they are read.
+    pub files: Vec<PathBuf>,
+    /// The name of the pipe that it came through.
+    pub name: Option<PathBuf>,
+    /// The format.
+    pub format: Format,
+    /// True if two equal records are one, as in rows of paths.
+    pub(crate) merges_equal: bool,
     entries: Entries,
 }
 
@@ -87,35 +90,6 @@ impl Source {
         };
         let merges_equal = format == Format::Csv && !options.csv.levels.is_empty();
         Ok(Self { files, name: None, format, merges_equal, entries })
-    }
-
-    /// The same source, by the name of the pipe that it came through.
-    #[must_use]
-    pub fn named(self, name: &Path) -> Self {
-        Self { name: Some(name.to_owned()), ..self }
-    }
-
-    /// The name of the pipe that it came through.
-    #[must_use]
-    pub fn name(&self) -> Option<&Path> {
-        self.name.as_deref()
-    }
-
-    /// The files, in the order in which they are read.
-    #[must_use]
-    pub fn files(&self) -> &[PathBuf] {
-        &self.files
-    }
-
-    /// The format.
-    #[must_use]
-    pub fn format(&self) -> Format {
-        self.format
-    }
-
-    /// Returns true if two equal records are one, as in rows of paths.
-    pub(crate) fn merges_equal(&self) -> bool {
-        self.merges_equal
     }
 }
 

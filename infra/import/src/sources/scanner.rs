@@ -9,17 +9,13 @@ use crate::Fault;
 /// A place in JSON text. The caller knows the structure and asks for its pieces; values are returned as text.
 pub(super) struct Scanner {
     input: Input,
-    line: u64,
+    /// The number of the line that is being read, from 1.
+    pub(super) line: u64,
 }
 
 impl Scanner {
     pub(super) fn new(input: Input) -> Self {
         Self { input, line: 1 }
-    }
-
-    /// The number of the line that is being read, from 1.
-    pub(super) fn line(&self) -> u64 {
-        self.line
     }
 
     /// Returns the next byte that isn't white space, without taking it; `None` at the end.

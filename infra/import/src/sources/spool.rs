@@ -15,7 +15,8 @@ const STANDARD_INPUT: &str = "standard-input";
 #[derive(Debug)]
 pub struct Spooled {
     directory: TempDir,
-    name: PathBuf,
+    /// The name of the pipe.
+    pub name: PathBuf,
 }
 
 impl Spooled {
@@ -47,11 +48,5 @@ impl Spooled {
     #[must_use]
     pub fn path(&self) -> PathBuf {
         self.directory.path().join(&self.name)
-    }
-
-    /// The name of the pipe.
-    #[must_use]
-    pub fn name(&self) -> &Path {
-        &self.name
     }
 }

@@ -90,7 +90,7 @@ impl Treebeard {
                             "nodes are nested past {LEVELS_MAX} levels; take some out"
                         )));
                     }
-                    self.above.push(Open { line: self.scanner.line(), ..Open::default() });
+                    self.above.push(Open { line: self.scanner.line, ..Open::default() });
                     if let Some(entry) = self.members(true)? {
                         return Ok(Some(entry));
                     }
@@ -236,7 +236,7 @@ impl Iterator for Treebeard {
     fn next(&mut self) -> Option<Entry> {
         self.read().unwrap_or_else(|fault| {
             self.state = ReadState::End;
-            Some(Entry::new(Location { file: 0, line: self.scanner.line() }, Err(fault)))
+            Some(Entry::new(Location { file: 0, line: self.scanner.line }, Err(fault)))
         })
     }
 }

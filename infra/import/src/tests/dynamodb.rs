@@ -37,7 +37,7 @@ fn a_whole_export_is_read_file_by_file() {
     directory.write("data/c.json.gz", gzip(b""));
     for path in [directory.path(""), directory.path("data")] {
         let source = Source::open(&path, &Options::default()).unwrap();
-        assert_eq!(source.files().len(), 3);
+        assert_eq!(source.files.len(), 3);
         let wanted: Vec<_> = [r#"1: {"id":"V"}"#].into_iter().chain(TOLD).collect();
         assert_eq!(told(source), wanted);
     }

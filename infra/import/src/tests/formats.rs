@@ -4,7 +4,7 @@ use crate::{CsvOptions, Format, Options};
 
 fn format_of(name: &str, content: impl AsRef<[u8]>) -> Format {
     let directory = Directory::new();
-    Source::open(&directory.write(name, content), &Options::default()).unwrap().format()
+    Source::open(&directory.write(name, content), &Options::default()).unwrap().format
 }
 
 #[test]

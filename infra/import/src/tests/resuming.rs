@@ -432,7 +432,8 @@ fn what_came_through_a_pipe_is_the_same_if_its_bytes_are() {
     let written = |content: &str| {
         let file = directory.write("standard-input", content);
         let options = Options { format: Some(crate::Format::JsonLines), ..Options::default() };
-        let mut source = Source::open(&file, &options).unwrap().named("standard-input".as_ref());
+        let mut source = Source::open(&file, &options).unwrap();
+        source.name = Some("standard-input".into());
         let mut work = Work::open(&directory.path("work"), &source, &options)?;
         while work.load_some(&mut source)? {}
         while work.check_some(&mut Nowhere)? {}

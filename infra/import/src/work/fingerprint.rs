@@ -24,7 +24,7 @@ impl Work {
     /// Makes the working file that of a source, or checks that it is.
     pub(super) fn claim(&mut self, source: &Source, options: &Options) -> Result<(), WorkError> {
         let fingerprint = of_source(source)?;
-        let described = format!("{:?}", Options { format: Some(source.format()), table: None, ..options.clone() });
+        let described = format!("{:?}", Options { format: Some(source.format), table: None, ..options.clone() });
         let (before, options_before, table_before) = (self.text(SOURCE)?, self.text(OPTIONS)?, self.text(TABLE)?);
         let (is_same, has_same_options) =
             (before.as_ref() == Some(&fingerprint), options_before.as_ref() == Some(&described));
@@ -49,7 +49,7 @@ impl Work {
             return Err(WorkError::OtherTable { path: path(), written });
         }
         if written > 0 && !is_same {
-            let file = source.files().first().cloned().unwrap_or_default();
+            let file = source.files.first().cloned().unwrap_or_default();
             return Err(WorkError::OtherSource { path: path(), file, written });
         }
         if written > 0 {
@@ -64,8 +64,8 @@ impl Work {
         if let Some(table) = &options.table {
             tables::set(&transaction, TABLE, table)?;
         }
-        for (number, file) in source.files().iter().enumerate() {
-            let name = source.name().unwrap_or(file).to_string_lossy();
+        for (number, file) in source.files.iter().enumerate() {
+            let name = source.name.as_ref().unwrap_or(file).to_string_lossy();
             transaction
                 .execute("INSERT INTO file (number, name) VALUES (?, ?)", rusqlite::params![number as i64, name])?;
         }
@@ -84,13 +84,13 @@ impl Work {
 fn of_source(source: &Source) -> Result<String, WorkError> {
     let mut hash = Sha256::new();
     let mut bytes = 0;
-    for path in source.files() {
+    for path in &source.files {
         let failed = |source| WorkError::Io { path: PathBuf::from(path), source };
-        let added = if source.name().is_some() { add_whole(&mut hash, path) } else { add(&mut hash, path) };
+        let added = if source.name.is_some() { add_whole(&mut hash, path) } else { add(&mut hash, path) };
         bytes += added.map_err(failed)?;
     }
     let hash: String = hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-    Ok(format!("{} files, {bytes} bytes, {hash}", source.files().len()))
+    Ok(format!("{} files, {bytes} bytes, {hash}", source.files.len()))
 }
 
 /// Adds all of a file to the hash, and returns its size in bytes.

@@ -11,10 +11,12 @@ use same_file::Handle;
 /// A process has it from before it opens the working file until it has closed it. A kill leaves it to the next.
 #[derive(Debug)]
 pub(crate) struct Lock {
-    working_file: PathBuf,
+    /// The working file's path without symbolic links: whatever it is called, it has one lock.
+    pub(super) working_file: PathBuf,
     path: PathBuf,
-    /// When the working file, or the log that SQLite keeps beside it, was last written; `None` if there is none.
-    written: Option<SystemTime>,
+    /// When those that had the lock before last wrote the working file, or the log that SQLite keeps beside it; `None`
+    /// if there was none.
+    pub(crate) written: Option<SystemTime>,
     /// Closing it gives the lock up.
     _file: Handle,
 }
@@ -43,16 +45,6 @@ impl Lock {
                 _ => {}
             }
         }
-    }
-
-    /// The working file's path without symbolic links: whatever it is called, it has one lock.
-    pub(super) fn working_file(&self) -> &Path {
-        &self.working_file
-    }
-
-    /// When those that had the lock before last wrote the working file; `None` if there was none.
-    pub(crate) fn written(&self) -> Option<SystemTime> {
-        self.written
     }
 }
 

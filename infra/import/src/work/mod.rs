@@ -67,7 +67,7 @@ impl Work {
             path: path.to_owned(),
             settings: options.settings.clone(),
             to_skip: 0,
-            merges_equal: source.merges_equal(),
+            merges_equal: source.merges_equal,
             as_is: options.as_is,
         };
         work.claim(source, options)?;

@@ -17,16 +17,9 @@ pub const NEXT_BYTES_MAX: usize = 8 * 1_024 * 1_024;
 /// The number of a record in a working file. Within a level records are in the source's order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Number {
-    pub(crate) level: Level,
-    pub(crate) seq: i64,
-}
-
-impl Number {
     /// The level that the record is in.
-    #[must_use]
-    pub fn level(self) -> Level {
-        self.level
-    }
+    pub level: Level,
+    pub(crate) seq: i64,
 }
 
 /// A record that waits to be written.

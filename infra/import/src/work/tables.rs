@@ -99,7 +99,7 @@ pub(crate) fn open(path: &Path, purpose: Purpose) -> Result<(Lock, Connection), 
     let in_use = || WorkError::InUse { path: path.to_owned() };
     let lock = Lock::of(path).map_err(|source| WorkError::NoLock { path: path.to_owned(), source })?;
     let lock = lock.ok_or_else(in_use)?;
-    let connection = Connection::open(lock.working_file())?;
+    let connection = Connection::open(&lock.working_file)?;
     let is_ours = prepare(&connection, purpose).map_err(|error| match error.sqlite_error_code() {
         // Another program has it.
         Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => in_use(),
@@ -141,7 +141,7 @@ pub(crate) fn delete(connection: Connection, lock: &Lock) {
     // SQLite deletes the log as it closes the file. Where it couldn't, the log goes here, and never before its file.
     drop(connection);
     for ending in ["", "-wal", "-shm"] {
-        match std::fs::remove_file(beside(lock.working_file(), ending)) {
+        match std::fs::remove_file(beside(&lock.working_file, ending)) {
             Err(error) if error.kind() != ErrorKind::NotFound => return,
             _ => {}
         }

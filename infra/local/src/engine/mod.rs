@@ -24,7 +24,8 @@ use self::sweep::Sweep;
 /// A running engine. Dropping it stops it without waiting.
 #[derive(Debug)]
 pub struct Engine {
-    address: SocketAddr,
+    /// The address that it listens on.
+    pub address: SocketAddr,
     server: Server,
     // Keeps other processes from using the data.
     _place: DataPlace,
@@ -40,11 +41,6 @@ impl Engine {
         let (database, sweep) = open(&place)?;
         let server = Server::start(listener, database, sweep)?;
         Ok(Engine { address, server, _place: place })
-    }
-
-    /// Returns the address that the engine listens on.
-    pub fn address(&self) -> SocketAddr {
-        self.address
     }
 
     /// Returns the address as a URL.

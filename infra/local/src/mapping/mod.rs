@@ -44,26 +44,20 @@ use crate::stream::Stream;
 
 pub use self::invocation::Function;
 pub use self::observation::{DiscardReason, Observation, Outcome, Seen};
-pub use self::progress::Stopped;
+pub use self::progress::{Progress, Stopped};
 pub use self::settings::{Observer, Pace, Settings, Watcher};
 
 use self::context::Context;
 use self::destination::Destination;
 use self::position::StreamPosition;
-use self::progress::Progress;
 
 /// A running event source mapping. Dropping it stops it without waiting.
 #[derive(Debug)]
 pub struct Mapping {
     stop: watch::Sender<bool>,
     running: JoinHandle<()>,
-    status: Status,
-}
-
-/// A handle that tells how far a mapping has come. It is cheap to clone.
-#[derive(Debug, Clone)]
-pub struct Status {
-    progress: Arc<Progress>,
+    /// How far the mapping has come.
+    pub progress: Arc<Progress>,
 }
 
 /// Why a mapping doesn't start, or failed.
@@ -87,7 +81,7 @@ impl Mapping {
         let stream = Stream::new(&settings.url, &settings.stream.arn);
         let filter = Filter::new(&settings.source.filter_patterns)?;
         let position = match &settings.position_file {
-            Some(path) => position::load(path, stream.arn())
+            Some(path) => position::load(path, &stream.arn)
                 .map_err(|source| MappingError::Position { path: path.clone(), source })?,
             None => StreamPosition::default(),
         };
@@ -107,40 +101,17 @@ impl Mapping {
             stop: stopped,
         });
         let running = tokio::spawn(shards::run(context, is_resumed));
-        Ok(Mapping { stop, running, status: Status { progress } })
+        Ok(Mapping { stop, running, progress })
     }
 
-    /// Returns a handle that tells how far the mapping has come.
-    pub fn status(&self) -> Status {
-        self.status.clone()
-    }
-
-    /// See [`Status::settled`].
+    /// See [`Progress::settled`].
     pub async fn settled(&self) -> Result<(), Stopped> {
-        self.status.settled().await
+        self.progress.settled().await
     }
 
     /// Stops the mapping: running invocations end, no other starts, and the position is saved.
     pub async fn stop(self) -> Result<(), MappingError> {
         self.stop.send_replace(true);
         self.running.await.map_err(|error| MappingError::Failed(error.to_string()))
-    }
-}
-
-impl Status {
-    /// Returns the number of records that were read from the stream and aren't handled yet.
-    pub fn outstanding(&self) -> usize {
-        self.progress.outstanding()
-    }
-
-    /// Returns true if nothing was left to read or to handle when the stream was last read.
-    pub fn is_caught_up(&self) -> bool {
-        self.progress.is_caught_up()
-    }
-
-    /// Resolves when everything written before the call is handled, and everything that the handling has written. It
-    /// may never resolve while clients keep writing or a record keeps failing.
-    pub async fn settled(&self) -> Result<(), Stopped> {
-        self.progress.settled().await
     }
 }

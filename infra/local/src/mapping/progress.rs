@@ -11,7 +11,7 @@ use super::position::{ShardPosition, StreamPosition};
 
 /// The progress of a mapping. All its tasks share it.
 #[derive(Debug)]
-pub(super) struct Progress {
+pub struct Progress {
     state: Mutex<ProgressState>,
     changes: watch::Sender<u64>,
     wake: Notify,
@@ -215,17 +215,20 @@ impl Progress {
         self.wake.notified().await;
     }
 
-    pub(super) fn outstanding(&self) -> usize {
+    /// Returns the number of records that were read from the stream and aren't handled yet.
+    pub fn outstanding(&self) -> usize {
         self.lock().outstanding
     }
 
-    pub(super) fn is_caught_up(&self) -> bool {
+    /// Returns true if nothing was left to read or to handle when the stream was last read.
+    pub fn is_caught_up(&self) -> bool {
         let state = self.lock();
         state.outstanding == 0 && state.is_drained_since(state.active)
     }
 
-    /// Resolves when everything written before the call is handled, and everything that the handling has written.
-    pub(super) async fn settled(&self) -> Result<(), Stopped> {
+    /// Resolves when everything written before the call is handled, and everything that the handling has written. It
+    /// may never resolve while clients keep writing or a record keeps failing.
+    pub async fn settled(&self) -> Result<(), Stopped> {
         loop {
             // No invocation runs at this moment, so everything written so far is in the stream ...
             let (since, admitted) = self

@@ -1,6 +1,5 @@
 //! The settings of a mapping.
 
-use std::fmt;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -65,26 +64,16 @@ impl Settings {
     /// Returns the template's settings on one machine ([`Template::local_event_source`]), without files and observer.
     pub fn new(endpoint: &Endpoint, stream: &TableStream, template: &Template) -> Self {
         Settings {
-            url: endpoint.url().to_owned(),
+            url: endpoint.url.clone(),
             stream: stream.clone(),
             source: template.local_event_source(),
-            timeout: template.timeout(),
+            timeout: template.timeout,
             position_file: None,
             failures_file: None,
             observer: None,
             watcher: None,
             pace: Pace::default(),
         }
-    }
-}
-
-impl fmt::Debug for Settings {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Settings")
-            .field("url", &self.url)
-            .field("stream", &self.stream)
-            .field("source", &self.source)
-            .finish_non_exhaustive()
     }
 }
 

@@ -74,7 +74,7 @@ async fn save_regularly<F: Function>(context: Arc<Context<F>>) {
 
 /// Saves the position if it has changed since the change `saved`. Returns the saved one; `None` if it failed.
 async fn save<F: Function>(context: &Arc<Context<F>>, saved: u64) -> Option<u64> {
-    let (position, moves) = context.progress.position(context.stream.arn());
+    let (position, moves) = context.progress.position(&context.stream.arn);
     let Some(path) = context.settings.position_file.clone().filter(|_| moves != saved) else { return Some(saved) };
     let result = tokio::task::spawn_blocking(move || position::save(&path, &position)).await;
     match result.map_err(std::io::Error::other).flatten() {

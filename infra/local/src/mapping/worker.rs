@@ -145,7 +145,7 @@ impl<F: Function> Worker<F> {
         let (context, shard) = (Arc::clone(&self.context), Arc::clone(&self.shard));
         let kept = tokio::task::spawn_blocking(move || {
             let batch = FailedBatch {
-                stream: context.stream.arn(),
+                stream: &context.stream.arn,
                 shard: &shard,
                 event: invocation::event(&deliveries),
                 deliveries: &deliveries,

@@ -31,12 +31,15 @@ const TIMEOUT_SECONDS_MAX: i64 = 900;
 /// A template, with its parameters resolved.
 #[derive(Debug, Clone)]
 pub struct Template {
-    table: TableDefinition,
+    /// The table whose stream is the event source.
+    pub table: TableDefinition,
     table_id: String,
-    event_source: EventSource,
+    /// The settings of the event source mapping, as they are deployed.
+    pub event_source: EventSource,
     /// True if [`Template::set_mapping`] has set the parallelization factor.
     has_own_factor: bool,
-    timeout: Duration,
+    /// The timeout of the function on the stream.
+    pub timeout: Duration,
     /// The function that the event source invokes.
     function_id: String,
     /// The environment of each function, by the function's logical id.
@@ -93,21 +96,11 @@ impl Template {
         })
     }
 
-    /// Returns the table whose stream is the event source.
-    pub fn table(&self) -> &TableDefinition {
-        &self.table
-    }
-
     /// Changes a setting of the event source mapping, as `aws lambda update-event-source-mapping` does.
     pub fn set_mapping(&mut self, name: &str, value: &str) -> Result<(), TemplateError> {
         self.event_source.set(name, &Property { path: name.to_owned(), value: &Value::from(value) })?;
         self.has_own_factor |= name == PARALLELIZATION_FACTOR;
         Ok(())
-    }
-
-    /// Returns the settings of the event source mapping, as they are deployed.
-    pub fn event_source(&self) -> &EventSource {
-        &self.event_source
     }
 
     /// Returns the event source mapping's settings on one machine. The parallelization factor is 1 unless
@@ -116,11 +109,6 @@ impl Template {
         let deployed = self.event_source.clone();
         let parallelization_factor = if self.has_own_factor { deployed.parallelization_factor } else { 1 };
         EventSource { parallelization_factor, ..deployed }
-    }
-
-    /// Returns the timeout of the function on the stream.
-    pub fn timeout(&self) -> Duration {
-        self.timeout
     }
 
     /// Returns the environment of the function on the stream. References to the table become `table_name`.

@@ -71,7 +71,7 @@ async fn items_outlive_the_engine_in_a_directory() {
 
     let fixture = Fixture::on(&data).await;
     assert_eq!(fixture.stream.arn, arn);
-    let scanned = fixture.endpoint.client().scan().table_name("things").send().await.unwrap();
+    let scanned = fixture.endpoint.client.scan().table_name("things").send().await.unwrap();
     assert_eq!(scanned.count, 1);
     fixture.engine.stop().await.unwrap();
 }
@@ -80,14 +80,14 @@ async fn items_outlive_the_engine_in_a_directory() {
 async fn engines_in_memory_share_nothing() {
     let (one, other) = (Fixture::new().await, Fixture::new().await);
     one.put("a", "base", 7).await;
-    let scanned = other.endpoint.client().scan().table_name("things").send().await.unwrap();
+    let scanned = other.endpoint.client.scan().table_name("things").send().await.unwrap();
     assert_eq!(scanned.count, 0);
 }
 
 #[tokio::test]
 async fn a_stopped_engine_answers_no_more() {
     let fixture = Fixture::new().await;
-    let address = fixture.engine.address();
+    let address = fixture.engine.address;
     fixture.engine.stop().await.unwrap();
     assert!(std::net::TcpStream::connect(address).is_err());
 }
@@ -98,7 +98,7 @@ async fn a_running_engine_deletes_what_has_expired() {
     put_item(&fixture.endpoint, json!({"PK": "a", "SK": "base", "expires": 1_000_000_000})).await;
     put_item(&fixture.endpoint, json!({"PK": "b", "SK": "base", "expires": 99_999_999_999_u64})).await;
     let left = async || {
-        let scanned = fixture.endpoint.client().scan().table_name("things").send().await.unwrap();
+        let scanned = fixture.endpoint.client.scan().table_name("things").send().await.unwrap();
         scanned.items().iter().map(|item| item["PK"].as_s().unwrap().clone()).collect::<Vec<_>>()
     };
     // It is gone after some seconds. The test waits until the runner loses patience.
@@ -111,14 +111,14 @@ async fn a_running_engine_deletes_what_has_expired() {
 #[tokio::test]
 async fn a_table_that_exists_is_taken_as_it_is() {
     let fixture = Fixture::new().await;
-    let again = fixture.endpoint.ensure_table("things", template().table()).await.unwrap();
+    let again = fixture.endpoint.ensure_table("things", &template().table).await.unwrap();
     assert_eq!(again, fixture.stream);
 }
 
 #[tokio::test]
 async fn a_table_with_other_keys_is_refused() {
     let fixture = Fixture::new().await;
-    let mut wanted = template().table().clone();
+    let mut wanted = template().table.clone();
     wanted.key[1].name = "sort".to_owned();
     match fixture.endpoint.ensure_table("things", &wanted).await {
         Err(TableError::Keys { found, wanted, .. }) => {
@@ -132,7 +132,7 @@ async fn a_table_with_other_keys_is_refused() {
 #[tokio::test]
 async fn a_table_with_another_stream_is_refused_with_what_to_do() {
     let fixture = Fixture::new().await;
-    let wanted = TableDefinition { stream_view_type: Some("KEYS_ONLY".to_owned()), ..template().table().clone() };
+    let wanted = TableDefinition { stream_view_type: Some("KEYS_ONLY".to_owned()), ..template().table.clone() };
     let error = fixture.endpoint.ensure_table("things", &wanted).await.unwrap_err();
     assert!(matches!(error, TableError::Stream { .. }));
     assert!(error.to_string().contains("aws dynamodb update-table --table-name things"), "{error}");
@@ -142,7 +142,7 @@ async fn a_table_with_another_stream_is_refused_with_what_to_do() {
 async fn an_endpoint_where_nobody_answers_is_named() {
     let unused = TcpListener::bind(anywhere()).unwrap().local_addr().unwrap();
     let endpoint = Endpoint::new(format!("http://{unused}"));
-    let error = endpoint.ensure_table("things", template().table()).await.unwrap_err();
+    let error = endpoint.ensure_table("things", &template().table).await.unwrap_err();
     assert!(matches!(&error, TableError::Unreachable { url, .. } if url.contains(&unused.to_string())), "{error}");
     let said = error.to_string();
     assert!(said.contains("Connection refused") && said.ends_with("Start one there, or name another URL"), "{said}");
@@ -157,7 +157,7 @@ fn assert_plain(said: &str) {
 #[tokio::test]
 async fn what_an_engine_refuses_is_said_in_its_own_words() {
     let fixture = Fixture::new().await;
-    let error = fixture.endpoint.ensure_table("a name with spaces", template().table()).await.unwrap_err();
+    let error = fixture.endpoint.ensure_table("a name with spaces", &template().table).await.unwrap_err();
     assert!(matches!(error, TableError::Refused { what: "describe", .. }), "{error}");
     let said = error.to_string();
     assert!(said.contains("ValidationException: ") && said.contains("the table a name with spaces"), "{said}");
@@ -182,7 +182,7 @@ async fn what_answers_and_is_no_dynamodb_is_named_without_its_answer() {
             std::io::Write::write_all(&mut connection, page.as_bytes()).unwrap();
         }
     });
-    let error = Endpoint::new(&url).ensure_table("things", template().table()).await.unwrap_err();
+    let error = Endpoint::new(&url).ensure_table("things", &template().table).await.unwrap_err();
     assert!(matches!(error, TableError::Unreachable { .. }), "{error}");
     let said = error.to_string();
     assert!(said.contains("the answer is HTTP 404, without a code") && !said.contains("secret"), "{said}");

@@ -57,7 +57,7 @@ impl Fixture {
     pub(crate) async fn on(data: &Data) -> Self {
         let engine = Engine::start("127.0.0.1:0".parse().unwrap(), data).unwrap();
         let endpoint = Endpoint::new(engine.url());
-        let stream = endpoint.ensure_table("things", template().table()).await.unwrap();
+        let stream = endpoint.ensure_table("things", &template().table).await.unwrap();
         Fixture { data: data.clone(), engine, endpoint, stream, failures: tempfile::NamedTempFile::new().unwrap() }
     }
 
@@ -89,7 +89,7 @@ pub(crate) async fn put(endpoint: &Endpoint, pk: &str, sk: &str, n: u64) {
 
 pub(crate) async fn put_item(endpoint: &Endpoint, item: Value) {
     let item = serde_dynamo::aws_sdk_dynamodb_1::to_item(item).unwrap();
-    endpoint.client().put_item().table_name("things").set_item(Some(item)).send().await.unwrap();
+    endpoint.client.put_item().table_name("things").set_item(Some(item)).send().await.unwrap();
 }
 
 /// A record that a function got.

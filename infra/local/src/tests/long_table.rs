@@ -14,7 +14,7 @@ const WATCHED: Duration = Duration::from_secs(30);
 async fn fill(fixture: &Fixture) {
     let mut tasks = tokio::task::JoinSet::new();
     for part in 0..4 {
-        let client = fixture.endpoint.client().clone();
+        let client = fixture.endpoint.client.clone();
         tasks.spawn(async move {
             let mine: Vec<usize> = (0..ITEMS).filter(|n| n % 4 == part).collect();
             for some in mine.chunks(25) {
@@ -42,7 +42,7 @@ async fn fill(fixture: &Fixture) {
 async fn the_longest_wait_for_an_answer_in_a_long_table() {
     let fixture = Fixture::new().await;
     fill(&fixture).await;
-    let client = fixture.endpoint.client();
+    let client = &fixture.endpoint.client;
     let mut waits = Vec::new();
     let begun = Instant::now();
     while begun.elapsed() < WATCHED {

@@ -314,8 +314,8 @@ async fn settled_waits_for_what_handling_causes() {
     fixture.put("a", "base", 20).await;
     settle(&mapping).await;
     assert_eq!(log.numbers(), (0..=20).rev().collect::<Vec<_>>());
-    assert_eq!(mapping.status().outstanding(), 0);
-    assert!(mapping.status().is_caught_up());
+    assert_eq!(mapping.progress.outstanding(), 0);
+    assert!(mapping.progress.is_caught_up());
 }
 
 #[tokio::test(flavor = "multi_thread")]
@@ -344,7 +344,7 @@ async fn a_restart_goes_on_where_it_was() {
     fixture.put("a", "base", 1).await;
     fixture.put("a", "derived", 2).await;
     settle(&mapping).await;
-    let status = mapping.status();
+    let status = Arc::clone(&mapping.progress);
     mapping.stop().await.unwrap();
     assert_eq!(status.settled().await, Err(Stopped));
     fixture.put("a", "base", 3).await;
@@ -438,7 +438,7 @@ async fn an_endpoint_that_goes_away_is_trouble_and_no_end() {
     let directory = tempfile::tempdir().unwrap();
     let data = Data::Directory(directory.path().to_owned());
     let fixture = Fixture::on(&data).await;
-    let address = fixture.engine.address();
+    let address = fixture.engine.address;
     let log = Log::default();
     let (mapping, observed) = start_observed(fixture.settings(), log.function());
     settle(&mapping).await;

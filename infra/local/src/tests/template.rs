@@ -61,7 +61,7 @@ fn small(parameters: &[(&str, &str)]) -> Result<Template, TemplateError> {
 }
 
 fn own_filter() -> Filter {
-    Filter::new(&Template::parse(OWN).unwrap().event_source().filter_patterns).unwrap()
+    Filter::new(&Template::parse(OWN).unwrap().event_source.filter_patterns).unwrap()
 }
 
 fn record_of(sort_key: &str) -> serde_json::Value {
@@ -71,21 +71,21 @@ fn record_of(sort_key: &str) -> serde_json::Value {
 #[test]
 fn the_projects_template_has_its_table() {
     let template = Template::parse(OWN).unwrap();
-    let key: Vec<String> = template.table().key.iter().map(|k| format!("{} {} {}", k.name, k.role, k.kind)).collect();
+    let key: Vec<String> = template.table.key.iter().map(|k| format!("{} {} {}", k.name, k.role, k.kind)).collect();
     assert_eq!(key, ["PK HASH S", "SK RANGE S"]);
-    assert_eq!(template.table().stream_view_type.as_deref(), Some("NEW_AND_OLD_IMAGES"));
+    assert_eq!(template.table.stream_view_type.as_deref(), Some("NEW_AND_OLD_IMAGES"));
 }
 
 #[test]
 fn the_projects_template_has_its_event_source() {
     let template = Template::parse(OWN).unwrap();
-    let source = template.event_source();
+    let source = &template.event_source;
     assert_eq!(source.filter_patterns.len(), 1);
     assert!(source.reports_batch_item_failures && source.bisects_on_error && source.has_failure_destination);
     assert_eq!(source.retries_max, None);
     assert_eq!(source.record_age_max, Some(Duration::from_secs(21_600)));
     assert_eq!(source.starting_position, StartingPosition::TrimHorizon);
-    assert!(template.timeout() >= Duration::from_secs(10));
+    assert!(template.timeout >= Duration::from_secs(10));
 }
 
 #[test]
@@ -185,20 +185,20 @@ fn the_projects_filter_keeps_derived_rows_and_strangers_out() {
 #[test]
 fn what_the_template_leaves_out_has_awss_defaults() {
     let template = small(&[("Size", "10")]).unwrap();
-    let source = template.event_source();
+    let source = &template.event_source;
     assert_eq!((source.batch_size_max, source.parallelization_factor), (10, 2));
     assert_eq!((source.batching_window, source.retries_max, source.record_age_max), (Duration::ZERO, None, None));
     assert!(!source.bisects_on_error && !source.reports_batch_item_failures && !source.has_failure_destination);
     assert_eq!(source.starting_position, StartingPosition::Latest);
-    assert_eq!(template.timeout(), Duration::from_secs(7));
-    assert_eq!(template.table().key[0].name, "hash");
-    assert_eq!(template.table().ttl_attribute, None);
+    assert_eq!(template.timeout, Duration::from_secs(7));
+    assert_eq!(template.table.key[0].name, "hash");
+    assert_eq!(template.table.ttl_attribute, None);
 }
 
 #[test]
 fn conditions_and_functions_of_parameters_are_computed() {
     let template = small(&[("Size", "10"), ("Ttl", "expires")]).unwrap();
-    assert_eq!(template.table().ttl_attribute.as_deref(), Some("expires"));
+    assert_eq!(template.table.ttl_attribute.as_deref(), Some("expires"));
     let environment = template.environment("t").unwrap();
     let expected = [
         ("LEVEL", "info"),
@@ -249,7 +249,7 @@ fn a_setting_of_the_mapping_can_be_changed() {
     for (name, value) in settings {
         template.set_mapping(name, value).unwrap();
     }
-    let changed = template.event_source().clone();
+    let changed = template.event_source.clone();
     assert_eq!((changed.batch_size_max, changed.parallelization_factor), (1000, 10));
     assert_eq!(changed.batching_window, Duration::from_secs(300));
     assert_eq!((changed.retries_max, changed.record_age_max), (Some(7), Some(Duration::from_secs(60))));
@@ -260,14 +260,14 @@ fn a_setting_of_the_mapping_can_be_changed() {
     }
     let refused = template.set_mapping("StartingPosition", "LATEST");
     assert!(matches!(refused, Err(TemplateError::Unsupported { property, .. }) if property == "StartingPosition"));
-    assert_eq!(*template.event_source(), changed, "what is refused changes nothing");
+    assert_eq!(template.event_source, changed, "what is refused changes nothing");
 }
 
 #[test]
 fn one_batch_runs_at_a_time_here_unless_more_are_asked_for() {
     let mut template = small(&[("Size", "1"), ("Factor", "4")]).unwrap();
     template.set_mapping("BatchSize", "7").unwrap();
-    let (deployed, here) = (template.event_source().clone(), template.local_event_source());
+    let (deployed, here) = (template.event_source.clone(), template.local_event_source());
     assert_eq!((deployed.parallelization_factor, here.parallelization_factor), (4, 1));
     assert_eq!(here.batch_size_max, 7);
     let settings = |template: &Template| {
@@ -290,7 +290,7 @@ fn a_value_is_found_in_a_map() {
         .replace("Resources:", "Mappings: {Sizes: {small: {Batch: 5}, large: {Batch: 500}}}\nResources:");
     let sized = |size: &str| {
         let given = BTreeMap::from([("Size".to_owned(), size.to_owned())]);
-        Template::parse_with(&mapped, &given).map(|template| template.event_source().batch_size_max)
+        Template::parse_with(&mapped, &given).map(|template| template.event_source.batch_size_max)
     };
     assert_eq!((sized("small").unwrap(), sized("large").unwrap()), (5, 500));
     assert!(
@@ -379,10 +379,10 @@ fn other_names_of_keys_reach_the_table_the_filter_and_the_functions() {
     let given = [("PartitionKey", "pk"), ("SortKey", "sk"), ("NodeSortKey", "METADATA"), ("TtlAttribute", "ttl")];
     let given = given.map(|(name, value)| (name.to_owned(), value.to_owned()));
     let template = Template::parse_with(OWN, &BTreeMap::from(given)).unwrap();
-    let key: Vec<&str> = template.table().key.iter().map(|attribute| attribute.name.as_str()).collect();
+    let key: Vec<&str> = template.table.key.iter().map(|attribute| attribute.name.as_str()).collect();
     assert_eq!(key, ["pk", "sk"]);
-    assert_eq!(template.table().ttl_attribute.as_deref(), Some("ttl"));
-    let filter = Filter::new(&template.event_source().filter_patterns).unwrap();
+    assert_eq!(template.table.ttl_attribute.as_deref(), Some("ttl"));
+    let filter = Filter::new(&template.event_source.filter_patterns).unwrap();
     let record = |sort_key: &str| json!({"dynamodb": {"Keys": {"pk": {"S": "V"}, "sk": {"S": sort_key}}}});
     assert!(["METADATA", "LINEAGE", "v001_x"].iter().all(|sort_key| filter.passes(&record(sort_key))));
     assert!(["NODE", "METADATA#0001#x", "v0_x"].iter().all(|sort_key| !filter.passes(&record(sort_key))));

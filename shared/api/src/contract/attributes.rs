@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 
-use sapwood_core::model::{AttributeValue, Item};
+use sapwood_core::model::{Item, text_of};
 use utoipa::openapi::schema::{AdditionalProperties, SchemaType, Type};
 use utoipa::openapi::{ObjectBuilder, RefOr, Schema};
 use utoipa::{PartialSchema, ToSchema};
@@ -18,10 +18,7 @@ pub(super) struct AttributesPatch;
 
 /// The text that an item has in an attribute.
 pub(super) fn text(item: &Item, name: &str) -> Option<String> {
-    match item.get(name) {
-        Some(AttributeValue::S(text)) => Some(text.clone()),
-        _ => None,
-    }
+    text_of(item, name).map(str::to_owned)
 }
 
 const FORMS: &str = "Any JSON. Numbers have up to 38 significant digits, so read them as decimals if every digit counts. A set is `{\"$set\": [...]}` (of strings, of numbers or of binary), binary is `{\"$binary\": \"<base64>\"}`, a number may be `{\"$number\": \"<digits>\"}` (an answer has it so with `Prefer: numbers=strings`), and a map whose only key begins with `$` is written within `{\"$map\": {...}}`.";

@@ -11,7 +11,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::attributes::WrittenAttributes;
 use super::deletions::{Children, OperationBody, Revisions};
-use super::fields::{all_of, body, defaulted, id_of_node, optional, reads, required};
+use super::fields::{all_of, answers, body, defaulted, id_of_node, optional, reads, required};
 use super::nodes::{NodeBody, PatchNode, ReplaceNode, RestoreNode};
 use super::revisions::{RevisionBody, attributes, tags, topic};
 use crate::problem::ProblemBody;
@@ -219,33 +219,26 @@ pub struct BatchResults {
     pub results: Vec<BatchResult>,
 }
 
+answers! {
 /// The result of one operation: what a request of its own would be answered with.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, ToSchema)]
-pub struct BatchResult {
+BatchResult {
     /// The status code.
     #[schema(minimum = 200, maximum = 599)]
-    pub status: u16,
+    status: u16,
     /// The node or revision that was written, or the deletion that has begun. What was written is left out where all
     /// results have more than 2.5 MB, and with `Prefer: return=minimal`.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub body: Option<BatchBody>,
+    body?: BatchBody,
     /// Why the operation failed.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub problem: Option<ProblemBody>,
+    problem?: ProblemBody,
     /// Where to find what was created, or how far a move is.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, format = "uri-reference")]
-    pub location: Option<String>,
+    #[schema(format = "uri-reference")]
+    location?: String,
     /// The entity tag of the node or revision that was written.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub etag: Option<String>,
+    etag?: String,
     /// A token of what the stream derives from the write. A read with it (`written`) has rows that show the write.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub written: Option<String>,
+    written?: String,
+}
 }
 
 /// The body of an operation's result.

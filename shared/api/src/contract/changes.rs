@@ -58,7 +58,9 @@ impl ChangeBody {
     #[must_use]
     pub fn of(change: &Change, at: Option<u64>, settings: &Settings) -> Self {
         let time = |at: u64| Timestamp::from_millisecond(i64::try_from(at).ok()?).ok();
-        let node = change.node.as_ref().map(|base| NodeBody::of(&change.id, &base.item, settings));
+        // A mark is no change that anybody is told of, and a deletion that is blocked stays.
+        let body = |item| NodeBody { deleting: None, ..NodeBody::of(&change.id, item, settings) };
+        let node = change.node.as_ref().map(|base| body(&*base.item));
         Self { id: change.id.to_string(), at: at.and_then(time).map(|at| at.to_string()), node }
     }
 }

@@ -6,7 +6,7 @@ use sapwood_core::write::{Incomplete, Operation, Progress, Work};
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
-use super::fields::words;
+use super::fields::{answers, words};
 
 /// What happens to the children of a node that is deleted.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
@@ -85,44 +85,37 @@ pub const OPERATIONS_LISTED_MAX: usize = 100;
 /// The number of operations if a client asks for none.
 pub const OPERATIONS_LISTED_DEFAULT: usize = 25;
 
+answers! {
 /// A deletion or a copy that the stream carries out.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct OperationBody {
+OperationBody {
     /// The operation's id.
     #[schema(examples("4f1f0a34-92c5-4a4f-a90b-0f6d6f1f5d52"))]
-    pub id: String,
+    id: String,
     /// The operation's progress.
-    pub status: OperationStatus,
+    status: OperationStatus,
     /// What is done.
-    pub mode: OperationMode,
+    mode: OperationMode,
     /// The node that is deleted, or the one at the top of the copy.
     #[schema(examples("CUSTOMER#7"))]
-    pub node: String,
+    node: String,
     /// Of a copy: the node that is copied.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("CUSTOMER#1"))]
-    pub source: Option<String>,
+    #[schema(examples("CUSTOMER#1"))]
+    source?: String,
     /// Of a copy: how many nodes are copied, the one at the top included. It is final when the status is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub copied: Option<usize>,
+    copied?: usize,
     /// Of a copy: how many of them have another name than what they are copies of, such as `name (2)`, since a sibling
     /// had that (`UniqueNames`). Absent if none have.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub renamed: Option<usize>,
+    renamed?: usize,
     /// Why a copy is `incomplete`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub reason: Option<IncompleteReason>,
+    reason?: IncompleteReason,
     /// Of a copy: how many nodes the table has refused, because their copies are too large. What is below them isn't
     /// copied either, and isn't counted. Absent if there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub left_out: Option<usize>,
+    left_out?: usize,
     /// The time of the request.
     #[schema(examples("2026-02-03T04:05:06.789Z"))]
-    pub created_at: String,
+    created_at: String,
+}
 }
 
 /// The progress of an operation.

@@ -1,4 +1,5 @@
-//! Bodies of requests, declared once: from one declaration come the type, its reader and its schema.
+//! Bodies of requests, declared once: from one declaration come the type, its reader and its schema. And what bodies of
+//! answers have in common.
 
 use sapwood_core::keys::{Id, check_segment};
 use sapwood_json::{self as json, Fields, FromJson, JsonError, Place};
@@ -22,6 +23,29 @@ macro_rules! body {
 
         $crate::contract::fields::reads!($body: $wanted { $($field = $read),* });
     };
+}
+
+/// Declares the bodies of answers. A field `name?` may be absent, and is never null.
+macro_rules! answers {
+    ($(
+        $(#[$of_body:meta])*
+        $body:ident {
+            $($(#[$of_field:meta])* $field:ident $(?: $optional:ty)? $(: $type:ty)?),* $(,)?
+        }
+    )*) => {$(
+        $(#[$of_body])*
+        pub struct $body {
+            $(
+                $(#[$of_field])*
+                $(pub $field: $type,)?
+                $(
+                    #[serde(skip_serializing_if = "Option::is_none")]
+                    #[schema(nullable = false)]
+                    pub $field: Option<$optional>,
+                )?
+            )*
+        }
+    )*};
 }
 
 /// Makes the reader of a body of its fields.
@@ -75,7 +99,7 @@ macro_rules! words {
     };
 }
 
-pub(super) use {body, reads, words};
+pub(super) use {answers, body, reads, words};
 
 type Read<T> = Result<T, JsonError>;
 

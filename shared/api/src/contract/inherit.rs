@@ -8,26 +8,26 @@ use sapwood_engine::query::{Above, ChainEnd, Grant, Granted, Inherited, Inherite
 use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
+use super::fields::answers;
+
 /// The most principals that a question about a grant names.
 pub const PRINCIPALS_MAX: usize = 100;
 
+answers! {
 /// The values that a node has, and from where.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-pub struct InheritedBody {
+InheritedBody {
     /// The node's id.
     #[schema(min_length = 1, max_length = 1014)]
-    pub id: String,
+    id: String,
     /// With `mode=nearest`: of each attribute the value of the nearest node that has it. A null was stored: what is
     /// above it isn't inherited. An attribute that no node has is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub nearest: Option<BTreeMap<String, InheritedValueBody>>,
+    nearest?: BTreeMap<String, InheritedValueBody>,
     /// With `mode=all`: of each attribute all values, from the root down. An attribute that no node has is left out.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub all: Option<BTreeMap<String, Vec<InheritedValueBody>>>,
+    all?: BTreeMap<String, Vec<InheritedValueBody>>,
     /// Where they come from.
-    pub above: AboveBody,
+    above: AboveBody,
+}
 }
 
 /// A value, and the node that has it.

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use utoipa::ToSchema;
 
 use super::attributes::{AttributesPatch, ReadAttributes, WrittenAttributes, text};
-use super::fields::{body, defaulted, nullable, optional, required, segment, words};
+use super::fields::{answers, body, defaulted, nullable, optional, required, segment, words};
 use super::position::PositionBody;
 use super::reads::{AncestorBody, LatestBody, PageBody};
 use super::revisions::{AppendedBody, NewRevision};
@@ -20,80 +20,63 @@ type LatestPage = PageBody<LatestBody>;
 /// The most ids that `GET /nodes` takes.
 pub const IDS_MAX: usize = 100;
 
+answers! {
 /// A node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct NodeBody {
+NodeBody {
     /// The node's id.
     #[schema(min_length = 1, max_length = 1014, examples("ORDER#98765"))]
-    pub id: String,
+    id: String,
     /// The parent's id. A root has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, min_length = 1, max_length = 1014, examples("CUSTOMER#7"))]
-    pub parent: Option<String>,
+    #[schema(min_length = 1, max_length = 1014, examples("CUSTOMER#7"))]
+    parent?: String,
     /// The node's name in a path, if that isn't the id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, min_length = 1, max_length = 1014)]
-    pub segment: Option<String>,
+    #[schema(min_length = 1, max_length = 1014)]
+    segment?: String,
     /// The user's own attributes.
     #[schema(value_type = ReadAttributes)]
-    pub attributes: Attributes,
+    attributes: Attributes,
     /// When the API created the node; absent if another client did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
-    pub created_at: Option<String>,
+    #[schema(examples("2026-02-03T04:05:06.789Z"))]
+    created_at?: String,
     /// Who had the API create the node, as the authorizer names the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("arn:aws:iam::111122223333:user/anna"))]
-    pub created_by: Option<String>,
+    #[schema(examples("arn:aws:iam::111122223333:user/anna"))]
+    created_by?: String,
     /// When the API last wrote the node.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
-    pub updated_at: Option<String>,
+    #[schema(examples("2026-02-03T04:05:06.789Z"))]
+    updated_at?: String,
     /// Who had the API write the node last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("arn:aws:iam::111122223333:user/anna"))]
-    pub updated_by: Option<String>,
+    #[schema(examples("arn:aws:iam::111122223333:user/anna"))]
+    updated_by?: String,
     /// How the node was put into the trash. Absent unless it was. What is below it is in the trash as well.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub trashed: Option<Box<TrashedBody>>,
+    trashed?: Box<TrashedBody>,
     /// The operation that deletes the node. Absent unless the node is being deleted.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("019c2171-b1d5-7a4f-a90b-0f6d6f1f5d52"))]
-    pub deleting: Option<String>,
+    #[schema(examples("019c2171-b1d5-7a4f-a90b-0f6d6f1f5d52"))]
+    deleting?: String,
     /// The node's entity tag, where the answer has more than this node.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
-    pub etag: Option<String>,
+    #[schema(examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
+    etag?: String,
     /// The first page of the node's ancestors, with `expand=ancestors`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub ancestors: Option<AncestorPage>,
+    ancestors?: AncestorPage,
     /// The first page of the newest revisions of the node's topics, with `expand=latest`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub latest: Option<LatestPage>,
+    latest?: LatestPage,
     /// The revision that was appended with the node, in the answer to the request that did both.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub revision: Option<Box<AppendedBody>>,
+    revision?: Box<AppendedBody>,
 }
 
 /// How a node was put into the trash.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct TrashedBody {
+TrashedBody {
     /// When the node was put into the trash. Absent if another client has written this time in a form of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
-    pub at: Option<String>,
+    #[schema(examples("2026-02-03T04:05:06.789Z"))]
+    at?: String,
     /// Who put it there: the caller's name as the authorizer gives it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("arn:aws:iam::111122223333:user/anna"))]
-    pub by: Option<String>,
+    #[schema(examples("arn:aws:iam::111122223333:user/anna"))]
+    by?: String,
     /// The parent that the node had, and goes back to. A root had none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, min_length = 1, max_length = 1014)]
-    pub parent: Option<String>,
+    #[schema(min_length = 1, max_length = 1014)]
+    parent?: String,
+}
 }
 
 impl From<Trashed> for TrashedBody {
@@ -104,17 +87,17 @@ impl From<Trashed> for TrashedBody {
     }
 }
 
+answers! {
 /// Several nodes that were asked for by their ids.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct NodesBody {
+NodesBody {
     /// The nodes that were found, in the order of the ids.
-    pub items: Vec<NodeBody>,
+    items: Vec<NodeBody>,
     /// The ids of this page without a node, or with a record that can't be read.
-    pub missing: Vec<String>,
+    missing: Vec<String>,
     /// The position of the next page: pass it as `cursor`. Absent on the last page.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub cursor: Option<String>,
+    cursor?: String,
+}
 }
 
 impl NodeBody {

@@ -12,6 +12,7 @@ use utoipa::{PartialSchema, ToSchema};
 
 use super::TrashedBody;
 use super::attributes::ReadAttributes;
+use super::fields::answers;
 use crate::headers::etag_text;
 
 /// The most tokens of writes that a read takes.
@@ -75,44 +76,45 @@ pub(crate) trait NodeView {
     fn show_totals(&mut self, _: TotalsBody) {}
 }
 
-/// Declares an item of a list of rows: its own fields with their values, then those of every row.
+/// Declares an item of a list of rows: the words for its id, its own fields with their values, then those of every row.
 macro_rules! node_view {
     (
         $(#[$body_doc:meta])*
-        $body:ident of $found:ident: $read:ty {
-            $($(#[$of:meta])* $field:ident: $type:ty = $value:expr),* $(,)?
+        $body:ident of $found:ident: $read:ty, $id:tt {
+            $($(#[$of:meta])* $field:ident $(?: $optional:ty)? $(: $type:ty)? = $value:expr),* $(,)?
         } $($totals:ident)?
     ) => {
-        $(#[$body_doc])*
-        #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-        pub struct $body {
-            $($(#[$of])* pub $field: $type,)*
-            /// The node's name in a path, if that isn't the id. Absent where rows don't carry it.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            #[schema(nullable = false, min_length = 1, max_length = 1014)]
-            pub segment: Option<String>,
-            /// The attributes that rows carry.
-            #[schema(value_type = ReadAttributes)]
-            pub attributes: Attributes,
-            /// True if the row had no room for the attributes. Read the node itself.
-            #[serde(skip_serializing_if = "is_false")]
-            #[schema(required = false)]
-            pub truncated: bool,
-            /// What the base record says beside the attributes, with `expand=record`. Absent if the record is gone.
-            #[serde(skip_serializing_if = "Option::is_none")]
-            #[schema(nullable = false)]
-            pub record: Option<RecordBody>,
-            $(
-                /// What is below it, with `totals=true`.
-                #[serde(skip_serializing_if = "Option::is_none")]
-                #[schema(nullable = false)]
-                pub $totals: Option<TotalsBody>,
-            )?
+        answers! {
+            $(#[$body_doc])*
+            #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
+            $body {
+                #[doc = $id]
+                #[schema(min_length = 1, max_length = 1014)]
+                id: String,
+                $($(#[$of])* $field $(?: $optional)? $(: $type)?,)*
+                /// The node's name in a path, if that isn't the id. Absent where rows don't carry it.
+                #[schema(min_length = 1, max_length = 1014)]
+                segment?: String,
+                /// The attributes that rows carry.
+                #[schema(value_type = ReadAttributes)]
+                attributes: Attributes,
+                /// True if the row had no room for the attributes. Read the node itself.
+                #[serde(skip_serializing_if = "is_false")]
+                #[schema(required = false)]
+                truncated: bool,
+                /// What the base record says beside the attributes, with `expand=record`. Absent if the record is gone.
+                record?: RecordBody,
+                $(
+                    /// What is below it, with `totals=true`.
+                    $totals?: TotalsBody,
+                )?
+            }
         }
 
         impl From<$read> for $body {
             fn from($found: $read) -> Self {
                 Self {
+                    id: $found.id.to_string(),
                     $($field: $value,)*
                     segment: $found.segment,
                     attributes: Attributes($found.attributes),
@@ -141,19 +143,12 @@ macro_rules! node_view {
 
 node_view! {
     /// A node without a parent.
-    RootBody of found: Descendant {
-        /// The root's id.
-        #[schema(min_length = 1, max_length = 1014)]
-        id: String = found.id.to_string(),
-    } totals
+    RootBody of found: Descendant, "The root's id." {} totals
 }
 
 node_view! {
     /// A node that was put into the trash. What is below it has no entry of its own.
-    TrashBody of found: InTrash {
-        /// The node's id.
-        #[schema(min_length = 1, max_length = 1014)]
-        id: String = found.id.to_string(),
+    TrashBody of found: InTrash, "The node's id." {
         /// How it was put there.
         trashed: TrashedBody = found.trashed.into(),
     }
@@ -161,14 +156,9 @@ node_view! {
 
 node_view! {
     /// A descendant of a node.
-    DescendantBody of found: Descendant {
-        /// The descendant's id.
-        #[schema(min_length = 1, max_length = 1014)]
-        id: String = found.id.to_string(),
+    DescendantBody of found: Descendant, "The descendant's id." {
         /// The parent's id. Absent for a root, which a list can begin with.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schema(nullable = false)]
-        parent: Option<String> = found.parent.map(|parent| parent.to_string()),
+        parent?: String = found.parent.map(|parent| parent.to_string()),
         /// How many levels below the node: 0 is the node itself.
         #[schema(minimum = 0, maximum = 98)]
         depth: usize = found.depth,
@@ -177,31 +167,19 @@ node_view! {
 
 node_view! {
     /// A node that links to another.
-    LinkBody of found: Link {
-        /// The id of the node that links.
-        #[schema(min_length = 1, max_length = 1014)]
-        id: String = found.id.to_string(),
+    LinkBody of found: Link, "The id of the node that links." {
         /// Its parent's id. Absent for a root.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schema(nullable = false)]
-        parent: Option<String> = found.parent.map(|parent| parent.to_string()),
+        parent?: String = found.parent.map(|parent| parent.to_string()),
         /// The ids of those of its ancestors that were asked for, nearest first. Absent if none were asked for.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schema(nullable = false)]
-        ancestors: Option<Vec<String>> = Some(found.ancestors.iter().map(ToString::to_string).collect()),
+        ancestors?: Vec<String> = Some(found.ancestors.iter().map(ToString::to_string).collect()),
     }
 }
 
 node_view! {
     /// A node in the subtree of a path.
-    PathBody of found: AtPath {
-        /// The node's id.
-        #[schema(min_length = 1, max_length = 1014)]
-        id: String = found.id.to_string(),
+    PathBody of found: AtPath, "The node's id." {
         /// The parent's id.
-        #[serde(skip_serializing_if = "Option::is_none")]
-        #[schema(nullable = false)]
-        parent: Option<String> = found.parent.map(|parent| parent.to_string()),
+        parent?: String = found.parent.map(|parent| parent.to_string()),
         /// The segments from below the root to the node.
         #[schema(examples(json!(["NE", "OMAHA"])))]
         path: Vec<String> = found.path.clone(),
@@ -211,23 +189,22 @@ node_view! {
     }
 }
 
+answers! {
 /// An ancestor of a node.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct AncestorBody {
+AncestorBody {
     /// The ancestor's id.
     #[schema(min_length = 1, max_length = 1014)]
-    pub id: String,
+    id: String,
     /// How many levels above the node: 1 is the parent.
     #[schema(minimum = 1, maximum = 98)]
-    pub depth: usize,
+    depth: usize,
     /// The attributes that `fields` names. Absent without `fields`, and if the ancestor doesn't exist.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<ReadAttributes>, nullable = false)]
-    pub attributes: Option<Attributes>,
+    #[schema(value_type = Option<ReadAttributes>)]
+    attributes?: Attributes,
     /// What the base record says beside the attributes, with `expand=record`. Absent if the record is gone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub record: Option<RecordBody>,
+    record?: RecordBody,
+}
 }
 
 impl From<Ancestor> for AncestorBody {
@@ -247,15 +224,90 @@ impl NodeView for AncestorBody {
     }
 }
 
+answers! {
 /// A number of nodes.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct CountBody {
+CountBody {
     /// How many nodes this answer counts: those since the cursor that was passed.
-    pub count: u64,
+    count: u64,
     /// Where to count on. Add the counts of all answers.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub cursor: Option<String>,
+    cursor?: String,
+}
+
+/// The copy of a topic's newest revision.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
+LatestBody {
+    /// The topic.
+    #[schema(examples("Audit"))]
+    topic: String,
+    /// The version of the copied revision.
+    #[schema(minimum = 1, maximum = 999_999)]
+    version: u32,
+    /// The revision's attributes that copies carry.
+    #[schema(value_type = ReadAttributes)]
+    attributes: Attributes,
+    /// True if the copy had no room for the attributes. Read the revision itself.
+    #[serde(default, skip_serializing_if = "is_false")]
+    #[schema(required = false)]
+    truncated: bool,
+    /// What the base record says beside the attributes, with `expand=record`. Absent if the record is gone.
+    record?: RecordBody,
+}
+
+/// What a base record says beside its attributes. It is read after the row or the copy that the list is made of, and
+/// may be newer.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+RecordBody {
+    /// The node's name in a path, if that isn't the id.
+    #[schema(min_length = 1, max_length = 1014)]
+    segment?: String,
+    /// When the API created it; absent if another client did.
+    #[schema(examples("2026-02-03T04:05:06.789Z"))]
+    created_at?: String,
+    /// Who had the API create it.
+    #[schema(examples("anna"))]
+    created_by?: String,
+    /// When the API last wrote it.
+    #[schema(examples("2026-02-03T04:05:06.789Z"))]
+    updated_at?: String,
+    /// Who had the API write it last.
+    #[schema(examples("anna"))]
+    updated_by?: String,
+    /// Its entity tag, for `If-Match`.
+    #[schema(examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
+    etag: String,
+}
+
+/// Whether the derived rows of a node match its base record.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+PropagationBody {
+    /// True if all rows match.
+    up_to_date: bool,
+    /// How many ancestors the node has.
+    #[schema(minimum = 0, maximum = 98)]
+    ancestors: usize,
+    /// How many rows are missing.
+    missing: usize,
+    /// How many rows are out of date.
+    stale: usize,
+    /// How far what is below the node is placed. Absent without `below=true`.
+    below?: BelowBody,
+}
+
+/// After a move, or a change of a node's segment: how many of the nodes below it stand where they belong by now. Nodes
+/// that are created or moved there meanwhile aren't counted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
+BelowBody {
+    /// True if all of it is, and the node's own rows are up to date.
+    up_to_date: bool,
+    /// How many nodes are placed, as far as this look and those before it have come.
+    placed: u64,
+    /// The deepest of their levels below the node.
+    #[schema(minimum = 0, maximum = 98)]
+    deepest: usize,
+    /// Where the next look goes on: pass it as `cursor`. Absent once everything is placed.
+    cursor?: String,
+}
 }
 
 /// What is below a node, by its totals.
@@ -280,28 +332,6 @@ impl From<Totals> for TotalsBody {
     }
 }
 
-/// The copy of a topic's newest revision.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct LatestBody {
-    /// The topic.
-    #[schema(examples("Audit"))]
-    pub topic: String,
-    /// The version of the copied revision.
-    #[schema(minimum = 1, maximum = 999_999)]
-    pub version: u32,
-    /// The revision's attributes that copies carry.
-    #[schema(value_type = ReadAttributes)]
-    pub attributes: Attributes,
-    /// True if the copy had no room for the attributes. Read the revision itself.
-    #[serde(default, skip_serializing_if = "is_false")]
-    #[schema(required = false)]
-    pub truncated: bool,
-    /// What the base record says beside the attributes, with `expand=record`. Absent if the record is gone.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub record: Option<RecordBody>,
-}
-
 impl From<Revision> for LatestBody {
     fn from(found: Revision) -> Self {
         let Revision { topic, version, attributes, truncated, .. } = found;
@@ -309,75 +339,11 @@ impl From<Revision> for LatestBody {
     }
 }
 
-/// What a base record says beside its attributes. It is read after the row or the copy that the list is made of, and
-/// may be newer.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct RecordBody {
-    /// The node's name in a path, if that isn't the id.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, min_length = 1, max_length = 1014)]
-    pub segment: Option<String>,
-    /// When the API created it; absent if another client did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
-    pub created_at: Option<String>,
-    /// Who had the API create it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("anna"))]
-    pub created_by: Option<String>,
-    /// When the API last wrote it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
-    pub updated_at: Option<String>,
-    /// Who had the API write it last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("anna"))]
-    pub updated_by: Option<String>,
-    /// Its entity tag, for `If-Match`.
-    #[schema(examples("\"n0bY6ZyJHlVYBv8TQ2r6Yw\""))]
-    pub etag: String,
-}
-
 impl From<Record> for RecordBody {
     fn from(record: Record) -> Self {
         let Record { segment, stamps: Stamps { created_at, created_by, updated_at, updated_by }, etag } = record;
         Self { segment, created_at, created_by, updated_at, updated_by, etag: etag_text(&etag) }
     }
-}
-
-/// Whether the derived rows of a node match its base record.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct PropagationBody {
-    /// True if all rows match.
-    pub up_to_date: bool,
-    /// How many ancestors the node has.
-    #[schema(minimum = 0, maximum = 98)]
-    pub ancestors: usize,
-    /// How many rows are missing.
-    pub missing: usize,
-    /// How many rows are out of date.
-    pub stale: usize,
-    /// How far what is below the node is placed. Absent without `below=true`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub below: Option<BelowBody>,
-}
-
-/// After a move, or a change of a node's segment: how many of the nodes below it stand where they belong by now. Nodes
-/// that are created or moved there meanwhile aren't counted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, ToSchema)]
-pub struct BelowBody {
-    /// True if all of it is, and the node's own rows are up to date.
-    pub up_to_date: bool,
-    /// How many nodes are placed, as far as this look and those before it have come.
-    pub placed: u64,
-    /// The deepest of their levels below the node.
-    #[schema(minimum = 0, maximum = 98)]
-    pub deepest: usize,
-    /// Where the next look goes on: pass it as `cursor`. Absent once everything is placed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub cursor: Option<String>,
 }
 
 pub(super) fn is_false(value: &bool) -> bool {

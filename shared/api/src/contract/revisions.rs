@@ -10,7 +10,7 @@ use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
 use super::attributes::{ReadAttributes, WrittenAttributes, text};
-use super::fields::{body, optional, required};
+use super::fields::{answers, body, optional, required};
 use crate::headers::if_match;
 
 /// The longest topic, in bytes. A sort key has room for it with the highest version.
@@ -28,37 +28,33 @@ pub fn check_topic(topic: &str, schema: &Schema) -> Result<(), KeyError> {
     schema.sort_key(&SortKey::Revision { version, topic: topic.to_owned() }).map(drop)
 }
 
+answers! {
 /// A revision.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize, ToSchema)]
-pub struct RevisionBody {
+RevisionBody {
     /// The id that the revision belongs to. A node of this id need not exist.
     #[schema(min_length = 1, max_length = 1014, examples("ORDER#98765"))]
-    pub id: String,
+    id: String,
     /// The revision's topic.
     #[schema(examples("Audit"))]
-    pub topic: String,
+    topic: String,
     /// The revision's number.
     #[schema(minimum = 1, maximum = 999_999)]
-    pub version: u32,
+    version: u32,
     /// The user's own attributes.
     #[schema(value_type = ReadAttributes)]
-    pub attributes: Attributes,
+    attributes: Attributes,
     /// When the API created the revision; absent if another client did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
-    pub created_at: Option<String>,
+    #[schema(examples("2026-02-03T04:05:06.789Z"))]
+    created_at?: String,
     /// Who had the API create the revision, as the authorizer names the caller.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub created_by: Option<String>,
+    created_by?: String,
     /// When the API last wrote the revision.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, examples("2026-02-03T04:05:06.789Z"))]
-    pub updated_at: Option<String>,
+    #[schema(examples("2026-02-03T04:05:06.789Z"))]
+    updated_at?: String,
     /// Who had the API write the revision last.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub updated_by: Option<String>,
+    updated_by?: String,
+}
 }
 
 impl RevisionBody {

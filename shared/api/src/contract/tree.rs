@@ -7,71 +7,65 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::attributes::ReadAttributes;
+use super::fields::answers;
 use super::reads::is_false;
 
+answers! {
 /// A node with its descendants.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-pub struct TreeNode {
+TreeNode {
     /// The node's id.
     #[schema(min_length = 1, max_length = 1014)]
-    pub id: String,
+    id: String,
     /// The parent's id.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub parent: Option<String>,
+    parent?: String,
     /// How many levels below the node that was asked for.
     #[schema(minimum = 0, maximum = 98)]
-    pub depth: usize,
+    depth: usize,
     /// The node's name in a path, if that isn't the id. Absent where rows don't carry it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, min_length = 1, max_length = 1014)]
-    pub segment: Option<String>,
+    #[schema(min_length = 1, max_length = 1014)]
+    segment?: String,
     /// The attributes that rows carry.
     #[schema(value_type = ReadAttributes)]
-    pub attributes: Attributes,
+    attributes: Attributes,
     /// True if the row had no room for the attributes. Read the node itself.
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
-    pub truncated: bool,
+    truncated: bool,
     /// The children: in the order of siblings where the deployment keeps one, and by id.
     #[schema(no_recursion)]
-    pub children: Vec<TreeNode>,
+    children: Vec<TreeNode>,
 }
 
 /// A subtree: a node with its children, each with its own. A subtree of more than 5,000 nodes or 5 MB is cut, and
 /// continues on further pages. A further page has no attributes of the node itself, and its `children` are the next
 /// nodes by depth. Each of them names its `parent`.
 #[derive(Clone, Debug, PartialEq, Serialize, ToSchema)]
-pub struct TreeBody {
+TreeBody {
     /// The id of the node that was asked for.
     #[schema(min_length = 1, max_length = 1014)]
-    pub id: String,
+    id: String,
     /// The parent's id. Absent for a root, and on further pages.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub parent: Option<String>,
+    parent?: String,
     /// 0.
     #[schema(minimum = 0, maximum = 0)]
-    pub depth: usize,
+    depth: usize,
     /// The node's name in a path, if that isn't the id. Absent where rows don't carry it.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false, min_length = 1, max_length = 1014)]
-    pub segment: Option<String>,
+    #[schema(min_length = 1, max_length = 1014)]
+    segment?: String,
     /// The node's attributes. Absent on further pages.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(value_type = Option<ReadAttributes>, nullable = false)]
-    pub attributes: Option<Attributes>,
+    #[schema(value_type = Option<ReadAttributes>)]
+    attributes?: Attributes,
     /// The children: in the order of siblings where the deployment keeps one, and by id. On further pages, the next
     /// nodes by depth.
-    pub children: Vec<TreeNode>,
+    children: Vec<TreeNode>,
     /// True if the subtree continues on another page.
     #[serde(skip_serializing_if = "is_false")]
     #[schema(required = false)]
-    pub truncated: bool,
+    truncated: bool,
     /// The position of the next page: pass it as `cursor`. Absent on the last page.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schema(nullable = false)]
-    pub cursor: Option<String>,
+    cursor?: String,
+}
 }
 
 impl TreeBody {

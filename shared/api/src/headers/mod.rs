@@ -11,9 +11,9 @@ mod tests;
 use axum::http::{HeaderMap, HeaderName};
 pub use content::{demand_json, demand_merge_patch};
 pub use etag::{etag_header, etag_text, gzip_tag, tag_of};
-pub use idempotency::{IdempotencyKey, KEY_CHARS_MAX};
+pub use idempotency::{KEY_CHARS_MAX, idempotency_key};
 pub use preconditions::{if_match, preconditions};
-pub use prefer::{Prefer, WAIT_SECONDS_MAX, Wait};
+pub use prefer::{Prefer, WAIT_SECONDS_MAX};
 
 use crate::problem::{Kind, Problem};
 

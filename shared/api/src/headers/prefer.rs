@@ -18,8 +18,8 @@ const PREFERENCE_APPLIED: HeaderName = HeaderName::from_static("preference-appli
 /// The preferences of a client.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Prefer {
-    /// How long the answer may be held.
-    pub wait: Wait,
+    /// For how many seconds the answer may be held, 1 to [`WAIT_SECONDS_MAX`]; `None` for no wait.
+    pub wait: Option<u8>,
     /// True if it is held for all that is below a moved node as well (`below=true`).
     pub below: bool,
     /// True if the answer should leave out what was written.
@@ -35,10 +35,10 @@ impl Prefer {
     /// [`Kind::BadHeader`](crate::problem::Kind::BadHeader) if `wait` isn't a number of seconds.
     pub fn read(headers: &HeaderMap) -> Result<Self, Problem> {
         let Some(text) = joined(headers, &PREFER)? else { return Ok(Self::default()) };
-        let wait = first(&text, "wait").map(|value| Wait::parse(&value)).transpose()?;
+        let wait = first(&text, "wait").map(|value| read_wait(&value)).transpose()?.flatten();
         let is = |name, wanted| first(&text, name).is_some_and(|value| value == wanted);
         let (below, minimal) = (is("below", "true"), is("return", "minimal"));
-        Ok(Self { wait: wait.unwrap_or_default(), below, minimal, numbers: read_numbers(&text) })
+        Ok(Self { wait, below, minimal, numbers: read_numbers(&text) })
     }
 
     /// Reads the only preference that a read follows: `numbers`.
@@ -48,6 +48,12 @@ impl Prefer {
     pub fn of_read(headers: &HeaderMap) -> Result<Self, Problem> {
         let text = joined(headers, &PREFER)?.unwrap_or_default();
         Ok(Self { numbers: read_numbers(&text), ..Self::default() })
+    }
+
+    /// The longest time to wait until the derived rows of a write are up to date; `None` for no wait.
+    #[must_use]
+    pub fn longest_wait(self) -> Option<Duration> {
+        self.wait.map(|seconds| Duration::from_secs(seconds.into()))
     }
 
     /// Adds to an answer which preferences applied.
@@ -60,7 +66,7 @@ impl Prefer {
     /// The value of `Preference-Applied`; `None` if no preference applies.
     #[must_use]
     pub fn applied(self) -> Option<HeaderValue> {
-        let wait = self.wait.seconds.map(|seconds| format!("wait={seconds}"));
+        let wait = self.wait.map(|seconds| format!("wait={seconds}"));
         let below = (self.below && wait.is_some()).then(|| "below=true".to_owned());
         let minimal = self.minimal.then(|| "return=minimal".to_owned());
         let numbers = (self.numbers == Numbers::Strings).then(|| "numbers=strings".to_owned());
@@ -86,27 +92,12 @@ fn read_numbers(text: &str) -> Numbers {
     }
 }
 
-/// How long an answer may be held until the derived rows of a write are up to date.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Wait {
-    /// Whole seconds, 1 to [`WAIT_SECONDS_MAX`]; `None` for no wait.
-    pub seconds: Option<u8>,
-}
-
-impl Wait {
-    /// Reads a number of seconds and cuts it to [`WAIT_SECONDS_MAX`].
-    fn parse(digits: &str) -> Result<Self, Problem> {
-        if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
-            return Err(bad_header(&PREFER, "`wait` takes a number of seconds, such as `wait=5`"));
-        }
-        // A number with too many digits to parse is cut to the longest wait as well.
-        let seconds = digits.parse().unwrap_or(WAIT_SECONDS_MAX).min(WAIT_SECONDS_MAX);
-        Ok(Self { seconds: (seconds > 0).then_some(seconds) })
+/// Reads a number of seconds and cuts it to [`WAIT_SECONDS_MAX`]; `None` for 0.
+fn read_wait(digits: &str) -> Result<Option<u8>, Problem> {
+    if digits.is_empty() || !digits.bytes().all(|b| b.is_ascii_digit()) {
+        return Err(bad_header(&PREFER, "`wait` takes a number of seconds, such as `wait=5`"));
     }
-
-    /// The longest time to wait; `None` for no wait.
-    #[must_use]
-    pub fn duration(self) -> Option<Duration> {
-        self.seconds.map(|seconds| Duration::from_secs(seconds.into()))
-    }
+    // A number with too many digits to parse is cut to the longest wait as well.
+    let seconds = digits.parse().unwrap_or(WAIT_SECONDS_MAX).min(WAIT_SECONDS_MAX);
+    Ok((seconds > 0).then_some(seconds))
 }

@@ -57,7 +57,6 @@ pub fn as_the_gateway_decodes(path: &str) -> Result<String, Problem> {
 }
 
 /// The problem of a path that has a `%` behind API Gateway.
-#[must_use]
 pub fn percent_sign() -> Problem {
     bad_path("API Gateway doesn't pass percent-encoding on; write ~XX, and ~25 for a `%`")
 }

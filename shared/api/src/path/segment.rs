@@ -44,9 +44,6 @@ fn encode(bytes: impl Iterator<Item = u8>, and: &str) -> String {
 }
 
 /// Decodes a segment. Hexadecimal digits may be upper or lower case.
-///
-/// # Errors
-/// [`SegmentError`] if the segment can't be decoded.
 pub fn decode_segment(segment: &str) -> Result<String, SegmentError> {
     tilde_decode(segment.as_bytes())
 }

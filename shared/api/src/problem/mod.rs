@@ -21,6 +21,7 @@ pub const MEDIA_TYPE: &str = "application/problem+json";
 
 /// Why a request isn't carried out. The text says what to do, and contains nothing that the caller may not see.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct Problem {
     kind: Kind,
     detail: String,
@@ -36,26 +37,22 @@ impl Problem {
     }
 
     /// The rows don't have the writes yet whose tokens the request names.
-    #[must_use]
     pub fn not_yet_written() -> Self {
         let detail = "the rows don't have what `written` names yet; ask again, or wait longer with `Prefer: wait=10`";
         Self::new(Kind::NotUpToDate, detail).at("written")
     }
 
     /// Names the field, parameter or header at fault.
-    #[must_use]
     pub fn at(self, field: impl Into<String>) -> Self {
         Self { field: Some(field.into()), ..self }
     }
 
     /// Names the node that is in the way.
-    #[must_use]
     pub fn because_of(self, node: impl Into<String>) -> Self {
         Self { node: Some(node.into()), ..self }
     }
 
     /// Adds a header to the answer.
-    #[must_use]
     pub fn header(mut self, name: HeaderName, value: HeaderValue) -> Self {
         self.headers.push((name, value));
         self

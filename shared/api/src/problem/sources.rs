@@ -68,7 +68,6 @@ impl From<KeyError> for Problem {
 
 impl Problem {
     /// The problem of an internal error. The log says what it is.
-    #[must_use]
     pub fn internal() -> Self {
         Self::new(Kind::Internal, "an internal error, which the log describes; try again, and report it if it persists")
     }

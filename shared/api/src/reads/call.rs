@@ -21,7 +21,6 @@ use crate::wait::Waits;
 pub type ApiState<T> = call::ApiState<T, Shared>;
 
 /// The settings and keys that all requests share.
-#[derive(Debug)]
 pub struct Shared {
     /// The settings of the table.
     pub settings: Settings,

@@ -16,7 +16,7 @@ use crate::contract::{ChangeBody, ChangesBody, PageBody};
 use crate::cursor::Scope;
 use crate::headers::Prefer;
 use crate::problem::{Kind, Problem};
-use crate::wait::Pauses;
+use crate::wait::{Pauses, WaitFor};
 
 /// How long a cursor stays where it is while nothing changes, in milliseconds. Then it moves on with a strong read.
 const STAYS_MS_MAX: u64 = 60 * 60 * 1_000;
@@ -61,7 +61,8 @@ impl Call<Shared> for Changes {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let feed = at.shared.feed.demand(&at.reader(), at.deadline.now_ms()).await?;
+        let of_cursor = if let Start::Cursor(position) = &self.from { Some(&*position.feed) } else { None };
+        let feed = at.shared.feed.demand(&at.reader(), at.deadline.now_ms(), of_cursor).await?;
         let (now, rules) = (at.deadline.now_ms(), Rules::default());
         let followed = match &self.from {
             Start::Cursor(position)
@@ -108,14 +109,15 @@ impl Changes {
     /// True if there are changes since this time, or come while the client waits.
     async fn appear<T: Table>(&self, at: &At<'_, T>, since: u64) -> Result<bool, Problem> {
         let waits = &at.shared.waits;
-        let longest = at.prefer.wait.duration().filter(|_| !waits.changes_are_in_vain(&self.tree)).unwrap_or_default();
+        let wait = WaitFor::Changes(self.tree.clone());
+        let longest = at.prefer.longest_wait().filter(|_| !waits.is_in_vain(&wait)).unwrap_or_default();
         let mut pauses = Pauses::within(at.deadline, longest);
         while !at.reader().has_changes(&self.tree, since, at.deadline.now_ms()).await? {
             if longest.is_zero() {
                 return Ok(false);
             }
             if !pauses.pause_for_changes().await {
-                waits.changes_ended_in_vain(&self.tree);
+                waits.was_in_vain(wait);
                 return Ok(false);
             }
         }
@@ -168,7 +170,7 @@ impl Call<Shared> for Recent {
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        at.shared.feed.demand(&at.reader(), at.deadline.now_ms()).await?;
+        at.shared.feed.demand(&at.reader(), at.deadline.now_ms(), None).await?;
         let page = at.reader().recent(&self.tree, self.after, self.entries_max).await?;
         let body = |(time, change)| ChangeBody::of(&change, Some(time), &at.shared.settings);
         let cursor = page.next.map(|next| at.shared.cursors.seal(&self.scope, &next));

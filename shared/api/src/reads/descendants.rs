@@ -63,8 +63,8 @@ impl Call<Shared> for Children {
 fn of_siblings(scope: Scope, siblings: &SiblingList) -> Scope {
     match siblings {
         SiblingList::ById => scope,
-        SiblingList::Kept(kept) => kept.part().into_iter().fold(scope.text(word(kept.order())), Scope::optional),
-        SiblingList::Sorted(sorting) => scope.text(word(sorting.order())).text(&sorting.by().to_string()),
+        SiblingList::Kept(kept) => kept.part().into_iter().fold(scope.text(word(kept.order)), Scope::optional),
+        SiblingList::Sorted(sorting) => scope.text(word(sorting.order)).text(&sorting.by.to_string()),
     }
 }
 
@@ -76,7 +76,7 @@ fn siblings(asked: &mut Asked<'_>) -> Result<SiblingList, Problem> {
     let sorting = asked.parameters.text("order_by");
     let sorting = sorting.map(|by| Sorting::new(&by, order.unwrap_or(Order::Ascending), settings));
     let sorting = sorting.transpose()?;
-    let is_other = |sorting: &Sorting| kept.is_none_or(|kept| kept.attributes() != sorting.by().attributes());
+    let is_other = |sorting: &Sorting| kept.is_none_or(|kept| kept.attributes() != sorting.by.attributes());
     let values = asked.parameters.choice("values", &[("text", Values::Text), ("number", Values::Number)])?;
     let names = ["value_prefix", "from", "to"];
     let given = names.map(|name| asked.parameters.text(name));
@@ -95,7 +95,7 @@ fn siblings(asked: &mut Asked<'_>) -> Result<SiblingList, Problem> {
             Ok(SiblingList::Sorted(sorting))
         }
         (sorting, order) => {
-            let order = sorting.map(|sorting| sorting.order()).or(order).unwrap_or(Order::Ascending);
+            let order = sorting.map(|sorting| sorting.order).or(order).unwrap_or(Order::Ascending);
             let [prefix, from, to] = given.each_ref().map(Option::as_deref);
             Ok(SiblingList::Kept(Siblings::new(kept, order, values, prefix, [from, to])?))
         }
@@ -115,7 +115,7 @@ impl Call<Shared> for Descendants {
         let prefix = asked.prefix("id_prefix", ID_BYTES_MAX)?;
         let (window, node) = (Window::new(min, max, prefix)?, asked.node("id")?);
         let scope = Scope::new("descendants", node.tenant.as_ref()).text(node.id.as_str());
-        let scope = of_window(scope, &window).optional(window.id_prefix());
+        let scope = of_window(scope, &window).optional(window.id_prefix.as_deref());
         Ok(Self { list: List::read(asked, scope, Takes::Conditions)?, node, window })
     }
 
@@ -127,7 +127,7 @@ impl Call<Shared> for Descendants {
 }
 
 fn of_window(scope: Scope, window: &Window) -> Scope {
-    scope.number(window.min()).number(window.max())
+    scope.number(window.min).number(window.max)
 }
 
 /// `GET /nodes/{id}/count`

@@ -53,14 +53,13 @@ impl Paths {
         let max_depth = max_depth(asked)?;
         let [from, to] = ["from", "to"].map(|name| asked.parameters.text(name));
         let within = Within::new(segments, max_depth, from, to)?;
-        let (from, to) = within.bounds();
-        let depth = within.max_depth().map(|depth| depth.to_string());
+        let depth = within.max_depth.map(|depth| depth.to_string());
         let scope = Scope::new("paths", root.tenant.as_ref())
             .text(root.id.as_str())
-            .list(within.segments().iter().map(String::as_str))
+            .list(within.segments.iter().map(String::as_str))
             .optional(depth.as_deref())
-            .optional(from)
-            .optional(to);
+            .optional(within.from.as_deref())
+            .optional(within.to.as_deref());
         Ok(Self { list: List::read(asked, scope, Takes::Records)?, root, within })
     }
 }

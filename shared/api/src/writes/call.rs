@@ -27,7 +27,6 @@ const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-re
 pub type ApiState<T> = call::ApiState<T, Shared>;
 
 /// The settings and sources that all requests share.
-#[derive(Debug)]
 pub struct Shared {
     /// How the table is kept.
     pub settings: Settings,
@@ -119,7 +118,7 @@ impl<'a, T: Table> At<'a, T> {
 
     /// True if the client waits at all. If it doesn't, nothing is known of what is derived.
     pub(super) fn waits(&self) -> bool {
-        self.prefer.wait.duration().is_some()
+        self.prefer.longest_wait().is_some()
     }
 
     /// True if the answer has no body: the client prefers that and all is derived, or may not read. 202 has a body.

@@ -1,6 +1,5 @@
 //! Where the time and new names come from. They are handed in, so that a test can choose both.
 
-use std::fmt;
 use std::sync::Arc;
 
 use jiff::Timestamp;
@@ -91,11 +90,5 @@ impl Source {
 
     pub(crate) fn tiebreak(&self) -> Tiebreak {
         Tiebreak::new(self.now().micros, &self.name())
-    }
-}
-
-impl fmt::Debug for Source {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Source").finish_non_exhaustive()
     }
 }

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use super::difference::Evidence;
 use super::{Difference, Kind};
 use crate::keys::{ItemKey, NodeRef, SortKey, Version};
-use crate::model::{Item, Latest, Settings, item_bytes, key_of};
+use crate::model::{Item, Latest, Settings, VERSION, item_bytes, key_of};
 use crate::plan::Plan;
 use crate::request::{Page, Query};
 
@@ -64,7 +64,7 @@ impl History<'_> {
                 Some(SortKey::Latest { topic }) => {
                     let copy = (hash(item), Evidence::new().and(Some(item)));
                     let seen = self.topics.entry(topic).or_default();
-                    (seen.copy, seen.is_owners) = (Some(copy), Latest::version_of(item).is_none());
+                    (seen.copy, seen.is_owners) = (Some(copy), !item.contains_key(VERSION));
                 }
                 _ => {}
             }

@@ -6,50 +6,27 @@ use crate::model::{Amounts, Announcement, Item, NameClaim, ROW_ID, key_of, shown
 
 /// An item of the table to look at, with all that belongs to it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+#[allow(missing_docs, reason = "the comment of each says what its fields are")]
 pub enum Subject {
     /// A node: its lineage, and the rows that this names.
     Node(NodeRef),
-    /// A row, and the lineage that has to name it.
-    Row {
-        /// The row's key.
-        key: ItemKey,
-        /// The node that the row shows.
-        node: NodeRef,
-    },
+    /// A row, by its key and the node that it shows, and the lineage that has to name it.
+    Row { key: ItemKey, node: NodeRef },
     /// All `v0_` copies of a node, and its revisions.
     History(NodeRef),
     /// A cursor.
     Cursor(NodeRef),
     /// The claim of a name, and the node that it names.
-    Claim {
-        /// The claim's key.
-        key: ItemKey,
-        /// The node.
-        node: NodeRef,
-    },
+    Claim { key: ItemKey, node: NodeRef },
     /// A node's totals, and those of its children.
     Totals(NodeRef),
-    /// A part of a node's totals.
-    Lane {
-        /// The part's key.
-        key: ItemKey,
-        /// The node.
-        node: NodeRef,
-    },
-    /// An item of the table's owner whose key is of a form that rows have.
-    Foreign {
-        /// The item's key.
-        key: ItemKey,
-        /// The node in whose partition the item is.
-        node: NodeRef,
-    },
+    /// A part of a node's totals, by its key.
+    Lane { key: ItemKey, node: NodeRef },
+    /// An item of the table's owner, in a node's partition, whose key is of a form that rows have.
+    Foreign { key: ItemKey, node: NodeRef },
     /// The epoch of all totals; or what the handler or the auditor remembers, and a newer version of them has written.
-    Remembered {
-        /// The item's key.
-        key: ItemKey,
-        /// The partition, as if it were a node's.
-        node: NodeRef,
-    },
+    /// The partition counts as a node.
+    Remembered { key: ItemKey, node: NodeRef },
 }
 
 /// The class of an item, by its key, and of a row by its `_id` as well.

@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 
 use super::Subject;
 use crate::keys::{ItemKey, NodeRef, Schema, SortKey};
-use crate::model::{AttributeValue, Item, Settings, text, with_key};
+use crate::model::{AttributeValue, Item, Settings, text, whole_of, with_key};
 
 /// The number of trails in a table. Handlers that share one overwrite each other's: a trail is a sample.
 pub const TRAILS: u8 = 32;
@@ -88,14 +88,13 @@ impl Trail {
     /// Reads a trail: when it was left, and what there is to look at. `None` for what is no trail.
     #[must_use]
     pub fn read(item: &Item, schema: &Schema) -> Option<(u64, Vec<Subject>)> {
-        let Some(AttributeValue::N(at)) = item.get(Self::AT) else { return None };
         let Some(AttributeValue::L(keys)) = item.get(Self::KEYS) else { return None };
         let read_key = |value: &AttributeValue| {
             let AttributeValue::M(map) = value else { return None };
             let (AttributeValue::S(pk), AttributeValue::S(sk)) = (map.get("pk")?, map.get("sk")?) else { return None };
             subject(&ItemKey::new(pk, sk), schema)
         };
-        Some((at.parse().ok()?, keys.iter().filter_map(read_key).collect()))
+        Some((whole_of(item, Self::AT)?, keys.iter().filter_map(read_key).collect()))
     }
 }
 

@@ -82,23 +82,19 @@ pub struct Placing {
 
 /// A node as the newest record of a batch shows it.
 #[derive(Clone, Debug, Default, PartialEq)]
+#[allow(missing_docs, reason = "the comment of each says what its fields are")]
 pub enum NewestRecord {
     /// The record has no images.
     #[default]
     Unknown,
     /// The node is gone.
     Gone,
-    /// The node is there, with these attributes.
+    /// The node is there, with these attributes, the API had written it so often, and it may be being deleted.
     There {
-        /// `_born`.
         born: Option<AttributeValue>,
-        /// `_under`.
         under: Option<AttributeValue>,
-        /// `_touched`.
         touched: Option<AttributeValue>,
-        /// How often the API had written it.
         times_written: usize,
-        /// True if it is being deleted.
         has_mark: bool,
     },
 }

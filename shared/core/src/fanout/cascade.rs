@@ -13,7 +13,6 @@ use crate::request::{Action, Condition, ReadOptions, Update};
 
 /// The plan that a record of a lineage asks for, on the children of its node or a first slice of them. `sequence` is
 /// the record's sequence number, padded to 40 digits. If the children don't fit one slice, the plan starts a cursor.
-#[must_use]
 pub fn hand_down(context: Context<'_>, node: NodeRef, sequence: String, kind: HandDown) -> Plan<'_, ()> {
     Plan::new(|io| async move {
         let cascade = Cascade { context, node: &node, sequence, is_continued: false, io: &io };
@@ -27,7 +26,6 @@ pub fn hand_down(context: Context<'_>, node: NodeRef, sequence: String, kind: Ha
 }
 
 /// The plan that a record of a cursor asks for: the next slice.
-#[must_use]
 pub fn continue_cursor(context: Context<'_>, node: NodeRef) -> Plan<'_, ()> {
     Plan::new(|io| async move {
         let key = context.schema().cascade_key(&node);

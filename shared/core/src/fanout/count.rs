@@ -121,7 +121,6 @@ impl Seen {
 }
 
 /// The plan that counts nodes. Returns the nodes whose records have to be delivered again.
-#[must_use]
 pub fn count_nodes(context: Context<'_>, nodes: BTreeMap<NodeRef, ToCount>) -> Plan<'_, BTreeSet<NodeRef>> {
     Plan::new(|io| async move {
         let mut counter = Counter { context, io: &io, left: nodes, stopped: BTreeMap::new(), writes: 0 };

@@ -25,7 +25,6 @@ impl LateChild {
     /// The plan by which a late child acts on itself. If its heir was deleted as well, the heir's tombstone decides. If
     /// there is no heir, the late child becomes a root. If the late child changes meanwhile, the plan ends, and the
     /// late child's new record decides again.
-    #[must_use]
     pub fn plan(self, context: Context<'_>) -> Plan<'_, ()> {
         Plan::new(|io| async move { Acting { context, child: self.child, io: &io }.act(self.deletion).await })
     }

@@ -162,11 +162,11 @@ pub(crate) async fn make_equal(context: Context<'_>, latest: &Latest, io: &Io) -
         };
         let wanted = newest.map(|(version, revision)| Latest::copy(&key, version, &revision, settings));
         // An item without a version is no copy, but its owner's.
-        let is_owners = wanted.is_none() && standing.as_ref().is_some_and(|item| Latest::version_of(item).is_none());
+        let is_owners = wanted.is_none() && standing.as_ref().is_some_and(|item| !item.contains_key(VERSION));
         if is_owners || wanted == standing {
             return Ok(());
         }
-        let same = Condition::is(VERSION, standing.as_ref().and_then(Latest::version_of).cloned());
+        let same = Condition::is(VERSION, standing.as_ref().and_then(|item| item.get(VERSION)).cloned());
         let condition = rules.on(Rule::LatestCondition, same);
         let write = match wanted {
             Some(item) => Action::Put { key: key.clone(), item, condition },

@@ -21,7 +21,6 @@ pub struct Orphans {
 
 /// The plan that touches the orphans that wait for nodes whose lineages are new. It looks into one partition of the
 /// register, for the nodes whose orphans it holds, each with the sequence number of its lineage's record.
-#[must_use]
 pub fn touch_orphans(context: Context<'_>, partition: String, nodes: BTreeMap<NodeRef, String>) -> Plan<'_, Orphans> {
     Plan::new(|io| async move {
         let (range, limit) = (context.schema().orphan_range(), context.limits.orphan_page_items_max);

@@ -107,7 +107,12 @@ pub fn place(input: &PlaceInput<'_>, settings: &Settings, rules: Rules) -> Place
         let marked =
             Lineage { deleting, born, earlier, restarted, stale_rows, is_altered: false, is_gone: false, ..told };
         let tells = Telling::of(input, Some(&marked), settings, rules).tells;
-        return PlacePlan { tells, ..keep_placement(node, lineage, marked, &there.keys().collect(), settings) };
+        let done = Lineage { left: BTreeSet::new(), ..marked.clone() };
+        let mut plan = keep_placement(node, lineage, marked, &there.keys().collect(), settings);
+        if plan.settle == Settle::Keep && done.left != lineage.left {
+            plan.settle = Settle::Write(done.item(node, &settings.schema));
+        }
+        return PlacePlan { tells, ..plan };
     }
     let mut placement = placement(&PlacementInput { node, base, parent, settings, rules });
     placement.orphan |= is_predicted && rules.keeps(Rule::OrphanRow);
@@ -179,8 +184,12 @@ impl<'a> There<'a> {
         // no old row goes (without path rows).
         let is_extended =
             deletes.is_empty() && before.is_some_and(|l| l.placement.ancestors != done.placement.ancestors);
-        let rows_pending = rules.keeps(Rule::RowsPending)
-            && (((input.only_touched || is_extended) && !puts.is_empty()) || before.is_some_and(|l| l.rows_pending));
+        let is_pending =
+            ((input.only_touched || is_extended) && !puts.is_empty()) || before.is_some_and(|l| l.rows_pending);
+        // Nor would it tell anyone, where the rows stay as they are: a node comes out of the trash with its parent.
+        let is_to_be_told = input.only_touched && done.tree(node).is_some_and(|tree| tells.contains(&tree));
+        let rows_pending =
+            is_pending && rules.keeps(Rule::RowsPending) || is_to_be_told && rules.keeps(Rule::UnsettledUntilTold);
         let is_same = |lineage: &Lineage| {
             let has_more = lineage.is_altered || lineage.is_gone || lineage.restarted.is_some();
             let same_lives = lineage.born == done.born && lineage.earlier == done.earlier;

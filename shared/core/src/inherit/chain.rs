@@ -67,7 +67,6 @@ impl<V> Chain<V> {
 ///
 /// Each request shows one more node of the chain at least, and the chain ends at the 99th: no cycle has it read for
 /// ever.
-#[must_use]
 pub fn read_chain<'a, V: Send + 'a>(
     node: &'a NodeRef,
     attributes: impl IntoIterator<Item = String>,

@@ -13,6 +13,7 @@ use super::{Id, SORT_KEY_BYTES_MAX};
 /// The place of a node among its siblings: the value of its attribute as text that sorts as values do: numbers, then
 /// texts, by their bytes, then nodes without a value. Nodes with equal places are in the order of their ids.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[must_use]
 pub struct SiblingPlace(Arc<str>);
 
 /// Most bytes of the text in a place. Longer ones are cut, and their nodes are in the order of their ids.
@@ -43,7 +44,6 @@ pub enum OrderValue<'a> {
 impl SiblingPlace {
     /// The place of a node by several values, of which each is compared where those before it are equal. Each has the
     /// same share of the room: a text is cut to it, and a number that doesn't fit it counts as missing.
-    #[must_use]
     pub fn of_values<'v>(values: impl IntoIterator<Item = OrderValue<'v>>, id: &Id) -> Self {
         let (mut values, room): (Vec<OrderValue<'_>>, usize) = (values.into_iter().collect(), room(id));
         // Beside an id of over 1,000 bytes there may be no room for all of them.
@@ -63,13 +63,11 @@ impl SiblingPlace {
     }
 
     /// The place of a node by a text.
-    #[must_use]
     pub fn of_text(text: &str, id: &Id) -> Self {
         Self::text(text, room(id))
     }
 
     /// The place of a node without a value.
-    #[must_use]
     pub fn none() -> Self {
         Self(NONE.into())
     }
@@ -81,13 +79,11 @@ impl SiblingPlace {
     }
 
     /// The end of a range of places by a text, which is cut as the places are that so many attributes make.
-    #[must_use]
     pub fn text_bound(text: &str, attributes: usize) -> Self {
         Self::text(text, share(TEXT_BYTES_MAX, attributes))
     }
 
     /// The beginning of the places by a number.
-    #[must_use]
     pub fn numbers() -> Self {
         Self(NUMBER.to_string().into())
     }

@@ -8,6 +8,7 @@ use super::{SORT_KEY_BYTES_MAX, Schema, SiblingPlace, TrashTime};
 
 /// A range of sort keys within one partition, both ends included.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct SortRange {
     /// The first sort key.
     pub from: String,
@@ -40,14 +41,12 @@ const PAST_EXPLICIT: char = '"';
 
 impl Schema {
     /// Returns the range of all items of a partition. A key begins with a character, and none sorts after the last one.
-    #[must_use]
     pub fn partition_range(&self) -> SortRange {
         SortRange { from: char::MIN.to_string(), to: char::MAX.to_string() }
     }
 
     /// Returns the range of a node's descendants from depth `from` to depth `to`, both included. One Query reads any
     /// depth window. From depth 0 on the range begins with the node's base record.
-    #[must_use]
     pub fn depth_range(&self, from: usize, to: usize) -> SortRange {
         let node = &self.names().node;
         let start = if from == 0 { node.clone() } else { format!("{node}#{from:04}#") };
@@ -90,37 +89,31 @@ impl Schema {
     }
 
     /// Returns the range of the list of all trees.
-    #[must_use]
     pub fn root_range(&self) -> SortRange {
         all_of(ROOT)
     }
 
     /// Returns the range of the register of orphans.
-    #[must_use]
     pub fn orphan_range(&self) -> SortRange {
         all_of(ORPHAN)
     }
 
     /// Returns the range of all operations.
-    #[must_use]
     pub fn operation_range(&self) -> SortRange {
         all_of(OPERATION)
     }
 
     /// Returns the range of the claims of names below a node, in the node's partition.
-    #[must_use]
     pub fn name_range(&self) -> SortRange {
         all_of(NAME)
     }
 
     /// Returns the range of a node's totals, of all epochs and lanes.
-    #[must_use]
     pub fn totals_range(&self) -> SortRange {
         all_of(TOTALS)
     }
 
     /// Returns the range of what was put into the trash from `from` to `to`, both included.
-    #[must_use]
     pub fn trash_range(&self, from: Option<&TrashTime>, to: Option<&TrashTime>) -> SortRange {
         let all = all_of(TRASH);
         SortRange {
@@ -130,7 +123,6 @@ impl Schema {
     }
 
     /// Returns the range of a list of nodes, in their order, whose places are from `from` to `to`, both included.
-    #[must_use]
     pub fn ordered_range(
         &self,
         list: OrderedList,
@@ -167,7 +159,6 @@ impl Schema {
     }
 
     /// Returns the range of a node's revisions of all topics. It includes the `v0_` copies.
-    #[must_use]
     pub fn revision_range(&self) -> SortRange {
         SortRange { from: "v00".to_owned(), to: "vd".to_owned() }
     }

@@ -150,7 +150,6 @@ impl Schema {
     }
 
     /// Returns the range of entries with these stamps, the second one excluded.
-    #[must_use]
     pub fn changes_range(&self, from: u64, to: u64) -> SortRange {
         let of = |stamp: u64| format!("{}{stamp:015}", sort_key::CHANGE);
         SortRange { from: of(from), to: of(to) }
@@ -229,37 +228,31 @@ impl Schema {
     }
 
     /// Returns the key of a node's base record.
-    #[must_use]
     pub fn node_key(&self, node: &NodeRef) -> ItemKey {
         self.fixed(node, &SortKey::Node)
     }
 
     /// Returns the key of a node's lineage.
-    #[must_use]
     pub fn lineage_key(&self, node: &NodeRef) -> ItemKey {
         self.fixed(node, &SortKey::Lineage)
     }
 
     /// Returns the key of a node's cascade cursor.
-    #[must_use]
     pub fn cascade_key(&self, node: &NodeRef) -> ItemKey {
         self.fixed(node, &SortKey::Cascade)
     }
 
     /// Returns the key of the record that the API has deleted a node, in the node's own partition.
-    #[must_use]
     pub fn deleted_key(&self, node: &NodeRef) -> ItemKey {
         self.fixed(node, &SortKey::Deleted)
     }
 
     /// Returns the key of what a node was counted as in the totals of its ancestors.
-    #[must_use]
     pub fn counted_key(&self, node: &NodeRef) -> ItemKey {
         self.fixed(node, &SortKey::Counted)
     }
 
     /// Returns the key of one lane of a node's totals.
-    #[must_use]
     pub fn totals_key(&self, node: &NodeRef, epoch: u32, lane: u32) -> ItemKey {
         self.fixed(node, &SortKey::Totals { epoch, lane })
     }
@@ -271,7 +264,6 @@ impl Schema {
 
     /// Returns the key of the claim of a name among the children of `parent`, or among the roots of the tenant of
     /// `node`. The name is as names are compared, with at most [`NAME_BYTES_MAX`](super::NAME_BYTES_MAX) bytes.
-    #[must_use]
     pub fn name_key(&self, node: &NodeRef, parent: Option<&Id>, name: String) -> ItemKey {
         let (pk, sk) = match parent {
             Some(parent) => (Self::in_tenant(node.tenant.as_ref(), parent.as_str()), SortKey::Name(name)),
@@ -283,7 +275,6 @@ impl Schema {
 
     /// Returns the key of an operation of the API. All operations are in one partition, so that one Query lists them.
     /// Their ids sort by the time at which they have begun.
-    #[must_use]
     pub fn operation_key(&self, tenant: Option<&Tenant>, operation: &str) -> ItemKey {
         // An id is a UUID of the API's, so its key has room.
         let sk = sort_key::write(&SortKey::Operation(operation.to_owned()), &self.names.node).unwrap_or_default();
@@ -297,50 +288,42 @@ impl Schema {
     }
 
     /// Returns the key of one part of a request's stored answer, by the hash of its `Idempotency-Key`.
-    #[must_use]
     pub fn idempotency_key(&self, tenant: Option<&Tenant>, hash: &str, part: usize) -> ItemKey {
         let sk = sort_key::write(&SortKey::Idempotency { part }, &self.names.node).unwrap_or_default();
         ItemKey { pk: Self::in_tenant(tenant, &format!("{IDEMPOTENCY}{hash}")), sk }
     }
 
     /// Returns the key of what the handler announces about itself.
-    #[must_use]
     pub fn settings_key(&self) -> ItemKey {
         ItemKey::new(OWN, sort_key::SETTINGS)
     }
 
     /// Returns the key of the auditor's state.
-    #[must_use]
     pub fn audit_key(&self) -> ItemKey {
         ItemKey::new(OWN, sort_key::AUDIT)
     }
 
     /// Returns the key of the epoch of all totals.
-    #[must_use]
     pub fn epoch_key(&self) -> ItemKey {
         ItemKey::new(OWN, sort_key::EPOCH)
     }
 
     /// Returns the key of the copy of that epoch, by which a lost or altered one is seen.
-    #[must_use]
     pub fn epoch_copy_key(&self) -> ItemKey {
         ItemKey::new(OWN, sort_key::EPOCH_COPY)
     }
 
     /// Returns the key of the name of all feeds.
-    #[must_use]
     pub fn feed_key(&self) -> ItemKey {
         ItemKey::new(OWN, sort_key::FEED)
     }
 
     /// Returns the key of one of the trails that handlers leave for the auditor.
-    #[must_use]
     pub fn trail_key(&self, number: u8) -> ItemKey {
         ItemKey::new(OWN, format!("{}{number:02}", sort_key::TRAIL))
     }
 
     /// Returns the range of all trails.
-    #[must_use]
     pub fn trail_range(&self) -> SortRange {
         SortRange { from: self.trail_key(0).sk, to: self.trail_key(99).sk }
     }

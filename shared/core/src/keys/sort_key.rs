@@ -9,56 +9,28 @@ use sapwood_keys::Format;
 /// The kind of an item, and the parts of its sort key. [`Schema::sort_key`](super::Schema::sort_key) writes it and
 /// [`Schema::parse_sort_key`](super::Schema::parse_sort_key) reads it.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the comment of each says what its fields are")]
 pub enum SortKey {
     /// `NODE`: a node's base record.
     Node,
-    /// `NODE#0001#<id>`: the row of a node in an ancestor's partition.
-    Ancestor {
-        /// The node's depth below the ancestor, 1 to [`DEPTH_MAX`].
-        depth: usize,
-        /// The node's id.
-        id: Id,
-    },
-    /// `PATH#<segment>#…`: the row of a node by its path below the root.
-    Path {
-        /// The segments, from the root's child to the node itself.
-        segments: Vec<String>,
-        /// The node's id, if it has an explicit segment. The last segment is then written as `<segment>!<id>`, so that
-        /// siblings of the same name don't overwrite each other.
-        id: Option<Id>,
-    },
+    /// `NODE#0001#<id>`: the row of a node in an ancestor's partition, so many levels below it, 1 to [`DEPTH_MAX`].
+    Ancestor { depth: usize, id: Id },
+    /// `PATH#<segment>#…`: the row of a node by its path, from the root's child to the node itself. An explicit
+    /// segment of the node has its id behind it, `<segment>!<id>`, so that siblings of one name don't overwrite each
+    /// other.
+    Path { segments: Vec<String>, id: Option<Id> },
     /// `ROOT#<id>`: the row of a node without a parent, in the list of all trees.
     Root(Id),
     /// `ORPHAN#<id>`: a node whose parent doesn't exist, in the register of orphans.
     Orphan(Id),
     /// `CHILD#<place>#<id>`: a node among its siblings, in the partition of its parent.
-    Child {
-        /// The node's place.
-        place: SiblingPlace,
-        /// The node's id.
-        id: Id,
-    },
+    Child { place: SiblingPlace, id: Id },
     /// `ORDERED#<place>#<id>`: a node without a parent, in the ordered list of all trees.
-    OrderedRoot {
-        /// The node's place.
-        place: SiblingPlace,
-        /// The node's id.
-        id: Id,
-    },
-    /// `LINK#<attribute>#<id>`: a node, in the partition of another that it names in an attribute.
-    Link {
-        /// The attribute, whose name has no `#`.
-        attribute: String,
-        /// The node's id.
-        id: Id,
-    },
+    OrderedRoot { place: SiblingPlace, id: Id },
+    /// `LINK#<attribute>#<id>`: a node, in the partition of another that it names in an attribute. That has no `#`.
+    Link { attribute: String, id: Id },
     /// `TRASH#<time>#<id>`: a node that was put into the trash, in the list of all of these.
-    Trash {
-        /// When it was put there.
-        at: TrashTime,
-        /// The node's id.
-        id: Id,
-    },
+    Trash { at: TrashTime, id: Id },
     /// `NAME#<name>`: the claim of a name, as names are compared, among the children of the partition's node.
     Name(String),
     /// `ROOTNAME#<name>`: the claim of a name among the nodes without a parent, in the list of all trees.
@@ -73,37 +45,19 @@ pub enum SortKey {
     Deleted,
     /// `COUNTED`: what a node was counted as in the totals of its ancestors.
     Counted,
-    /// `TOTALS#0000#00`: a part of a node's totals: what is below it, as far as it was added to this lane.
-    Totals {
-        /// The epoch of the totals.
-        epoch: u32,
-        /// The lane, below [`LANES`]. Nobody reads another one.
-        lane: u32,
-    },
-    /// `CHANGE#<stamp>#<id>`: an entry of a feed, in the feed's partition.
-    Change {
-        /// The stamp, in milliseconds since 1970, written with 15 digits.
-        stamp: u64,
-        /// The id of the node that has changed.
-        id: Id,
-    },
-    /// `IDEMPOTENCY#0000`: a part of the stored answer to a request with an `Idempotency-Key`, in its own partition.
-    Idempotency {
-        /// The part's index, from 0.
-        part: usize,
-    },
-    /// `v001_<topic>`: a revision.
-    Revision {
-        /// The revision's number.
-        version: Version,
-        /// The revision's topic, free text.
-        topic: String,
-    },
+    /// `TOTALS#0000#00`: a part of a node's totals in an epoch: what is below it, as far as it was added to this lane,
+    /// of which there are [`LANES`].
+    Totals { epoch: u32, lane: u32 },
+    /// `CHANGE#<stamp>#<id>`: a node's entry in a feed, in the feed's partition. The stamp has the 15 digits of the
+    /// milliseconds since 1970.
+    Change { stamp: u64, id: Id },
+    /// `IDEMPOTENCY#0000`: a part, from 0, of the stored answer to a request with an `Idempotency-Key`, in its own
+    /// partition.
+    Idempotency { part: usize },
+    /// `v001_<topic>`: a revision. The topic is free text.
+    Revision { version: Version, topic: String },
     /// `v0_<topic>`: a copy of the topic's newest revision.
-    Latest {
-        /// The topic, free text.
-        topic: String,
-    },
+    Latest { topic: String },
 }
 
 impl SortKey {

@@ -5,7 +5,7 @@ use base64::Engine;
 use base64::engine::general_purpose::URL_SAFE_NO_PAD;
 use sha2::{Digest, Sha256};
 
-use super::item::{AttributeValue, Item, map_of, optional, text, text_of};
+use super::item::{AttributeValue, Item, map_of, optional, text, text_of, whole_of};
 use super::reserved::name_of;
 use crate::keys::{Id, KeyError};
 use crate::words::words;
@@ -167,10 +167,7 @@ pub fn names_unplaced(record: &Item) -> bool {
 /// A count in an operation's record, such as [`COPIED`]; 0 if there is none.
 #[must_use]
 pub fn times(record: &Item, name: &str) -> usize {
-    match record.get(name) {
-        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0),
-        _ => 0,
-    }
+    whole_of(record, name).unwrap_or(0)
 }
 
 /// A UUID of version 8, whose bits are one's own ([RFC 9562, 5.8](https://www.rfc-editor.org/rfc/rfc9562#section-5.8)).

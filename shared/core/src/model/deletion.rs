@@ -1,6 +1,6 @@
 //! What a lineage says of a node that is being deleted, and the tombstone that a deleted node leaves.
 
-use super::item::{AttributeValue, Item, map_of, optional, text, text_of, with_key};
+use super::item::{AttributeValue, Item, map_of, optional, text, text_of, whole_of, with_key};
 use super::lineage::{BORN as LINEAGE_BORN, lives_in, write_lives};
 use super::reserved::{DeletionMark, is_same_life, name_of};
 use super::settings::Settings;
@@ -129,9 +129,8 @@ impl Tombstone {
     /// Reads a tombstone. Returns `None` if the item is none, or says nothing of children.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
-        let Some(AttributeValue::N(deleted)) = item.get(DELETED) else { return None };
-        let born = name_of(item, LINEAGE_BORN).map(str::to_owned);
-        Some(Self { deletion: Deletion::read(item)??, born, earlier: lives_in(item), deleted: deleted.parse().ok()? })
+        let (born, deleted) = (name_of(item, LINEAGE_BORN).map(str::to_owned), whole_of(item, DELETED)?);
+        Some(Self { deletion: Deletion::read(item)??, born, earlier: lives_in(item), deleted })
     }
 
     /// The action of the deletion on a child that was put under a life of its node. A child of an earlier life was the

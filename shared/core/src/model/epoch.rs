@@ -1,7 +1,7 @@
 //! The epoch of all totals.
 
 use super::format::{self, NewerFormat};
-use super::item::{AttributeValue, Item, with_key};
+use super::item::{AttributeValue, Item, whole_of, with_key};
 use crate::keys::{EPOCH_MAX, ItemKey, Schema};
 
 /// The epoch of all totals: the item `EPOCH`. Totals of another one aren't read.
@@ -70,8 +70,5 @@ impl Epoch {
 }
 
 pub(super) fn epoch_of(item: &Item, name: &str) -> Option<Epoch> {
-    match item.get(name) {
-        Some(AttributeValue::N(digits)) => digits.parse().ok().filter(|epoch| *epoch <= EPOCH_MAX).map(Epoch),
-        _ => None,
-    }
+    whole_of::<u32>(item, name).filter(|epoch| *epoch <= EPOCH_MAX).map(Epoch)
 }

@@ -66,31 +66,21 @@ impl Entry {
 /// The name of a table's feeds: the item `FEED`. Cursors carry it, so with another name every follower lists its tree
 /// anew.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct FeedName {
-    /// The name.
-    pub name: String,
-    /// When the feeds began under it, in milliseconds since 1970.
-    pub since: u64,
-}
+pub struct FeedName(pub String);
 
 impl FeedName {
-    const NAME: &str = "name";
-    const SINCE: &str = "since";
-
-    /// The item, for example `{"PK": "SAPWOOD", "SK": "FEED", "name": "1764390000123456789", "since": 1764390000123}`.
+    /// The item, for example `{"PK": "SAPWOOD", "SK": "FEED", "name": "1764390000123456789"}`.
     #[must_use]
     pub fn item(&self, schema: &Schema) -> Item {
         let mut item = with_key(&schema.feed_key(), schema);
-        item.insert(Self::NAME.to_owned(), text(&self.name));
-        item.insert(Self::SINCE.to_owned(), AttributeValue::N(self.since.to_string()));
+        item.insert("name".to_owned(), text(&self.0));
         item
     }
 
     /// Reads the item. `None` for one that isn't ours.
     #[must_use]
     pub fn read(item: &Item) -> Option<Self> {
-        let Some(AttributeValue::N(since)) = item.get(Self::SINCE) else { return None };
-        Some(Self { name: text_of(item, Self::NAME)?.to_owned(), since: since.parse().ok()? })
+        Some(Self(text_of(item, "name")?.to_owned()))
     }
 }
 

@@ -2,7 +2,7 @@
 
 use thiserror::Error;
 
-use super::item::{AttributeValue, Item};
+use super::item::{AttributeValue, Item, whole_of};
 
 /// The version of the table's format: the number in the attribute [`FORMAT_ATTRIBUTE`] of every lineage, tombstone and
 /// cascade cursor. A change that older code would misread counts it up by one.
@@ -53,15 +53,14 @@ pub(super) fn mark_as(format: u64, item: &mut Item) {
 
 /// True if the item has this format.
 pub(super) fn is(format: u64, item: &Item) -> bool {
-    matches!(item.get(FORMAT_ATTRIBUTE), Some(AttributeValue::N(digits)) if digits.parse() == Ok(format))
+    whole_of(item, FORMAT_ATTRIBUTE) == Some(format)
 }
 
 /// True if the item has a known format. Without one, or with an older one, it counts as malformed.
 pub(super) fn is_known(item: &Item) -> Result<bool, NewerFormat> {
-    let Some(AttributeValue::N(digits)) = item.get(FORMAT_ATTRIBUTE) else { return Ok(false) };
-    match digits.parse() {
-        Ok(format) if format > FORMAT_MAX => Err(NewerFormat { format }),
-        Ok(format) => Ok(format >= FORMAT),
-        Err(_) => Ok(false),
+    match whole_of::<u64>(item, FORMAT_ATTRIBUTE) {
+        Some(format) if format > FORMAT_MAX => Err(NewerFormat { format }),
+        Some(format) => Ok(format >= FORMAT),
+        None => Ok(false),
     }
 }

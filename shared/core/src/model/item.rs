@@ -1,6 +1,7 @@
 //! Items and attribute values.
 
 use std::collections::BTreeMap;
+use std::str::FromStr;
 
 pub use serde_dynamo::AttributeValue;
 
@@ -55,6 +56,15 @@ pub fn with_key(key: &ItemKey, schema: &Schema) -> Item {
 pub fn text_of<'a>(item: &'a Item, name: &str) -> Option<&'a str> {
     match item.get(name) {
         Some(AttributeValue::S(value)) => Some(value),
+        _ => None,
+    }
+}
+
+/// Returns the value of an attribute with a whole number, or `None` if it is missing or something else.
+#[must_use]
+pub fn whole_of<N: FromStr>(item: &Item, name: &str) -> Option<N> {
+    match item.get(name) {
+        Some(AttributeValue::N(digits)) => digits.parse().ok(),
         _ => None,
     }
 }

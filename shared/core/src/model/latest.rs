@@ -1,7 +1,7 @@
 //! `v0_` copies of the newest revisions.
 
 use super::Settings;
-use super::item::{AttributeValue, Item, number, with_key};
+use super::item::{Item, number, with_key};
 use super::row::with_copies;
 use crate::keys::{ItemKey, KeyError, NodeRef, SortKey, Version};
 
@@ -39,11 +39,5 @@ impl Latest {
         let mut own = with_key(key, &settings.schema);
         own.insert(VERSION.into(), number(version.number() as usize));
         with_copies(own, revision, settings)
-    }
-
-    /// Returns a copy's [`VERSION`] as it is stored.
-    #[must_use]
-    pub fn version_of(copy: &Item) -> Option<&AttributeValue> {
-        copy.get(VERSION)
     }
 }

@@ -146,7 +146,6 @@ impl Stored {
     }
 
     /// The condition that the item names the same life as an item that was read, and says the same of its end.
-    #[must_use]
     pub fn same_life(item: Option<&Item>) -> Condition {
         let as_read = |name| Condition::is(name, item.and_then(|item| item.get(name)).cloned());
         Condition::All([BORN, Tombstone::DELETED].map(as_read).to_vec())

@@ -46,7 +46,9 @@ pub use format::{
 };
 pub use handler_settings::Announcement;
 pub(crate) use item::ancestor_in;
-pub use item::{AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text, text_of, with_key};
+pub use item::{
+    AttributeValue, ITEM_BYTES_MAX, Item, item_bytes, key_of, number, sort_sets, text, text_of, whole_of, with_key,
+};
 pub use json_size::{JSON_BYTES_MAX, PLAIN_NUMBER_BYTES_MAX, json_bytes, size_estimate, text_size};
 pub use latest::{Latest, VERSION};
 pub use lineage::{Lineage, Placement, Stored};

@@ -17,24 +17,17 @@ pub const TOUCHED: &str = "_touched";
 
 /// Why a base record can't be read. The handler treats such a node as if it didn't exist until the record is corrected.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum Unreadable {
     /// `parent` or `segment` isn't a string.
     #[error("the {role} attribute is no string; write it as one, or leave it out")]
-    NotText {
-        /// `parent` or `segment`, whatever the schema names them.
-        role: &'static str,
-    },
+    NotText { role: &'static str },
     /// A repair has put the record there, and deletes it again, so that the handler removes what a gone node left.
     #[error("a repair has put this record there, only to delete it again")]
     PutBack,
     /// The parent or the segment can't be part of a key.
     #[error("{role}: {source}")]
-    Key {
-        /// `parent` or `segment`.
-        role: &'static str,
-        /// The reason.
-        source: KeyError,
-    },
+    Key { role: &'static str, source: KeyError },
 }
 
 /// A node as its base record describes it.

@@ -117,7 +117,6 @@ impl SiblingOrder {
     }
 
     /// Returns the place of a base record among its siblings. One without a number or text comes after all values.
-    #[must_use]
     pub fn place(&self, base: &Item, id: &Id) -> SiblingPlace {
         SiblingPlace::of_values(self.attributes.iter().map(|attribute| attribute.value(base)), id)
     }

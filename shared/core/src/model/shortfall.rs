@@ -6,6 +6,7 @@ use crate::keys::{DEPTH_MAX, KeyError};
 
 /// Why a placement isn't all that a base record asks for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum Shortfall {
     /// The parent has no lineage.
     #[error("the node's parent isn't there; create it, or give the node another parent")]
@@ -26,10 +27,7 @@ pub enum Shortfall {
     #[error(
         "the node has no number or text in `{attribute}` that a key has room for; it is the last of its siblings, by its id"
     )]
-    Order {
-        /// The attribute.
-        attribute: String,
-    },
+    Order { attribute: String },
     /// The value in the place of the mark of a deletion is none.
     #[error(
         "`_deleting` isn't the mark of a deletion, so nobody deletes the node; remove the attribute, and delete the node by the API"
@@ -52,18 +50,12 @@ pub enum Shortfall {
     #[error(
         "{left_out} of the node's links have no row: a node has at most 100, whose targets have at most 16 KB together"
     )]
-    Links {
-        /// How many links have none.
-        left_out: usize,
-    },
+    Links { left_out: usize },
     /// An attribute that links holds something that can't be a link.
     #[error(
         "`{attribute}` holds something that can't be a link: write an id, or a set or a list of ids, and keep the node's own id short"
     )]
-    Link {
-        /// The attribute.
-        attribute: String,
-    },
+    Link { attribute: String },
 }
 
 impl Shortfall {

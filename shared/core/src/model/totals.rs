@@ -41,7 +41,6 @@ impl Totals {
 
     /// The share of a node with this base record below these ancestors. What is no number, or has too many digits
     /// before the point, adds nothing but one to those that are left out.
-    #[must_use]
     pub fn share(&self, ancestors: Vec<Id>, base: &Item) -> Share {
         let value = |name: &String| match base.get(name) {
             Some(AttributeValue::N(digits)) => Decimal::value(digits).filter(|value| !value.is_zero()),
@@ -72,6 +71,7 @@ impl fmt::Display for Totals {
 
 /// The share of a node in the totals of its ancestors.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[must_use]
 pub struct Share {
     /// The ancestors whose totals the node is in, nearest first.
     ancestors: Vec<Id>,
@@ -83,13 +83,11 @@ pub struct Share {
 
 impl Share {
     /// The share of a node below these ancestors. Without ancestors it is nothing.
-    #[must_use]
     pub fn new(ancestors: Vec<Id>, values: BTreeMap<String, Decimal>, is_left_out: bool) -> Self {
         if ancestors.is_empty() { Self::default() } else { Self { ancestors, values, is_left_out } }
     }
 
     /// The same share of these ancestors alone: a step on the way.
-    #[must_use]
     pub fn below(&self, ancestors: &[Id]) -> Self {
         Self::new(ancestors.to_vec(), self.values.clone(), self.is_left_out)
     }
@@ -107,7 +105,6 @@ impl Share {
     }
 
     /// The amounts that it adds to one of the ancestors; none to others.
-    #[must_use]
     pub fn of(&self, ancestor: &Id) -> Amounts {
         if !self.ancestors.contains(ancestor) {
             return Amounts::default();
@@ -133,6 +130,7 @@ impl Share {
 
 /// The amounts below a node, as its totals have them, or a part of them.
 #[derive(Clone, Debug, PartialEq, Eq, Default)]
+#[must_use]
 pub struct Amounts {
     /// The number of nodes below it.
     pub count: Decimal,
@@ -192,7 +190,6 @@ impl Amounts {
     }
 
     /// Reads a lane. What isn't a number counts as nothing.
-    #[must_use]
     pub fn in_lane(lane: &Item) -> Self {
         let number = |name: &str| number_of(lane, name).unwrap_or_default();
         let sums = lane.keys().filter_map(|name| {
@@ -204,7 +201,6 @@ impl Amounts {
     }
 
     /// The sum of these lanes.
-    #[must_use]
     pub fn in_lanes<'l>(lanes: impl IntoIterator<Item = &'l Item>) -> Self {
         let mut all = Self::default();
         lanes.into_iter().for_each(|lane| all.add(&Self::in_lane(lane)));

@@ -9,25 +9,14 @@ use crate::keys::{KeyError, Names, Schema};
 
 /// A variable that is missing or wrong.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum VariableError {
     /// The variable isn't set and has no default.
     #[error("{name} isn't set; set it to {expected}")]
-    Missing {
-        /// The variable's name.
-        name: &'static str,
-        /// The values that it can have.
-        expected: &'static str,
-    },
+    Missing { name: &'static str, expected: &'static str },
     /// The variable has a value that it can't have.
     #[error("{name} is `{value}`; set it to {expected}")]
-    Wrong {
-        /// The variable's name.
-        name: &'static str,
-        /// The variable's value.
-        value: String,
-        /// The values that it can have.
-        expected: &'static str,
-    },
+    Wrong { name: &'static str, value: String, expected: &'static str },
     /// The names of keys and attributes don't make a schema.
     #[error("{0}")]
     Names(#[from] KeyError),

@@ -68,7 +68,6 @@ impl Edge {
     }
 
     /// The condition that the node still has this parent, or still doesn't exist.
-    #[must_use]
     pub fn same_parent(&self, schema: &Schema) -> Condition {
         if let Some(gone) = &self.gone {
             return gone.clone();
@@ -78,7 +77,6 @@ impl Edge {
 
     /// Like [`Edge::same_parent`], and also that the node isn't being deleted, nor put into the trash. Where it has a
     /// parent, that one goes when it is put there.
-    #[must_use]
     pub fn same_parent_and_kept(&self, schema: &Schema, rules: Rules) -> Condition {
         match self.same_parent(schema) {
             Condition::All(mut conditions) => {
@@ -285,7 +283,6 @@ impl Missing {
 }
 
 /// The plan that reads the ancestor path of the `parent` of a node, guessed from this base record and this lineage.
-#[must_use]
 pub fn read_ancestor_path<'a>(
     node: &'a NodeRef,
     parent: Id,

@@ -49,7 +49,6 @@ pub fn unchanged(item: &Item, strict: bool, schema: &Schema) -> Result<Condition
 /// The condition that the attributes that Sapwood keeps in a base record are still as they were read: where its node
 /// is, whether the node is being deleted or in the trash, and when the API last wrote the record. Each write of the API
 /// changes these. No record gets the mark of a copy but when it is created, so the mark is compared where it is.
-#[must_use]
 pub fn own_unchanged(item: &Item, schema: &Schema) -> Condition {
     let copying = item.contains_key(COPYING).then_some(COPYING);
     same(item, &own_names(schema).into_iter().chain(copying).collect::<Vec<_>>())
@@ -75,7 +74,6 @@ pub(crate) fn as_read<'n>(item: &Item, others: impl IntoIterator<Item = &'n str>
 }
 
 /// Returns the condition that a node has kept its name among its siblings, or still has none.
-#[must_use]
 pub fn same_name(record: Option<&Item>, schema: &Schema) -> Condition {
     let (Some(item), None) = (record, still_gone(record)) else {
         return still_gone(record).unwrap_or(Condition::Absent);
@@ -85,13 +83,11 @@ pub fn same_name(record: Option<&Item>, schema: &Schema) -> Condition {
 }
 
 /// Returns the condition that nobody has claimed a name, or this node has.
-#[must_use]
 pub fn unclaimed_or_of(node: &Id) -> Condition {
     Condition::AbsentOr { name: NameClaim::NODE.to_owned(), value: text(node.as_str()) }
 }
 
 /// Returns the condition that the claim of a name is as it was read. Each write that claims a name leaves another one.
-#[must_use]
 pub fn same_claim(item: &Item) -> Condition {
     same(item, &[NameClaim::NODE, WRITE])
 }

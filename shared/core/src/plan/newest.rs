@@ -16,7 +16,7 @@ use super::protocol::Io;
 use super::step::Need;
 use super::task::Failure;
 use crate::keys::{ItemKey, Schema, SortKey, Version};
-use crate::model::{AttributeValue, Item, Latest, Settings, key_of};
+use crate::model::{Item, Latest, Settings, VERSION, key_of, whole_of};
 use crate::request::{Page, Query, ReadOptions};
 
 /// How many numbers are asked for at a time: as many as one BatchGetItem takes.
@@ -41,9 +41,6 @@ fn revision_of(item: &Item, schema: &Schema) -> Option<(Version, String)> {
 /// Looks for the number of a topic's newest revision, strongly consistent; `None` where there is none. The page at the
 /// high end of the history shows it where the id has few topics. Where it has many, the copy of the newest says from
 /// which number to look. A revision that isn't copied yet can be missed where its number is over 100 past the copy's.
-///
-/// # Errors
-/// [`Failure::Again`] if something couldn't be read.
 pub async fn newest(
     io: &Io,
     settings: &Settings,
@@ -63,7 +60,7 @@ pub async fn newest(
     // The topic has no number above the lowest on the page.
     let numbers = page.items.iter().filter_map(|item| Some(revision_of(item, schema)?.0.number()));
     let lowest = numbers.min().unwrap_or(Version::MAX);
-    let copied = copied_number(read.item(copy_key)?);
+    let copied = read.item(copy_key)?.and_then(|copy| whole_of::<u32>(copy, VERSION)).unwrap_or(0).min(Version::MAX);
     let mut newest = None;
     let mut from = copied.max(1);
     while from <= lowest {
@@ -96,11 +93,4 @@ async fn highest(
         return Err(Failure::Again);
     }
     Ok(read.items.values().filter_map(|item| Some(revision_of(item, &settings.schema)?.0)).max())
-}
-
-fn copied_number(copy: Option<&Item>) -> u32 {
-    match copy.and_then(Latest::version_of) {
-        Some(AttributeValue::N(digits)) => digits.parse().unwrap_or(0).min(Version::MAX),
-        _ => 0,
-    }
 }

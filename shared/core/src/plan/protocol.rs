@@ -45,39 +45,40 @@ impl Io {
         poll_fn(|_| self.slot().facts.take().map_or(Poll::Pending, Poll::Ready)).await
     }
 
-    /// Reads items and a page, all at once. Fails where the executor ends the plan.
+    /// Reads items and a page, all at once. Fails where the executor ends the plan, and where its answer is that of
+    /// another kind of step, which is a fault of the executor.
     pub async fn read(&self, need: Need) -> Result<Read, Failure> {
-        self.ask(Step::Need(need)).await.read()
+        if let Facts::Read(read) = self.ask(Step::Need(need)).await { Ok(read) } else { Err(Failure::Again) }
     }
 
     /// Reads a page. Fails if it couldn't be read.
     pub async fn page(&self, query: Query) -> Result<Page, Failure> {
-        self.ask(Step::Need(Need::page(query))).await.page()
+        self.read(Need::page(query)).await?.page.ok_or(Failure::Again)
     }
 
     /// Carries one task out. Fails as the task does, and as [`Io::read`].
     pub async fn one(&self, task: Task) -> Result<TaskOutcome, Failure> {
-        self.ask(Step::Do(vec![task])).await.outcome()
+        self.all(vec![task]).await?.pop().unwrap_or(Err(Failure::Again))
     }
 
     /// Carries tasks out, all at once, each on its own conditions, with outcomes in their order. Fails as [`Io::read`].
     pub async fn all(&self, tasks: Vec<Task>) -> Result<Vec<Result<TaskOutcome, Failure>>, Failure> {
-        self.ask(Step::Do(tasks)).await.outcomes()
+        if let Facts::Done(outcomes) = self.ask(Step::Do(tasks)).await { Ok(outcomes) } else { Err(Failure::Again) }
     }
 
     /// Puts and deletes items, whatever stands there. Returns the writes that failed. Fails as [`Io::read`].
     pub async fn write(&self, writes: Writes) -> Result<BTreeMap<ItemKey, Failure>, Failure> {
-        self.ask(Step::Write(writes)).await.written()
+        if let Facts::Written(failed) = self.ask(Step::Write(writes)).await { Ok(failed) } else { Err(Failure::Again) }
     }
 
     /// Carries a task out at most once; `None` if no answer came. Fails as [`Io::read`].
     pub async fn attempt(&self, task: Task) -> Result<Option<TaskOutcome>, Failure> {
-        self.ask(Step::Try(task)).await.tried()
+        if let Facts::Tried(outcome) = self.ask(Step::Try(task)).await { Ok(outcome) } else { Err(Failure::Again) }
     }
 
     /// Waits before another attempt; false where no time is left for one. Fails as [`Io::read`].
     pub async fn wait(&self, step: u32) -> Result<bool, Failure> {
-        self.ask(Step::Wait(step)).await.waited()
+        if let Facts::Waited(has_time) = self.ask(Step::Wait(step)).await { Ok(has_time) } else { Err(Failure::Again) }
     }
 
     /// Notes a fault that no retry can mend.
@@ -100,6 +101,7 @@ impl Io {
 type Protocol<'a, D> = Pin<Box<dyn Future<Output = Result<D, Failure>> + Send + 'a>>;
 
 /// Decides what to read and to write, step by step, by a protocol that is straight code.
+#[must_use = "a plan does nothing until it is run"]
 pub struct Plan<'a, D> {
     io: Io,
     /// `None` after the end.

@@ -142,43 +142,6 @@ pub enum Facts {
     Waited(bool),
 }
 
-impl Facts {
-    /// Returns what was read. Fails if these facts answer another kind of step, which is a fault of the executor.
-    pub fn read(self) -> Result<Read, Failure> {
-        if let Self::Read(read) = self { Ok(read) } else { Err(Failure::Again) }
-    }
-
-    /// Returns the page that was read. Fails if it couldn't be, and as [`Facts::read`].
-    pub fn page(self) -> Result<Page, Failure> {
-        self.read()?.page.ok_or(Failure::Again)
-    }
-
-    /// Returns the outcome of each task. Fails as [`Facts::read`].
-    pub fn outcomes(self) -> Result<Vec<Result<TaskOutcome, Failure>>, Failure> {
-        if let Self::Done(outcomes) = self { Ok(outcomes) } else { Err(Failure::Again) }
-    }
-
-    /// Returns the outcome of a single task. Fails as the task does, and as [`Facts::read`].
-    pub fn outcome(self) -> Result<TaskOutcome, Failure> {
-        self.outcomes()?.pop().unwrap_or(Err(Failure::Again))
-    }
-
-    /// The outcome of a task carried out at most once; `None` if no answer came. Fails as [`Facts::read`].
-    pub fn tried(self) -> Result<Option<TaskOutcome>, Failure> {
-        if let Self::Tried(outcome) = self { Ok(outcome) } else { Err(Failure::Again) }
-    }
-
-    /// Returns the writes that failed. Fails as [`Facts::read`].
-    pub fn written(self) -> Result<BTreeMap<ItemKey, Failure>, Failure> {
-        if let Self::Written(failed) = self { Ok(failed) } else { Err(Failure::Again) }
-    }
-
-    /// True where there is time for another attempt. Fails as [`Facts::read`].
-    pub fn waited(&self) -> Result<bool, Failure> {
-        if let Self::Waited(has_time) = self { Ok(*has_time) } else { Err(Failure::Again) }
-    }
-}
-
 /// The result of a read: the items that exist, the keys that couldn't be read, and the page.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Read {

@@ -6,6 +6,7 @@ use crate::request::{Action, Condition, Update};
 
 /// Writes that are carried out together, or not at all.
 #[derive(Clone, Debug, PartialEq)]
+#[must_use]
 pub enum Task {
     /// A write on a condition.
     Write(Action),
@@ -13,14 +14,8 @@ pub enum Task {
     Transact(Vec<Action>),
     /// A write that marks a node for deletion. Each attempt writes a mark with a name of its own, because an attempt
     /// whose answer was lost may have been carried out, and taken back by another client since.
-    Mark {
-        /// The key of the node's base record.
-        key: ItemKey,
-        /// The mark. Each attempt replaces its name.
-        mark: DeletionMark,
-        /// The condition on the base record.
-        condition: Condition,
-    },
+    #[allow(missing_docs, reason = "the key and the condition are those of the base record")]
+    Mark { key: ItemKey, mark: DeletionMark, condition: Condition },
     /// Writes of counts and of the totals that change with them: carried out together, or not at all.
     Count(Counting),
 }
@@ -55,7 +50,6 @@ impl Added {
 
 impl Task {
     /// Actions that are carried out together, or not at all.
-    #[must_use]
     pub fn together(actions: Vec<Action>) -> Self {
         match <[Action; 1]>::try_from(actions) {
             Ok([action]) => Self::Write(action),
@@ -104,7 +98,6 @@ impl Task {
     }
 
     /// The task that one attempt sends; the first one's number is 0. `name` returns a name that no other attempt has.
-    #[must_use]
     pub fn attempt(&self, number: u32, name: impl FnOnce() -> String) -> Self {
         match self {
             Self::Mark { key, mark, condition } => Self::Write(Action::Update {

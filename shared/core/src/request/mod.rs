@@ -15,6 +15,8 @@ use crate::model::{AttributeValue, Item};
 
 /// The condition on the item in the table for a write to be carried out.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the comment of each says what its fields are")]
+#[must_use]
 pub enum Condition {
     /// Any state will do.
     Always,
@@ -25,33 +27,13 @@ pub enum Condition {
     /// All of these conditions hold. There is at least one.
     All(Vec<Condition>),
     /// The attribute has this value. With `None` the attribute doesn't exist; the item needn't exist either.
-    Is {
-        /// The attribute.
-        name: String,
-        /// The value of the attribute.
-        value: Option<AttributeValue>,
-    },
+    Is { name: String, value: Option<AttributeValue> },
     /// The item doesn't exist, or its attribute has this value.
-    AbsentOr {
-        /// The attribute.
-        name: String,
-        /// The value of the attribute.
-        value: AttributeValue,
-    },
-    /// The attribute is less than the value, is of another type than the value (text or number), or doesn't exist.
-    LessThan {
-        /// The attribute.
-        name: String,
-        /// The value, text or a number.
-        value: AttributeValue,
-    },
+    AbsentOr { name: String, value: AttributeValue },
+    /// The attribute is less than the value, a text or a number, or is of another type, or doesn't exist.
+    LessThan { name: String, value: AttributeValue },
     /// Like `LessThan`, and also true if the attribute equals the value.
-    AtMost {
-        /// The attribute.
-        name: String,
-        /// The value, text or a number.
-        value: AttributeValue,
-    },
+    AtMost { name: String, value: AttributeValue },
 }
 
 impl Condition {

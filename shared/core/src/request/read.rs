@@ -29,6 +29,7 @@ impl ReadOptions {
 
 /// A query of a range of one partition.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[must_use]
 pub struct Query {
     /// The partition key.
     pub pk: String,
@@ -46,19 +47,16 @@ pub struct Query {
 
 impl Query {
     /// The first page of a range from its low end up, strongly consistent and with all attributes.
-    #[must_use]
     pub fn first(pk: String, range: SortRange, limit: usize) -> Self {
         Self { pk, range, after: None, limit, descending: false, reading: ReadOptions::default() }
     }
 
     /// The same from the high end of the range down.
-    #[must_use]
     pub fn descending(self) -> Self {
         Self { descending: true, ..self }
     }
 
     /// The same with these attributes.
-    #[must_use]
     pub fn of<'n>(self, attributes: impl IntoIterator<Item = &'n str>) -> Self {
         Self { reading: ReadOptions::of(attributes), ..self }
     }

@@ -14,39 +14,17 @@ pub(crate) const TRANSACTION_BYTES_MAX: usize = 3 * 1_024 * 1_024;
 
 /// An action of a transaction, with the condition of its item.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the comment of each says what its fields are")]
 pub enum Action {
-    /// Puts an item in the place of whatever is there.
-    Put {
-        /// The item's key.
-        key: ItemKey,
-        /// The item, key attributes included.
-        item: Item,
-        /// The condition.
-        condition: Condition,
-    },
+    /// Puts an item, key attributes included, in the place of whatever is there.
+    Put { key: ItemKey, item: Item, condition: Condition },
     /// Changes some attributes of an item. If the item doesn't exist, the update makes it.
-    Update {
-        /// The item's key.
-        key: ItemKey,
-        /// The change.
-        update: Update,
-        /// The condition.
-        condition: Condition,
-    },
+    Update { key: ItemKey, update: Update, condition: Condition },
     /// Deletes an item if it exists.
-    Delete {
-        /// The item's key.
-        key: ItemKey,
-        /// The condition.
-        condition: Condition,
-    },
-    /// Changes nothing, and fails the transaction if the condition doesn't hold.
-    Check {
-        /// The item's key.
-        key: ItemKey,
-        /// The condition; not [`Condition::Always`], because DynamoDB wants one.
-        condition: Condition,
-    },
+    Delete { key: ItemKey, condition: Condition },
+    /// Changes nothing, and fails the transaction if the condition doesn't hold. It isn't [`Condition::Always`]:
+    /// DynamoDB wants one.
+    Check { key: ItemKey, condition: Condition },
 }
 
 impl Action {
@@ -61,7 +39,6 @@ impl Action {
     }
 
     /// The condition.
-    #[must_use]
     pub fn condition(&self) -> &Condition {
         match self {
             Self::Put { condition, .. }

@@ -9,38 +9,20 @@ use crate::model::{AttributeValue, Decimal, Entry, Item, ROW_ID, Row, Shown, sen
 
 /// A write of one item, whatever is there; a row is deleted only where one is.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the comment of each says what its fields are")]
 pub enum Write {
-    /// Puts an item in the place of whatever is there.
-    Put {
-        /// The item's key.
-        key: ItemKey,
-        /// The item, key attributes included.
-        item: Item,
-    },
+    /// Puts an item, key attributes included, in the place of whatever is there.
+    Put { key: ItemKey, item: Item },
     /// Puts a row in the place of whatever is there. Its item is made as the row is sent, because the rows of a batch
     /// can be a hundred times its base records.
-    PutRow {
-        /// The row.
-        row: Row,
-        /// The contents of its node that it shows.
-        shown: Arc<Shown>,
-    },
+    PutRow { row: Row, shown: Arc<Shown> },
     /// Puts an entry of a feed, with a stamp of the moment at which it is sent, and another one if the answer is late.
-    Tell {
-        /// The key of the entry with the stamp 0.
-        key: ItemKey,
-        /// The entry.
-        entry: Entry,
-    },
+    /// The key has the stamp 0.
+    Tell { key: ItemKey, entry: Entry },
     /// Deletes an item if it exists.
     Delete(ItemKey),
     /// Deletes a row, if it shows this node. Anything else under its key is the table owner's.
-    DeleteRow {
-        /// The row's key.
-        key: ItemKey,
-        /// The node.
-        id: Id,
-    },
+    DeleteRow { key: ItemKey, id: Id },
 }
 
 impl Write {

@@ -9,63 +9,43 @@ use crate::model::{AttributeValue, DeletionMode, Item, Latest, is_reserved};
 
 /// A write.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the comment of each says what its fields are")]
 pub enum Command {
     /// Creates a node.
     Create {
-        /// The node.
         node: NodeRef,
         /// True if the API has just made the id: then nothing can be there or hang under it.
         is_made_id: bool,
-        /// Its content.
         content: Content,
     },
     /// Puts a node, in the place of one or of none. Another parent than before makes it a move.
-    Replace {
-        /// The node.
-        node: NodeRef,
-        /// Its content.
-        content: Content,
-    },
+    Replace { node: NodeRef, content: Content },
     /// Changes what the patch names of a node. A patch that changes nothing writes nothing.
-    Patch {
-        /// The node.
-        node: NodeRef,
-        /// The changes.
-        patch: Patch,
-    },
-    /// Deletes a node: at once where it has no children and its revisions stay, else by a mark and the stream.
+    Patch { node: NodeRef, patch: Patch },
+    /// Deletes a node, and with `revisions` its revisions: at once where it has no children and its revisions stay,
+    /// else by a mark and the stream.
     Delete {
-        /// The node.
         node: NodeRef,
-        /// The fate of its children.
         children: Children,
-        /// True if its revisions are deleted as well.
         revisions: bool,
         /// The id of the operation, should the stream have to carry it out.
         operation: String,
     },
     /// Puts a node into the trash, with all that is below it. Where it is there nothing is written.
-    Trash {
-        /// The node.
-        node: NodeRef,
-    },
+    Trash { node: NodeRef },
     /// Takes a node out of the trash again. That is a move.
     Restore {
-        /// The node.
         node: NodeRef,
         /// The parent that it gets, or none (a root). Where it isn't named, the node goes back where it was, or gets
         /// the parent of the sibling that it is put next to.
         parent: Option<Option<Id>>,
         /// The segment that it gets, if not the one that it has.
         segment: Option<String>,
-        /// Where it is to be among its siblings, if they are ordered by hand.
         spot: Option<Spot>,
-        /// The remedy where a sibling has its name.
         on_conflict: OnConflict,
     },
     /// Copies a node with all that is below it: the node at the top at once, and the stream carries out the rest.
     Copy {
-        /// The node that is copied.
         source: NodeRef,
         /// The node at the top of the copy.
         node: NodeRef,
@@ -76,36 +56,16 @@ pub enum Command {
         parent: Option<Option<Id>>,
         /// The segment that the copy gets, if not that of the source.
         segment: Option<String>,
-        /// Where the copy is to be among its siblings, if they are ordered by hand.
         spot: Option<Spot>,
-        /// The remedy where a sibling has its name.
         on_conflict: OnConflict,
-        /// The id of the operation.
         operation: String,
     },
     /// Appends the next revision of a topic.
-    Append {
-        /// The topic.
-        topic: Latest,
-        /// The revision's attributes.
-        attributes: Item,
-    },
+    Append { topic: Latest, attributes: Item },
     /// Puts a revision in the place of the one that is there.
-    Amend {
-        /// The topic.
-        topic: Latest,
-        /// The revision's number.
-        version: Version,
-        /// The revision's attributes.
-        attributes: Item,
-    },
+    Amend { topic: Latest, version: Version, attributes: Item },
     /// Deletes a revision.
-    DeleteRevision {
-        /// The topic.
-        topic: Latest,
-        /// The revision's number.
-        version: Version,
-    },
+    DeleteRevision { topic: Latest, version: Version },
 }
 
 impl Command {

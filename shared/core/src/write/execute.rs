@@ -23,10 +23,6 @@ pub struct Answered {
 ///
 /// Where the plan fails and one of its attempts is [unanswered](Plan::is_unanswered), the command may have been
 /// carried out.
-///
-/// # Errors
-/// [`Refusal`].
-#[must_use]
 pub fn write_once<'a>(
     context: Context<'a>,
     command: &'a Command,

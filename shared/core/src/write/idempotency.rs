@@ -98,13 +98,11 @@ impl Claim {
     }
 
     /// The task that completes the claim and does nothing else, for a request of which each part was done on its own.
-    #[must_use]
     pub fn complete(&self, kept: &[u8], settings: &Settings) -> Task {
         Task::together(self.completion(kept, settings))
     }
 
     /// The task that gives the claim back: nothing was done, and the same request may come again.
-    #[must_use]
     pub fn release(&self, settings: &Settings) -> Task {
         Task::Write(Action::Delete { key: self.key.key(0, settings), condition: self.is_open() })
     }
@@ -137,7 +135,6 @@ impl Claim {
 
 /// Begins a request with a key: claims the key, or reads what it was completed with. Refused if the key was used for
 /// another request, one is in progress, or others are in the way.
-#[must_use]
 pub fn begin<'a>(context: Context<'a>, key: &'a Idempotency, stamp: &'a Stamp) -> Plan<'a, Result<Begun, Refusal>> {
     Plan::new(move |io| async move { done(begun(&io, context, key, stamp).await) })
 }

@@ -61,7 +61,6 @@ pub struct ImportedRecord<'a> {
 }
 
 /// Puts one record. It takes one request where there is no record of its key, and it can't have been written before.
-#[must_use]
 pub fn import_record<'a>(context: Context<'a>, record: ImportedRecord<'a>) -> Plan<'a, Imported> {
     Plan::new(move |io| async move { put(&io, context, record).await })
 }

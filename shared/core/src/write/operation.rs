@@ -50,19 +50,13 @@ pub struct Operation {
 
 /// The work of an operation.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[allow(missing_docs, reason = "the comment of each says what its fields are")]
 pub enum Work {
-    /// It deletes a node.
-    Deletion {
-        /// The fate of its children.
-        mode: DeletionMode,
-        /// True if its revisions are deleted as well.
-        revisions: bool,
-    },
-    /// It copies a node with all that is below it.
+    /// It deletes a node, and its revisions if they are to go, and does this with its children.
+    Deletion { mode: DeletionMode, revisions: bool },
+    /// It copies a node with all that is below it: so many nodes by now, the one at the top included.
     Copy {
-        /// The node that is copied.
         source: Id,
-        /// How many nodes are copied, the one at the top included.
         copied: usize,
         /// How many of them have another name than what they are copies of, since a sibling had that.
         renamed: usize,
@@ -163,7 +157,6 @@ fn parse(item: &Item) -> Option<Operation> {
 ///
 /// The deepest 1,000 rows are looked at. If others have put so many nodes there, what is above them isn't
 /// seen.
-#[must_use]
 pub fn read_operation<'a>(
     settings: &'a Settings,
     tenant: Option<&'a Tenant>,

@@ -5,53 +5,20 @@ use crate::model::{AttributeValue, DeletionMode, ETag, Item, Latest, decode_item
 
 /// The outcome of a write.
 #[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs, reason = "the comment of each says what its fields are")]
 pub enum Outcome {
-    /// A node is as it was asked for.
-    Node {
-        /// The node.
-        node: NodeRef,
-        /// Its base record.
-        item: Item,
-        /// True if the node wasn't there before.
-        created: bool,
-        /// The revision that was appended with it.
-        revision: Option<Appended>,
-    },
-    /// A revision is as it was asked for.
-    Revision {
-        /// Its topic.
-        topic: Latest,
-        /// Its number.
-        version: Version,
-        /// Its record.
-        item: Item,
-        /// True if the revision wasn't there before.
-        created: bool,
-    },
+    /// A node is as it was asked for, with the revision that was appended. It is `created` if it wasn't there before.
+    Node { node: NodeRef, item: Item, created: bool, revision: Option<Appended> },
+    /// A revision is as it was asked for. It is `created` if it wasn't there before.
+    Revision { topic: Latest, version: Version, item: Item, created: bool },
     /// The node or the revision is deleted.
     Deleted,
-    /// The node is marked. The stream carries the deletion out, and this operation tells how far that is.
-    Deleting {
-        /// The operation's id.
-        operation: String,
-        /// The node.
-        node: Id,
-        /// The fate of its children.
-        mode: DeletionMode,
-        /// When the operation began.
-        created_at: String,
-    },
-    /// The node at the top of a copy is created. The stream copies what is below: this operation tells how far it is.
-    Copying {
-        /// The operation's id.
-        operation: String,
-        /// The node at the top of the copy.
-        node: Id,
-        /// The node that is copied.
-        source: Id,
-        /// When the operation began.
-        created_at: String,
-    },
+    /// The node is marked. The stream carries the deletion out, and does so with its children: the operation tells how
+    /// far that is.
+    Deleting { operation: String, node: Id, mode: DeletionMode, created_at: String },
+    /// The node at the top of a copy is created. The stream copies what is below its source: the operation tells how
+    /// far that is.
+    Copying { operation: String, node: Id, source: Id, created_at: String },
 }
 
 /// A revision that was appended with its node. Its attributes are those that were asked for, so they aren't kept.

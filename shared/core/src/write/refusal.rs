@@ -8,6 +8,7 @@ use crate::plan::conditions::TooManyAttributes;
 
 /// Why a write isn't done. Nothing of it is, unless the outcome is unknown.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum Refusal {
     /// There is no such node or revision.
     #[error("the node or the revision doesn't exist")]
@@ -20,29 +21,16 @@ pub enum Refusal {
     ParentMissing(Id),
     /// The parent's record can't be understood, so nothing can be put under it.
     #[error("the record of the parent `{id}` is invalid: {source}")]
-    ParentUnreadable {
-        /// The parent.
-        id: Id,
-        /// The reason.
-        source: Unreadable,
-    },
+    ParentUnreadable { id: Id, source: Unreadable },
     /// The node would come to be below itself.
     #[error("can't move `{node}` under itself or its descendant `{parent}`; choose another parent")]
-    Cycle {
-        /// The node.
-        node: Id,
-        /// Its new parent.
-        parent: Id,
-    },
+    Cycle { node: Id, parent: Id },
     /// The ancestor path of the new parent is a circle, which another client has made.
     #[error("the ancestors of `{0}` form a cycle; make one of its nodes a root first")]
     Circle(Id),
-    /// The node, or what is below it, would come to be too deep.
+    /// The node, or what is below it, would come to be too deep: so deep at least.
     #[error("the node would be {depth} levels deep, over the limit of {DEPTH_MAX}; choose a higher parent")]
-    TooDeep {
-        /// How deep at least.
-        depth: usize,
-    },
+    TooDeep { depth: usize },
     /// The transaction has no room for the checks of the paths and for all else that the move writes.
     #[error(
         "the path of the new parent has too many nodes to be checked in one transaction; choose a parent further up, or move the node in a request without `position`, `revision` and Idempotency-Key"
@@ -59,28 +47,13 @@ pub enum Refusal {
     NotInTrash,
     /// The new parent is in the trash, by itself or with a node above it.
     #[error("`{parent}` is in the trash, since `{top}` was put there; restore that first, or choose another parent")]
-    ParentInTrash {
-        /// The new parent.
-        parent: Id,
-        /// The node that was put into the trash.
-        top: Id,
-    },
-    /// A node in the trash can't go back where it was.
+    ParentInTrash { parent: Id, top: Id },
+    /// A node in the trash can't go back below the parent that it had.
     #[error("the node can't be restored under `{parent}`: {why}; name another `parent`, or null for a root")]
-    NoWayBack {
-        /// The parent that it had.
-        parent: Id,
-        /// Why not.
-        why: NoWayBack,
-    },
+    NoWayBack { parent: Id, why: NoWayBack },
     /// A sibling has the name.
     #[error("`{id}` is named `{name}` there; choose another name or another parent, or rename `{id}`")]
-    NameTaken {
-        /// The name.
-        name: String,
-        /// The node that has it.
-        id: Id,
-    },
+    NameTaken { name: String, id: Id },
     /// Another name is asked for where a sibling has the node's, and siblings may have one name.
     #[error("siblings may share a name in this deployment; omit `on_conflict`, or set `UniqueNames`")]
     NamesNotUnique,
@@ -90,14 +63,9 @@ pub enum Refusal {
     /// The children of a node in the trash would come to be live roots, or live children.
     #[error("the node is in the trash, where only `children=delete` and `restrict` are possible; restore it first")]
     ChildrenInTrash,
-    /// The node, or one above it or above its new parent, is being deleted.
+    /// The node, or one above it or above its new parent, is being deleted: by this operation, if it was read.
     #[error("`{id}` is being deleted")]
-    BeingDeleted {
-        /// The node that is being deleted.
-        id: Id,
-        /// The operation that deletes it, if it was read.
-        operation: Option<String>,
-    },
+    BeingDeleted { id: Id, operation: Option<String> },
     /// The node has children, and the caller said that it must have none.
     #[error("the node has children; set `children` to `delete`, `adopt` or `detach`, or move them first")]
     HasChildren,
@@ -132,28 +100,15 @@ pub enum Refusal {
     #[error(
         "the attribute `{attribute}` of `{id}` isn't a string, so no node can be put next to it; make it a string, or remove it"
     )]
-    PlaceNotText {
-        /// The sibling.
-        id: Id,
-        /// The attribute.
-        attribute: String,
-    },
+    PlaceNotText { id: Id, attribute: String },
     /// No text fits between two siblings, or too many of them would have to get others.
     #[error("no sort value fits between these siblings; change their `{attribute}`, or choose another position")]
-    NoRoom {
-        /// The attribute.
-        attribute: String,
-    },
-    /// Siblings that would get other values are too large to be written in one transaction.
+    NoRoom { attribute: String },
+    /// Siblings that would get other values are too large for one transaction. The largest that was looked at is named.
     #[error(
         "its siblings have to get other values, and are too large to be written at once: `{id}` has {bytes} bytes. Make it smaller, give siblings values by a `PATCH` of each, or place the node elsewhere"
     )]
-    SiblingsTooLarge {
-        /// The largest that was looked at.
-        id: Id,
-        /// Its size.
-        bytes: usize,
-    },
+    SiblingsTooLarge { id: Id, bytes: usize },
     /// The node can't have the links that it asks for.
     #[error(transparent)]
     Link(#[from] LinkFault),
@@ -162,22 +117,12 @@ pub enum Refusal {
     ReservedName(String),
     /// The item would be too large.
     #[error("it has {bytes} bytes as an item, over the limit of {limit}; make it smaller")]
-    TooLarge {
-        /// Its size.
-        bytes: usize,
-        /// The largest there can be.
-        limit: usize,
-    },
+    TooLarge { bytes: usize, limit: usize },
     /// The item's JSON would be too long to be answered, by the API or by DynamoDB.
     #[error(
         "it has about {bytes} bytes as JSON, over the limit of {limit}; make it smaller. A number counts with all of its digits: 1E125 has 126"
     )]
-    TooLongAsJson {
-        /// Its size.
-        bytes: usize,
-        /// The largest there can be.
-        limit: usize,
-    },
+    TooLongAsJson { bytes: usize, limit: usize },
     /// The record can't be compared with what was read.
     #[error(transparent)]
     TooManyAttributes(#[from] TooManyAttributes),

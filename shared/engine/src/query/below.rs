@@ -100,9 +100,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// each lineage once, strongly. A look ends at the first node that isn't placed, or after some `nodes_max` nodes.
     ///
     /// It covers the nodes in the node's rows. Nodes created or moved there meanwhile are placed by their records.
-    ///
-    /// # Errors
-    /// [`ReadError::Position`] and [`ReadError::Table`].
     pub async fn below(&self, node: &NodeRef, from: Option<&str>, nodes_max: usize) -> Result<Below, ReadError> {
         let walk = from.map_or_else(|| Ok(Walk::default()), Walk::at)?;
         let settled = self.settled(node).await?;
@@ -110,9 +107,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     /// Tells the same and the status of the node's own rows, from one look. Nothing is below a node that is gone.
-    ///
-    /// # Errors
-    /// The errors of [`Reader::below`].
     pub async fn status_and_below(
         &self,
         node: &NodeRef,

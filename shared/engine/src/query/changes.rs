@@ -11,7 +11,7 @@ use super::{Bounds, Fields, Filter, ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey};
 use sapwood_core::model::{BEHIND_MS, BaseNode, FeedName, Item, ROW_ID, Stored, key_of, size_estimate, text_of};
 use sapwood_core::plan::{Rule, Rules};
-use sapwood_store::{ANSWER_BYTES_MAX, Query, ReadOptions, RetryPolicy, Table};
+use sapwood_store::{ANSWER_BYTES_MAX, ErrorKind, Query, ReadOptions, RetryPolicy, Table, TableError};
 
 /// Most nodes of a page. Each is looked up by two items, of which one request reads 100.
 pub const CHANGES_MAX: usize = 50;
@@ -129,7 +129,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         };
         let entry = |key: &ItemKey, _: &Item| match schema.parse_sort_key(&key.sk)? {
             SortKey::Node => Some((key.sk.clone(), tree.id.clone())),
-            SortKey::Ancestor { id, .. } => Some((key.sk.clone(), id)),
+            // Nobody is told of an id without room in an entry, so it isn't listed either.
+            SortKey::Ancestor { id, .. } if schema.change_key(tree, 0, &id).is_ok() => Some((key.sk.clone(), id)),
             _ => None,
         };
         let Page { items: entries, next } = self.list(&listing, &options, entry).await?;
@@ -155,6 +156,11 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let range = self.client.schema().changes_range(since, until);
         if after.as_ref().is_some_and(|after| *after < range.from) {
             return Err(ReadError::Position);
+        }
+        if after.as_ref().is_some_and(|after| *after > range.to) {
+            // The page before was read by a clock that is ahead of this one.
+            let followed = Followed::Changes { since, after };
+            return Ok(ChangesPage { changes: Vec::new(), followed, more: false });
         }
         // The range has no entry of its end, whose key is longer.
         let query = Query { after, ..Query::first(self.client.schema().changes_partition(tree), range, items_max) };
@@ -214,13 +220,14 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         self.settings.changes
     }
 
-    /// Reads the name of the table's feeds. `None` if they haven't begun.
+    /// Reads the name of the table's feeds: perhaps the one before, if the read isn't strong. `None` if they haven't
+    /// begun.
     ///
     /// # Errors
     /// [`ReadError::Table`].
-    pub async fn feed_name(&self) -> Result<Option<FeedName>, ReadError> {
+    pub async fn feed_name(&self, strong: bool) -> Result<Option<FeedName>, ReadError> {
         let key = self.client.schema().feed_key();
-        for strong in [false, true] {
+        for strong in [strong, true] {
             let found = self.client.get(&key, &ReadOptions { strong, attributes: None }).await?;
             if let Some(name) = found.as_ref().and_then(FeedName::read) {
                 return Ok(Some(name));
@@ -262,6 +269,8 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             left = later;
             for node in done {
                 let lineage = Stored::read(read.items.get(&schema.lineage_key(&node)), schema);
+                // Where a newer version has placed it can't be told, and nobody would be told again.
+                lineage.check_format().map_err(|newer| TableError::new(ErrorKind::Retry, newer.to_string()))?;
                 let is_in = lineage.lineage().and_then(|lineage| lineage.tree(&node)) == Some(tree.id.clone());
                 let is_in = is_in || !rules.keeps(Rule::LookUpListed);
                 let record = read.items.get(&schema.node_key(&node)).filter(|_| is_in);

@@ -37,10 +37,14 @@ pub struct Counted {
 
 /// The depths that a list covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Window {
-    min: usize,
-    max: usize,
-    id_prefix: Option<String>,
+    /// The first depth.
+    pub min: usize,
+    /// The last depth.
+    pub max: usize,
+    /// The prefix of the ids.
+    pub id_prefix: Option<String>,
 }
 
 impl Window {
@@ -69,24 +73,6 @@ impl Window {
             return refuse("id_prefix", "it needs one level; give equal min_depth and max_depth of 1 or more");
         }
         Ok(Self { min, max, id_prefix })
-    }
-
-    /// The first depth.
-    #[must_use]
-    pub fn min(&self) -> usize {
-        self.min
-    }
-
-    /// The last depth.
-    #[must_use]
-    pub fn max(&self) -> usize {
-        self.max
-    }
-
-    /// The prefix of the ids.
-    #[must_use]
-    pub fn id_prefix(&self) -> Option<&str> {
-        self.id_prefix.as_deref()
     }
 }
 

@@ -6,8 +6,8 @@ use super::page::{PageBuilder, entry_size};
 use super::{Bounds, ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{
-    AttributeValue, BaseNode, CREATED_AT, CREATED_BY, ETag, Item, PUT_BACK, Placement, Stored, UPDATED_AT, UPDATED_BY,
-    answered_bytes, key_of,
+    BaseNode, CREATED_AT, CREATED_BY, ETag, Item, PUT_BACK, Placement, Stored, UPDATED_AT, UPDATED_BY, answered_bytes,
+    key_of, text_of,
 };
 use sapwood_store::{ANSWER_BYTES_MAX, Query, ReadOptions, RetryPolicy, Table};
 
@@ -34,10 +34,8 @@ pub(super) const STAMPS: [&str; 4] = [CREATED_AT, CREATED_BY, UPDATED_AT, UPDATE
 
 impl Stamps {
     pub(super) fn read(item: &Item) -> Self {
-        let [created_at, created_by, updated_at, updated_by] = STAMPS.map(|name| match item.get(name) {
-            Some(AttributeValue::S(text)) => Some(text.clone()),
-            _ => None,
-        });
+        let [created_at, created_by, updated_at, updated_by] =
+            STAMPS.map(|name| text_of(item, name).map(str::to_owned));
         Self { created_at, created_by, updated_at, updated_by }
     }
 }
@@ -81,9 +79,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Reads the base records of several nodes, in the order of `nodes`. A node that doesn't exist or can't be read is
     /// left out. A position is how many of `nodes` are done with. The page ends once DynamoDB has answered
     /// [`ANSWER_BYTES_MAX`] for it: as the API writes them, ten times as many may fit.
-    ///
-    /// # Errors
-    /// [`ReadError::Position`] and [`ReadError::Table`].
     pub async fn nodes(
         &self,
         nodes: &[NodeRef],
@@ -99,9 +94,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     /// Returns the records of several nodes without their attributes, leaving out nodes that are missing or unreadable.
-    ///
-    /// # Errors
-    /// [`ReadError::Table`].
     pub async fn records_of_nodes(
         &self,
         nodes: &[NodeRef],

@@ -24,9 +24,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     /// Lists all operations with their progress, the newest first. Ids sort by time. Forgotten ones are left out.
-    ///
-    /// # Errors
-    /// [`ReadError::Position`] and [`ReadError::Table`].
     pub async fn operations(
         &self,
         tenant: Option<&Tenant>,

@@ -26,11 +26,16 @@ pub struct AtPath {
 
 /// The paths below a root that a list covers.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Within {
-    segments: Vec<String>,
-    max_depth: Option<usize>,
-    from: Option<String>,
-    to: Option<String>,
+    /// The segments of the path.
+    pub segments: Vec<String>,
+    /// How many levels below the path.
+    pub max_depth: Option<usize>,
+    /// The first next segment.
+    pub from: Option<String>,
+    /// The last next segment.
+    pub to: Option<String>,
 }
 
 impl Within {
@@ -57,24 +62,6 @@ impl Within {
             return refuse("to", "give a segment that doesn't sort before `from`");
         }
         Ok(Self { segments, max_depth, from, to })
-    }
-
-    /// The segments of the path.
-    #[must_use]
-    pub fn segments(&self) -> &[String] {
-        &self.segments
-    }
-
-    /// How many levels below the path.
-    #[must_use]
-    pub fn max_depth(&self) -> Option<usize> {
-        self.max_depth
-    }
-
-    /// The first and the last next segment.
-    #[must_use]
-    pub fn bounds(&self) -> (Option<&str>, Option<&str>) {
-        (self.from.as_deref(), self.to.as_deref())
     }
 }
 

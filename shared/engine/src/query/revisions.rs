@@ -6,7 +6,7 @@ use super::node::{Record, STAMPS};
 use super::page::{Listing, Skipped};
 use super::{ListOptions, Page, ReadError, Reader, Stamps};
 use sapwood_core::keys::{ItemKey, KeyError, NodeRef, SortKey, Version};
-use sapwood_core::model::{AttributeValue, Item, Latest, VERSION, is_truncated};
+use sapwood_core::model::{Item, Latest, VERSION, is_truncated, whole_of};
 use sapwood_store::{Query, ReadOptions, RetryPolicy, Table};
 
 /// A revision, or the copy of a topic's newest revision.
@@ -184,8 +184,5 @@ pub(super) fn topic_at_fault(source: KeyError) -> ReadError {
 }
 
 pub(super) fn copied_version(copy: &Item) -> Option<Version> {
-    match Latest::version_of(copy)? {
-        AttributeValue::N(number) => Version::new(number.parse().ok()?).ok(),
-        _ => None,
-    }
+    Version::new(whole_of(copy, VERSION)?).ok()
 }

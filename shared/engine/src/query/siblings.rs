@@ -19,7 +19,8 @@ pub enum Values {
 /// The siblings that a list in their order covers.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Siblings {
-    order: Order,
+    /// The order of the list.
+    pub order: Order,
     part: Part,
 }
 
@@ -93,12 +94,6 @@ impl Siblings {
             Values::Number => SiblingPlace::numbers(),
         };
         Ok(Self { order, part: Part::Between(kind, from, to) })
-    }
-
-    /// The order of the list.
-    #[must_use]
-    pub fn order(&self) -> Order {
-        self.order
     }
 
     /// Tells this list from others of the same siblings: which part it is, and its first and last place.

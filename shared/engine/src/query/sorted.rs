@@ -14,9 +14,12 @@ pub const SIBLINGS_MAX: usize = 5_000;
 
 /// The attributes and the direction of a sorted list of siblings.
 #[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Sorting {
-    by: SiblingOrder,
-    order: Order,
+    /// The attributes.
+    pub by: SiblingOrder,
+    /// The direction.
+    pub order: Order,
 }
 
 impl Sorting {
@@ -35,18 +38,6 @@ impl Sorting {
             ));
         }
         Ok(Self { by, order })
-    }
-
-    /// The attributes.
-    #[must_use]
-    pub fn by(&self) -> &SiblingOrder {
-        &self.by
-    }
-
-    /// The direction.
-    #[must_use]
-    pub fn order(&self) -> Order {
-        self.order
     }
 }
 

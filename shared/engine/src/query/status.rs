@@ -58,9 +58,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Returns what the fan-out has yet to do for a node's own rows. Reads strongly, in three round trips at most if
     /// the ancestors are those of the lineage. Rows are read only where the lineage is right. Where it isn't, the rows
     /// that it names and the rows that there should be are counted: no other rows exist.
-    ///
-    /// # Errors
-    /// [`ReadError::Table`] only. A node that doesn't exist has a status, too.
+    /// A node that doesn't exist has a status, too.
     pub async fn status(&self, node: &NodeRef) -> Result<Status, ReadError> {
         Ok(self.looked(node).await?.1)
     }
@@ -72,9 +70,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     }
 
     /// Returns true if the fan-out has nothing to do for a node's own rows, in one round trip if the lineage shows it.
-    ///
-    /// # Errors
-    /// [`ReadError::Table`] only.
     pub async fn is_up_to_date(&self, node: &NodeRef) -> Result<bool, ReadError> {
         Ok(self.settled(node).await?.is_some())
     }

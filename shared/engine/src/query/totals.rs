@@ -88,9 +88,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
 }
 
 /// Returns the kept totals of these nodes, also of those without any. Two round trips, and four items a node.
-///
-/// # Errors
-/// [`TableError`] if the table can't be read.
 pub async fn totals_of_nodes<T: Table, P: RetryPolicy>(
     client: &Client<'_, T, P>,
     kept: &Kept,

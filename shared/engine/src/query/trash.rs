@@ -24,9 +24,6 @@ pub struct InTrash {
 
 impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
     /// Lists the trash, until a time if one is given. What is below a node in the trash has no entry of its own.
-    ///
-    /// # Errors
-    /// [`ReadError::Position`].
     pub async fn trash(
         &self,
         tenant: Option<&Tenant>,

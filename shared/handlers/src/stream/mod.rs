@@ -62,6 +62,7 @@ impl Config {
 
 /// The stream handler. The process makes one and keeps it.
 #[derive(Clone, Debug)]
+#[must_use]
 pub struct Handler {
     fanout: Fanout,
     table: DynamoTable,
@@ -104,19 +105,16 @@ pub struct NoStreamEvent;
 
 impl Handler {
     /// Makes a handler of this table. It writes no metrics.
-    #[must_use]
     pub fn new(fanout: Fanout, table: DynamoTable) -> Self {
         Self { fanout, table, metrics: Metrics::default(), presence: None }
     }
 
     /// Has the handler write a line of metrics for each batch.
-    #[must_use]
     pub fn measured(self, metrics: Metrics) -> Self {
         Self { metrics, ..self }
     }
 
     /// Has the handler leave its settings in the table, and a [`Trail`] for the auditor at most every five minutes.
-    #[must_use]
     pub fn announcing(self) -> Self {
         let trail = Mutex::new(Trail::new(Uuid::new_v4().as_bytes()[0]));
         let presence = Presence { announced_at: AtomicU64::default(), trail };
@@ -124,9 +122,7 @@ impl Handler {
     }
 
     /// Handles one event of JSON within the time left, and returns the answer. An event passed by value is freed early.
-    ///
-    /// # Errors
-    /// [`NoStreamEvent`]. A record that can't be decoded is no error.
+    /// A record that can't be decoded is no error.
     pub async fn handle(
         &self,
         event: impl AsRef<str>,
@@ -137,9 +133,6 @@ impl Handler {
     }
 
     /// Like [`Handler::handle`], but returns the report from which [`response`] makes the answer.
-    ///
-    /// # Errors
-    /// See [`Handler::handle`].
     pub async fn run(&self, event: impl AsRef<str>, request_id: &str, left: Duration) -> Result<Report, NoStreamEvent> {
         let deadline = Deadline::after(left.saturating_sub(RESERVED));
         let Decodings { count, records, written_at, problems } = self.decode(event.as_ref())?;

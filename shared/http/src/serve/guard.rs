@@ -54,9 +54,6 @@ impl Guard {
     }
 
     /// Says whether a request of this method, with these headers, is answered.
-    ///
-    /// # Errors
-    /// [`Refusal`], if it isn't.
     pub fn check(&self, method: &Method, headers: &HeaderMap) -> Result<(), Refusal> {
         let mut hosts = headers.get_all(HOST).iter();
         let host = hosts.next().and_then(|host| host.to_str().ok()).filter(|_| hosts.next().is_none());

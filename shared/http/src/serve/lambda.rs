@@ -36,9 +36,6 @@ const LEFT_FOR_THE_ANSWER: Duration = Duration::from_secs(1);
 const TIME_WHERE_NONE_IS_SAID: Duration = REQUEST_TIME_MAX.saturating_add(LEFT_FOR_THE_ANSWER);
 
 /// Receives events and answers them, for the life of the process.
-///
-/// # Errors
-/// An error that the runtime can't recover from.
 pub async fn run_lambda(router: Router, options: Options) -> Result<(), Error> {
     let lambda = &lambda_service(router, options);
     lambda_runtime::run(service_fn(|event: LambdaEvent<Box<RawValue>>| async move {

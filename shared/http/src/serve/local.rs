@@ -62,9 +62,7 @@ impl Pages {
 }
 
 /// Serves requests with these claims that the front lets through, until `shutdown` and all requests are done.
-///
-/// # Errors
-/// None: errors of single connections end those connections only.
+/// Errors of single connections end those connections only.
 pub async fn serve_local(
     listener: TcpListener,
     router: Router,

@@ -117,6 +117,7 @@ const BYTES_IN_FLIGHT_MAX: usize = 8 * 1_024 * 1_024;
 /// [`Client::carry_out`] retries may have been carried out by an earlier attempt; [`Client::attempt`] never sends a
 /// write again that may have been.
 #[derive(Debug)]
+#[must_use]
 pub struct Client<'a, T, P> {
     table: &'a T,
     retry_policy: &'a P,
@@ -158,19 +159,16 @@ impl<'a, T: Table, P: RetryPolicy> Client<'a, T, P> {
     }
 
     /// Sets how many bytes of requests [`Client::write_many`] keeps in flight. A larger request goes alone.
-    #[must_use]
     pub fn within(self, bytes_in_flight_max: usize) -> Self {
         Self { bytes_in_flight_max, room: Semaphore::new(bytes_in_flight_max), ..self }
     }
 
     /// Sets how many bytes a BatchWriteItem has, as earlier clients of the table have found.
-    #[must_use]
     pub fn with_batches_of(self, batch_bytes: BatchBytes) -> Self {
         Self { batch_bytes, ..self }
     }
 
     /// Sets the name that marks begin with, which must be unique, and the requests of one kind in flight.
-    #[must_use]
     pub fn named(self, name: &'a str, in_flight_max: usize) -> Self {
         Self { name, in_flight_max, ..self }
     }

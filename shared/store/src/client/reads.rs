@@ -46,9 +46,6 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
     }
 
     /// Reads any number of items, all of them or none.
-    ///
-    /// # Errors
-    /// See [`Client::get`].
     pub async fn get_all(
         &self,
         keys: &[ItemKey],
@@ -87,9 +84,6 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
     }
 
     /// Reads the first items until they have `bytes_max` bytes. Returns them and how many keys were read, at least 1.
-    ///
-    /// # Errors
-    /// See [`Client::get`].
     pub async fn get_first(
         &self,
         keys: &[ItemKey],
@@ -191,18 +185,12 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
     }
 
     /// Reads one page. Pages of a partition are shorter while longer ones get no answer in time.
-    ///
-    /// # Errors
-    /// See [`Client::get`].
     pub async fn query(&self, query: &Query) -> Result<Page, TableError> {
         let ask = |limit| async move { self.table.query(&Query { limit, ..query.clone() }).await };
         self.persist(&query.pk, query.limit, ask, |page| &page.items).await
     }
 
     /// Reads one page of the whole table, as [`Client::query`] does.
-    ///
-    /// # Errors
-    /// See [`Client::get`].
     pub async fn scan(&self, scan: &Scan) -> Result<Scanned, TableError>
     where
         T: Scannable,

@@ -80,7 +80,14 @@ impl<T: Table, P: RetryPolicy> Client<'_, T, P> {
     /// earlier one does no harm, however late it lands: an entry says nothing but an id.
     async fn tell(&self, entries: &[Write]) -> Written {
         let chunks = entries.chunks(BATCH_WRITE_ITEMS_MAX).map(|chunk| self.tell_chunk(chunk)).collect();
-        let failed = self.all(chunks).await.into_iter().flatten().collect();
+        let mut failed: BTreeMap<_, _> = self.all(chunks).await.into_iter().flatten().collect();
+        // Perhaps one of a chunk is what the table refuses.
+        let is_refused = |write: &Write| failed.get(write.key()).is_some_and(|error| error.kind == ErrorKind::Refuse);
+        let (refused, _): (Vec<_>, Vec<_>) = entries.chunks(1).partition(|one| one.iter().all(is_refused));
+        failed.retain(|_, error| error.kind != ErrorKind::Refuse);
+        failed.extend(
+            self.all(refused.into_iter().map(|one| self.tell_chunk(one)).collect()).await.into_iter().flatten(),
+        );
         Written { failed, unanswered: BTreeSet::new() }
     }
 

@@ -1,6 +1,6 @@
 //! One line in the embedded metric format.
 
-use serde::ser::{SerializeMap, SerializeSeq};
+use serde::ser::SerializeMap;
 use serde::{Serialize, Serializer};
 
 /// The most metrics of one line. Further ones are left out.
@@ -15,11 +15,14 @@ const LINE_BYTES_USUAL: usize = 2_048;
 /// The one dimension. A function's name is unique in its account and region, so two deployments don't mix.
 const DIMENSION: &str = "FunctionName";
 
-/// A metric with its value in one invocation.
-#[derive(Clone, Debug, PartialEq)]
+/// A metric with its value in one invocation. It is serialized without the value: as its definition.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "PascalCase")]
+#[must_use]
 pub struct Metric {
     name: &'static str,
     unit: Unit,
+    #[serde(skip)]
     value: Value,
 }
 
@@ -40,31 +43,26 @@ enum Value {
 
 impl Metric {
     /// A metric that counts.
-    #[must_use]
     pub fn count(name: &'static str, count: u64) -> Self {
         Self { name, unit: Unit::Count, value: Value::Whole(count) }
     }
 
     /// A metric that counts with fractions, such as capacity units.
-    #[must_use]
     pub fn amount(name: &'static str, amount: f64) -> Self {
         Self { name, unit: Unit::Count, value: Value::Fraction(amount) }
     }
 
     /// A metric of one duration, in milliseconds.
-    #[must_use]
     pub fn time(name: &'static str, milliseconds: f64) -> Self {
         Self { name, unit: Unit::Milliseconds, value: Value::Fraction(milliseconds) }
     }
 
     /// A metric of one duration, in seconds.
-    #[must_use]
     pub fn seconds(name: &'static str, seconds: u64) -> Self {
         Self { name, unit: Unit::Seconds, value: Value::Whole(seconds) }
     }
 
     /// A metric of durations in milliseconds: at most [`METRIC_VALUES_MAX`], evenly spaced by length.
-    #[must_use]
     pub fn times(name: &'static str, milliseconds: Vec<u64>) -> Self {
         Self { name, unit: Unit::Milliseconds, value: Value::Many(spread(milliseconds)) }
     }
@@ -103,58 +101,33 @@ impl Line<'_> {
         bytes.push(b'\n');
         Ok(bytes)
     }
-
-    fn metrics(&self) -> impl Iterator<Item = &Metric> {
-        self.metrics.iter().filter(|metric| metric.has_value()).take(METRICS_MAX)
-    }
 }
 
 impl Serialize for Line<'_> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let metrics: Vec<&Metric> = self.metrics.iter().filter(|metric| metric.has_value()).take(METRICS_MAX).collect();
+        let directive = Directive { namespace: self.namespace, dimensions: [[DIMENSION]], metrics: &metrics };
         let mut root = serializer.serialize_map(None)?;
-        root.serialize_entry("_aws", &Metadata(self))?;
+        root.serialize_entry("_aws", &Metadata { timestamp: self.timestamp, cloud_watch_metrics: [directive] })?;
         root.serialize_entry(DIMENSION, self.function)?;
-        for metric in self.metrics() {
+        for metric in metrics {
             root.serialize_entry(metric.name, &metric.value)?;
         }
         root.end()
     }
 }
 
-struct Metadata<'a>(&'a Line<'a>);
-
-impl Serialize for Metadata<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "PascalCase")]
-        struct Directive<'a> {
-            namespace: &'a str,
-            dimensions: [[&'static str; 1]; 1],
-            metrics: Definitions<'a>,
-        }
-        let Self(line) = self;
-        let directive = Directive { namespace: line.namespace, dimensions: [[DIMENSION]], metrics: Definitions(line) };
-        let mut metadata = serializer.serialize_map(Some(2))?;
-        metadata.serialize_entry("Timestamp", &line.timestamp)?;
-        metadata.serialize_entry("CloudWatchMetrics", &[directive])?;
-        metadata.end()
-    }
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Metadata<'a> {
+    timestamp: u64,
+    cloud_watch_metrics: [Directive<'a>; 1],
 }
 
-struct Definitions<'a>(&'a Line<'a>);
-
-impl Serialize for Definitions<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        #[derive(Serialize)]
-        #[serde(rename_all = "PascalCase")]
-        struct Definition {
-            name: &'static str,
-            unit: Unit,
-        }
-        let mut definitions = serializer.serialize_seq(None)?;
-        for Metric { name, unit, .. } in self.0.metrics() {
-            definitions.serialize_element(&Definition { name, unit: *unit })?;
-        }
-        definitions.end()
-    }
+#[derive(Serialize)]
+#[serde(rename_all = "PascalCase")]
+struct Directive<'a> {
+    namespace: &'a str,
+    dimensions: [[&'static str; 1]; 1],
+    metrics: &'a [&'a Metric],
 }

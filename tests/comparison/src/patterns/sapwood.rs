@@ -104,7 +104,7 @@ impl Sapwood {
         let mut client = Client::start(&[]).await;
         client.know(Table { name: TABLE, keys: &["PK", "SK"], index: None });
         let endpoint = Endpoint::new(client.url());
-        let stream = endpoint.ensure_table(TABLE, template.table()).await.unwrap();
+        let stream = endpoint.ensure_table(TABLE, &template.table).await.unwrap();
         let (handler, handled) = (Meter::default(), Arc::default());
         let function = Counted {
             table: DynamoTable::local(&client.url(), TABLE, config.settings.schema.clone()),

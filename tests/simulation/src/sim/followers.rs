@@ -1,16 +1,17 @@
 //! Followers of feeds: each keeps a mirror of a tree, reads pages at any time, dies, and goes on from its cursor. At
-//! rest each mirror must equal its tree.
+//! rest each mirror must equal its tree, and no page may have shown a node as it never was.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::{Arc, Mutex};
 
-use sapwood_core::keys::{Id, NodeRef};
-use sapwood_core::model::{Item, Settings};
+use sapwood_core::fanout::StreamRecord;
+use sapwood_core::keys::{Id, NodeRef, Schema};
+use sapwood_core::model::{DELETING, Item, Settings, Stored};
 use sapwood_core::plan::Rules;
-use sapwood_engine::query::{CHANGES_MAX, ChangesPage, Followed, Reader};
-use sapwood_store::{Client, RetryPolicy, Table};
+use sapwood_engine::query::{CHANGES_MAX, ChangesPage, Followed, ReadError, Reader};
+use sapwood_store::{Client, ErrorKind, RetryPolicy, Table};
 
 use super::calls::{Calls, SimRetryPolicy, SimTable, Skewed};
 use super::schedule::World;
@@ -32,18 +33,30 @@ pub(super) struct Follower {
     followed: Option<Followed>,
     /// The request that is under way.
     asks: Option<u64>,
+    /// All that it was shown.
+    shown: Vec<(Id, Arc<Item>)>,
+    /// What it was refused with, which nobody should be.
+    refused: Option<String>,
 }
 
 impl Follower {
     fn new(tree: NodeRef) -> Self {
-        Self { tree, mirror: BTreeMap::new(), followed: None, asks: None }
+        Self { tree, mirror: BTreeMap::new(), followed: None, asks: None, shown: Vec::new(), refused: None }
+    }
+
+    /// Forgets all, as the answer 410 tells it to.
+    fn begin_anew(&mut self) {
+        (self.mirror, self.followed, self.asks) = (BTreeMap::new(), None, None);
     }
 
     /// Does with the mirror what the documentation says.
     fn take(&mut self, page: ChangesPage) {
         for change in page.changes {
             match change.node {
-                Some(base) => _ = self.mirror.insert(change.id, base.item),
+                Some(base) => {
+                    self.shown.push((change.id.clone(), Arc::clone(&base.item)));
+                    self.mirror.insert(change.id, base.item);
+                }
                 None => _ = self.mirror.remove(&change.id),
             }
         }
@@ -53,6 +66,39 @@ impl Follower {
 
 pub(super) type Followers = Arc<Mutex<Vec<Follower>>>;
 
+/// What followers may be shown: the states that each record has had, and the trees in which lineages have had a node.
+#[derive(Default)]
+pub(super) struct Seen {
+    records: BTreeMap<NodeRef, Vec<Item>>,
+    trees: BTreeSet<(NodeRef, Id)>,
+}
+
+impl Seen {
+    /// Sees a change of an item.
+    pub(super) fn see(&mut self, record: &StreamRecord, schema: &Schema) {
+        let Some((node, new)) = schema.parse_partition(&record.key.pk).ok().zip(record.new.as_ref()) else { return };
+        match &*record.key.sk {
+            "NODE" => self.records.entry(node).or_default().push(new.clone()),
+            "LINEAGE" => {
+                let tree = Stored::read(Some(new), schema).lineage().and_then(|lineage| lineage.tree(&node));
+                self.trees.extend(tree.map(|tree| (node, tree)));
+            }
+            _ => {}
+        }
+    }
+
+    /// Where a follower was shown what never was.
+    fn never_were<'a>(&'a self, follower: &'a Follower) -> impl Iterator<Item = String> + 'a {
+        let tree = &follower.tree;
+        follower.shown.iter().filter_map(move |(id, item)| {
+            let node = tree.sibling(id.clone());
+            let was = self.records.get(&node).is_some_and(|states| states.contains(item));
+            let was_there = self.trees.contains(&(node, tree.id.clone()));
+            (!was || !was_there).then(|| format!("a follower of {} was shown {id} as it never was", tree.id))
+        })
+    }
+}
+
 async fn read<P: RetryPolicy>(
     table: &impl Table,
     policy: &P,
@@ -60,25 +106,57 @@ async fn read<P: RetryPolicy>(
     rules: Rules,
     (followers, position): (&Followers, usize),
 ) -> bool {
-    let (tree, from) = {
+    let (tree, asks, from) = {
         let all = followers.lock().unwrap();
         let one = &all[position];
-        (one.tree.clone(), one.followed.clone().unwrap_or_else(|| Followed::begin(policy.now_ms(), rules)))
+        (one.tree.clone(), one.asks, one.followed.clone().unwrap_or_else(|| Followed::begin(policy.now_ms(), rules)))
     };
     let client = Client::new(table, policy, &settings.schema);
     let items_max = [1, 2, CHANGES_MAX][position % 3];
     let page = Reader::new(&client, settings).changes(&tree, &from, policy.now_ms(), (items_max, rules)).await;
     let mut all = followers.lock().unwrap();
+    if all[position].asks != asks {
+        // Another feed has begun. Its cursor would be answered with 410.
+        return false;
+    }
     all[position].asks = None;
-    let Ok(page) = page else { return false };
+    let page = match page {
+        Ok(page) => page,
+        // The client asks again.
+        Err(ReadError::Table(error)) if error.kind == ErrorKind::Retry => return false,
+        Err(error) => {
+            all[position].refused = Some(error.to_string());
+            return false;
+        }
+    };
     let more = page.more;
     all[position].take(page);
     more
 }
 
 impl World<'_> {
+    /// True if this invocation is one of a deployment without feeds.
+    pub(super) fn is_without_feeds(&self, invocation: u64) -> bool {
+        self.profile.switches_feeds && !self.has_feed && !invocation.is_multiple_of(3)
+    }
+
+    /// Begins a feed, which is allowed once no handler without feeds is under way.
+    fn begin_feed(&mut self) -> bool {
+        if !self.has_feed && !self.running.keys().any(|id| self.is_without_feeds(*id)) {
+            self.has_feed = true;
+            self.followers.lock().unwrap().iter_mut().for_each(Follower::begin_anew);
+        }
+        self.has_feed
+    }
+
     /// Has a follower ask for a page, unless it waits for one.
     pub(super) fn follow(&mut self) {
+        if self.profile.switches_feeds && self.has_feed && self.roll(15) == 0 {
+            self.has_feed = false;
+        }
+        if !self.begin_feed() {
+            return;
+        }
         let number = self.invocations;
         if self.followers.lock().unwrap().len() < FOLLOWERS_MAX && self.roll(3) == 0 {
             self.begin_to_follow();
@@ -128,6 +206,7 @@ impl World<'_> {
             calls.ms += AT_REST_MS;
             (calls.failures_left, calls.failure_percent) = (0, 0);
         }
+        assert!(self.begin_feed(), "nothing is under way");
         let count = self.followers.lock().unwrap().len();
         for position in 0..count {
             for pages in 0.. {
@@ -142,6 +221,8 @@ impl World<'_> {
         }
         let in_tree = trees(contents, &self.fanout.settings);
         for one in &*self.followers.lock().unwrap() {
+            wrong.extend(self.seen.never_were(one));
+            wrong.extend(one.refused.iter().map(|error| format!("a follower was refused: {error}")));
             let nobody = BTreeMap::new();
             let wanted = in_tree.get(&one.tree).unwrap_or(&nobody);
             let ids: BTreeSet<&Id> = wanted.keys().chain(one.mirror.keys()).collect();
@@ -168,6 +249,7 @@ impl World<'_> {
         let more = Arc::new(std::sync::atomic::AtomicBool::new(false));
         let number = self.invocations;
         self.invocations += 1;
+        self.followers.lock().unwrap()[position].asks = Some(number);
         let (followers, told) = (Arc::clone(&self.followers), Arc::clone(&more));
         let (calls, settings, rules) = (Arc::clone(&self.calls), self.fanout.settings.clone(), self.fanout.rules);
         let future: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(async move {
@@ -206,11 +288,11 @@ fn trees(contents: &Contents, settings: &Settings) -> BTreeMap<NodeRef, BTreeMap
     trees
 }
 
-/// True if two states of a node are the same to a follower: requeues change nothing.
+/// True if two states of a node are the same to a follower: what Sapwood notes in a record isn't shown.
 fn same(one: &Item, other: &Item) -> bool {
     let shown = |item: &Item| {
         let mut item = item.clone();
-        item.retain(|name, _| name != "_touched" && name != "_redriven");
+        item.retain(|name, _| !["_touched", "_redriven", "_copying", DELETING].contains(&&**name));
         item
     };
     shown(one) == shown(other)
@@ -224,9 +306,9 @@ impl Calls {
         self.ms += self.rng.random_range(0..longest);
     }
 
-    /// The time in milliseconds since 1970, by the clock of this invocation. It may be a second wrong.
+    /// The time in milliseconds since 1970, by the clock of this invocation. It may be 1.5 s wrong.
     pub(super) fn now_ms(&self, invocation: u64) -> u64 {
-        let skew = invocation.wrapping_mul(7_919) % 2_001;
-        self.now * 1_000 + self.ms + skew - 1_000
+        let skew = invocation.wrapping_mul(7_919) % 3_001;
+        self.now * 1_000 + self.ms + skew - 1_500
     }
 }

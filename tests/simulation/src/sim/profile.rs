@@ -51,6 +51,8 @@ pub struct Profile {
     pub switches_totals: bool,
     /// True if the feeds of trees are followed.
     pub follows: bool,
+    /// True if feeds are switched on and off, beside handlers of the release before, and begin anew.
+    pub switches_feeds: bool,
     /// Most scheduler steps of a run. After them the run counts as one that doesn't come to rest.
     pub steps_max: usize,
 }
@@ -221,6 +223,7 @@ impl Profile {
             totals: writers.are_about_totals(),
             switches_totals: false,
             follows: false,
+            switches_feeds: false,
             steps_max: if writers == Writers::Deep { 400_000 } else { 40_000 },
         }
     }

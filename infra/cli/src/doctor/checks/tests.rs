@@ -18,7 +18,7 @@ const NOW: u64 = 10_000_000;
 const FUNCTION: &str = "arn:aws:lambda:us-east-1:1:function:sapwood-StreamHandler-1";
 
 fn source() -> EventSource {
-    Template::parse(TEMPLATE).unwrap().event_source().clone()
+    Template::parse(TEMPLATE).unwrap().event_source.clone()
 }
 
 /// What an auditor has saved that ran a minute ago.

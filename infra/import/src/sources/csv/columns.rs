@@ -50,7 +50,7 @@ enum Above {
 impl Columns {
     pub(in crate::sources) fn open(path: &Path, options: &Options) -> Result<Self, OpenError> {
         let rows = Rows::open(path, &options.csv)?;
-        let names = rows.names();
+        let names = &rows.names;
         let is_there = |name: &str| names.iter().any(|other| other == name);
         let csv = &options.csv;
         let usual = PARENT_NAMES.into_iter().find(|name| is_there(name));

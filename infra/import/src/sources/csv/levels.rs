@@ -42,13 +42,13 @@ impl Levels {
         let rows = Rows::open(path, &options.csv)?;
         let mut levels = Vec::new();
         for name in &options.csv.levels {
-            let index = column(path, rows.names(), name)?;
+            let index = column(path, &rows.names, name)?;
             if levels.contains(&index) {
                 return Err(OpenError::column_twice(path, name));
             }
             levels.push(index);
         }
-        let attributes = AttributeColumns::new(path, rows.names(), &levels, &options.csv.numbers)?;
+        let attributes = AttributeColumns::new(path, &rows.names, &levels, &options.csv.numbers)?;
         let (tenant, names) = (options.tenant.clone(), options.csv.levels.clone());
         Ok(Self { rows, tenant, names, levels, attributes, before: Vec::new(), ready: VecDeque::new() })
     }

@@ -17,7 +17,7 @@ use crate::{CsvOptions, Fault};
 pub(super) struct Rows {
     reader: Reader<Quotes<Bounded>>,
     row: ByteRecord,
-    names: Vec<String>,
+    pub(super) names: Vec<String>,
     ended: bool,
     /// True if an apostrophe may guard a cell.
     guards: bool,
@@ -51,10 +51,6 @@ impl Rows {
                 Ok(Self { reader, row: ByteRecord::new(), names, ended: false, guards })
             }
         }
-    }
-
-    pub(super) fn names(&self) -> &[String] {
-        &self.names
     }
 
     /// Returns the line that the next row begins on, and its cells.

@@ -1,9 +1,14 @@
-use sapwood_core::keys::{Id, Version};
-use sapwood_core::model::{AttributeValue, Item, Settings};
+use std::sync::Arc;
+
+use sapwood_core::keys::{Id, NodeRef, Version};
+use sapwood_core::model::{AttributeValue, BaseNode, DELETING, DeletionMark, DeletionMode, Item, Settings};
+use sapwood_engine::query::Change;
 use sapwood_json::Attributes;
 use serde_json::json;
 
-use crate::contract::{BatchBody, BatchResult, BatchResults, DescendantBody, NodeBody, RevisionBody, TreeNode};
+use crate::contract::{
+    BatchBody, BatchResult, BatchResults, ChangeBody, DescendantBody, NodeBody, RevisionBody, TreeNode,
+};
 
 fn text(value: &str) -> AttributeValue {
     AttributeValue::S(value.to_owned())
@@ -92,4 +97,17 @@ fn the_deepest_tree_is_written() {
     let json = serde_json::to_string(&node.unwrap()).unwrap();
     assert_eq!(json.matches("\"children\"").count(), 98);
     assert!(json.contains(r#""id":"98","parent":"97","depth":98"#));
+}
+
+#[test]
+fn a_mark_that_no_follower_is_told_of_is_not_in_a_feed() {
+    let settings = Settings::default();
+    let mark = DeletionMark { mode: DeletionMode::Delete, operation: "o".to_owned(), revisions: false, mark: None };
+    let key = [("PK", text("n")), ("SK", text("NODE")), (DELETING, mark.value())];
+    let item = Item::from(key.map(|(name, value)| (name.to_owned(), value)));
+    let node = NodeRef { tenant: None, id: Id::new("n").unwrap() };
+    let base = BaseNode::read(Arc::new(item), &node, &settings.schema).unwrap();
+    assert!(NodeBody::of(&node.id, &base.item, &settings).deleting.is_some());
+    let body = ChangeBody::of(&Change { id: node.id, node: Some(base) }, None, &settings);
+    assert_eq!(body.node.unwrap().deleting, None);
 }

@@ -23,7 +23,6 @@ use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome, count_held};
 use crate::request::{Action, Condition, Page, ReadOptions, TRANSACTION_BYTES_MAX, Update};
 
 /// The plan that a record of a copy's top asks for, while the top has the mark: a few steps.
-#[must_use]
 pub fn continue_copy(context: Context<'_>, top: NodeRef) -> Plan<'_, ()> {
     Plan::new(|io| async move { Copying { context, top: &top, io: &io }.carry_out().await })
 }
@@ -32,7 +31,6 @@ pub fn continue_copy(context: Context<'_>, top: NodeRef) -> Plan<'_, ()> {
 const REMOVED_MAX: usize = 200;
 
 /// The plan that removes these copies, placed or gone, from their operations' records. Returns those that failed.
-#[must_use]
 pub fn note_placed(context: Context<'_>, copies: BTreeMap<NodeRef, CopyOf>) -> Plan<'_, BTreeSet<NodeRef>> {
     Plan::new(|io| async move {
         let mut by_operation: BTreeMap<ItemKey, Vec<(NodeRef, String)>> = BTreeMap::new();

@@ -18,7 +18,6 @@ use crate::plan::{Failure, Io, Need, Plan, Problem, Read, Rule};
 use write::WriteStep;
 
 /// The plan of a round that places these nodes. A patient round leaves those for later whose parents aren't placed yet.
-#[must_use]
 pub fn place_nodes(context: Context<'_>, placings: BTreeMap<NodeRef, Placing>, is_patient: bool) -> Plan<'_, RoundEnd> {
     Plan::new(|io| async move { Round::new(context, placings, is_patient, &io).carry_out().await })
 }

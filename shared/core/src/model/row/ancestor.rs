@@ -7,15 +7,11 @@ use crate::keys::{DEPTH_MAX, Id, SortKey};
 use crate::model::Placement;
 use crate::model::item::{Item, texts, texts_of};
 
-const ANCESTORS: &str = "ancestors";
+pub(super) const ANCESTORS: &str = "ancestors";
 
 pub(super) struct Ancestor;
 
 impl Kind for Ancestor {
-    fn attribute(&self) -> &'static str {
-        ANCESTORS
-    }
-
     fn place(&self, _: &PlacementInput<'_>, _: &mut Placement) {}
 
     fn add_rows(&self, placement: &Placement, rows: &mut Rows<'_>) {

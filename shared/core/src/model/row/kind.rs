@@ -58,9 +58,6 @@ impl Named<'_> {
 
 /// A kind of rows.
 pub(super) trait Kind: Sync {
-    /// The attribute of a lineage that says which rows of this kind the node has.
-    fn attribute(&self) -> &'static str;
-
     /// Adds what the node's rows of this kind follow from to a placement that has its ancestors. While the kind is
     /// switched off it adds nothing, so that rows which stand become stale.
     fn place(&self, wanted: &PlacementInput<'_>, placement: &mut Placement);

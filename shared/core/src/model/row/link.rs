@@ -9,7 +9,7 @@ use crate::keys::{Id, NodeRef, SortKey};
 use crate::model::item::{AttributeValue, Item, texts, texts_of};
 use crate::model::{FORMAT_WITH_MORE_ROWS, Placement, Settings, Shortfall};
 
-const LINKS: &str = "links";
+pub(super) const LINKS: &str = "links";
 
 /// Most links of a node, over all attributes.
 pub const LINKS_MAX: usize = 100;
@@ -23,10 +23,6 @@ const ATTRIBUTE_BYTES_MAX: usize = 1_024;
 pub(super) struct Link;
 
 impl Kind for Link {
-    fn attribute(&self) -> &'static str {
-        LINKS
-    }
-
     fn format(&self, _: &Placement) -> u64 {
         FORMAT_WITH_MORE_ROWS
     }
@@ -117,6 +113,7 @@ impl Kind for Link {
 
 /// Why a record can't have the links that it asks for.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[allow(missing_docs, reason = "the messages say what the fields are")]
 pub enum LinkFault {
     /// The attribute holds something else than ids.
     #[error(
@@ -131,14 +128,7 @@ pub enum LinkFault {
         "with `{attribute}` the node has {links} links, whose targets have {bytes} bytes together; the limits are {LINKS_MAX} links and \
          {TARGETS_BYTES_MAX} bytes"
     )]
-    TooMany {
-        /// The attribute.
-        attribute: String,
-        /// How many links there are, over all attributes.
-        links: usize,
-        /// How many bytes their targets have.
-        bytes: usize,
-    },
+    TooMany { attribute: String, links: usize, bytes: usize },
 }
 
 /// Checks the links of a record that replaces another, or none. Fails with the first attribute that this write changes

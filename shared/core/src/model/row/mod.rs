@@ -25,9 +25,17 @@ pub use kind::PlacementInput;
 use kind::{Kind, Named, Rows};
 pub use link::{LINKS_MAX, LinkFault, TARGETS_BYTES_MAX, check_links};
 
-/// All kinds of rows, in the order in which a node's rows are put.
-const KINDS: [&dyn Kind; 7] =
-    [&ancestor::Ancestor, &path::Path, &root::Root, &orphan::Orphan, &ordered::Ordered, &link::Link, &trash::Trash];
+/// All kinds of rows, in the order in which a node's rows are put, each with the attribute of a lineage that says which
+/// rows of the kind the node has.
+const KINDS: [(&str, &dyn Kind); 7] = [
+    (ancestor::ANCESTORS, &ancestor::Ancestor),
+    (path::PATH, &path::Path),
+    (root::ROOT, &root::Root),
+    (orphan::ORPHAN, &orphan::Orphan),
+    (ordered::PLACE, &ordered::Ordered),
+    (link::LINKS, &link::Link),
+    (trash::TRASH, &trash::Trash),
+];
 
 /// A row that a placement names.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -42,7 +50,7 @@ pub struct Row {
 #[must_use]
 pub fn rows(placement: &Placement, node: &NodeRef, schema: &Schema) -> Vec<Row> {
     let mut rows = Rows { node, schema, rows: Vec::with_capacity(placement.ancestors.len() + KINDS.len()) };
-    for kind in KINDS {
+    for (_, kind) in KINDS {
         kind.add_rows(placement, &mut rows);
     }
     rows.rows
@@ -53,7 +61,7 @@ pub fn rows(placement: &Placement, node: &NodeRef, schema: &Schema) -> Vec<Row> 
 pub fn placement_below(ancestors: Vec<Id>, wanted: &PlacementInput<'_>) -> Placement {
     let trash = wanted.in_trash(&ancestors);
     let mut placement = Placement { ancestors, trash, ..Placement::default() };
-    for kind in KINDS {
+    for (_, kind) in KINDS {
         kind.place(wanted, &mut placement);
     }
     placement
@@ -61,7 +69,7 @@ pub fn placement_below(ancestors: Vec<Id>, wanted: &PlacementInput<'_>) -> Place
 
 /// Adds a placement to a lineage's item, and the format that it needs.
 pub(super) fn write(placement: &Placement, lineage: &mut Item) {
-    for kind in KINDS {
+    for (_, kind) in KINDS {
         kind.write(placement, lineage);
     }
     format::mark_as(format_of(placement), lineage);
@@ -69,19 +77,20 @@ pub(super) fn write(placement: &Placement, lineage: &mut Item) {
 
 /// The format that a lineage with this placement needs.
 pub(super) fn format_of(placement: &Placement) -> u64 {
-    KINDS.iter().filter(|kind| kind.is_written(placement)).map(|kind| kind.format(placement)).max().unwrap_or(FORMAT)
+    let written = KINDS.iter().filter(|(_, kind)| kind.is_written(placement));
+    written.map(|(_, kind)| kind.format(placement)).max().unwrap_or(FORMAT)
 }
 
 /// How many attributes a lineage has for this placement. `None` if this one lacks some of them.
 pub(super) fn attributes_of(placement: &Placement, lineage: &Item) -> Option<usize> {
-    let mut written = KINDS.iter().filter(|kind| kind.is_written(placement));
-    written.try_fold(0, |count, kind| lineage.contains_key(kind.attribute()).then_some(count + 1))
+    let mut written = KINDS.iter().filter(|(_, kind)| kind.is_written(placement));
+    written.try_fold(0, |count, (attribute, _)| lineage.contains_key(*attribute).then_some(count + 1))
 }
 
 /// Reads a placement from a lineage's item. `None` if no handler has written it so.
 pub(super) fn read(lineage: &Item) -> Option<Placement> {
     let mut placement = Placement::default();
-    for kind in KINDS {
+    for (_, kind) in KINDS {
         kind.read(lineage, &mut placement)?;
     }
     Some(placement)
@@ -89,11 +98,11 @@ pub(super) fn read(lineage: &Item) -> Option<Placement> {
 
 /// The attributes of a lineage that make its placement.
 pub(super) fn attributes() -> impl Iterator<Item = &'static str> {
-    KINDS.iter().map(|kind| kind.attribute())
+    KINDS.iter().map(|(attribute, _)| *attribute)
 }
 
 pub(super) fn shortfalls(wanted: &PlacementInput<'_>, placement: &Placement) -> impl Iterator<Item = Shortfall> {
-    KINDS.iter().flat_map(|kind| kind.shortfalls(wanted, placement))
+    KINDS.iter().flat_map(|(_, kind)| kind.shortfalls(wanted, placement))
 }
 
 /// Returns the node that a row shows: that of its key, if the item's `_id` names the same. Nothing else makes a row,
@@ -112,7 +121,7 @@ pub fn is_row_key(key: &ItemKey, node: &NodeRef, schema: &Schema) -> bool {
     let Ok(owner) = schema.parse_partition(&key.pk) else { return false };
     let Some(sort_key) = schema.parse_sort_key(&key.sk) else { return false };
     let named = Named { key, sort_key: &sort_key, owner: &owner, node, schema };
-    owner.tenant == node.tenant && KINDS.iter().any(|kind| kind.can_have(&named))
+    owner.tenant == node.tenant && KINDS.iter().any(|(_, kind)| kind.can_have(&named))
 }
 
 /// About how many attributes of its own a row has, its key among them.

@@ -7,15 +7,11 @@ use crate::keys::{SiblingPlace, SortKey};
 use crate::model::item::{Item, text, text_of};
 use crate::model::{FORMAT_WITH_MORE_ROWS, FORMAT_WITH_PARTS, Placement, Shortfall};
 
-const PLACE: &str = "order";
+pub(super) const PLACE: &str = "order";
 
 pub(super) struct Ordered;
 
 impl Kind for Ordered {
-    fn attribute(&self) -> &'static str {
-        PLACE
-    }
-
     fn format(&self, placement: &Placement) -> u64 {
         let has_parts = placement.order.as_ref().is_some_and(SiblingPlace::has_parts);
         if has_parts { FORMAT_WITH_PARTS } else { FORMAT_WITH_MORE_ROWS }

@@ -7,15 +7,11 @@ use crate::model::item::{AttributeValue, Item, flag_of};
 use crate::model::{Placement, Shortfall};
 use crate::rules::Rule;
 
-const ORPHAN: &str = "orphan";
+pub(super) const ORPHAN: &str = "orphan";
 
 pub(super) struct Orphan;
 
 impl Kind for Orphan {
-    fn attribute(&self) -> &'static str {
-        ORPHAN
-    }
-
     fn place(&self, wanted: &PlacementInput<'_>, placement: &mut Placement) {
         placement.orphan =
             wanted.rules.keeps(Rule::OrphanRow) && wanted.parent.is_none() && !placement.ancestors.is_empty();

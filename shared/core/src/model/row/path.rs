@@ -8,15 +8,11 @@ use crate::model::item::{Item, texts, texts_of};
 use crate::model::{Placement, Shortfall};
 use crate::rules::Rule;
 
-const PATH: &str = "path";
+pub(super) const PATH: &str = "path";
 
 pub(super) struct Path;
 
 impl Kind for Path {
-    fn attribute(&self) -> &'static str {
-        PATH
-    }
-
     fn place(&self, wanted: &PlacementInput<'_>, placement: &mut Placement) {
         let is_below = wanted.base.parent.is_some();
         if !is_below || !wanted.settings.path_rows || placement.trash.is_in() {

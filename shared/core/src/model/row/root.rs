@@ -6,15 +6,11 @@ use crate::keys::SortKey;
 use crate::model::Placement;
 use crate::model::item::{AttributeValue, Item, flag_of};
 
-const ROOT: &str = "root";
+pub(super) const ROOT: &str = "root";
 
 pub(super) struct Root;
 
 impl Kind for Root {
-    fn attribute(&self) -> &'static str {
-        ROOT
-    }
-
     fn place(&self, wanted: &PlacementInput<'_>, placement: &mut Placement) {
         placement.root = wanted.base.parent.is_none() && wanted.settings.root_rows && !placement.trash.is_in();
     }

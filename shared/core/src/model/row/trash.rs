@@ -7,15 +7,11 @@ use crate::keys::{SortKey, TrashTime};
 use crate::model::item::{AttributeValue, Item, text};
 use crate::model::{FORMAT_WITH_TRASH, InTrash, Placement, Shortfall, Trashed};
 
-const TRASH: &str = "trash";
+pub(super) const TRASH: &str = "trash";
 
 pub(super) struct Trash;
 
 impl Kind for Trash {
-    fn attribute(&self) -> &'static str {
-        TRASH
-    }
-
     fn format(&self, _: &Placement) -> u64 {
         FORMAT_WITH_TRASH
     }

@@ -4,7 +4,7 @@ mod carry_out;
 mod table;
 
 use std::borrow::Cow;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex};
 use std::task::Waker;
 
@@ -168,6 +168,8 @@ pub(super) struct Calls {
     pub(super) now: u64,
     /// Where feeds are followed: milliseconds that have passed besides.
     pub(super) ms: u64,
+    /// The invocations of the release before feeds, to which their format is a newer one.
+    pub(super) older: BTreeSet<u64>,
     /// Items that a transaction has written, as reads still see them.
     unseen: BTreeMap<ItemKey, Unseen>,
     /// Requests without an answer that may still be carried out, each with its invocation and what it is for.
@@ -206,6 +208,7 @@ impl Calls {
             is_epoch_unfinished: false,
             now: clock::BEGINNING,
             ms: 0,
+            older: BTreeSet::new(),
             unseen: BTreeMap::new(),
             limbo: Vec::new(),
             waiting: BTreeMap::new(),

@@ -7,7 +7,7 @@ use std::task::{Context, Poll};
 
 use rand::RngExt;
 use sapwood_core::keys::{ItemKey, Schema};
-use sapwood_core::model::Item;
+use sapwood_core::model::{AttributeValue, FORMAT_ATTRIBUTE, FORMAT_MAX, FORMAT_WITH_LEFT, Item};
 use sapwood_core::plan::WritesKind;
 use sapwood_store::{
     Action, Condition, ErrorKind, Found, Page, Query, ReadOptions, Reply, RetryPolicy, Scan, Scannable, Scanned, Table,
@@ -79,6 +79,14 @@ fn reply<T>(value: T) -> Result<Reply<T>, TableError> {
     Ok(Reply { value, read_units: 0.0, write_units: 0.0 })
 }
 
+/// Makes the format with feeds one that isn't known.
+fn newer_than_known(item: &mut Item) {
+    let known = |format: u64| AttributeValue::N(format.to_string());
+    if item.get(FORMAT_ATTRIBUTE) == Some(&known(FORMAT_WITH_LEFT)) {
+        item.insert(FORMAT_ATTRIBUTE.to_owned(), known(FORMAT_MAX + 1));
+    }
+}
+
 impl SimTable {
     /// Checks what goes through the wire.
     fn check(&self, check: impl FnOnce(Wire) -> Result<(), TableError>) -> Result<(), TableError> {
@@ -103,8 +111,11 @@ impl SimTable {
 impl Table for SimTable {
     async fn read_many(&self, keys: &[ItemKey], reading: &ReadOptions) -> Result<Reply<Found>, TableError> {
         match self.ask(Ask::Get(keys.to_vec())).await {
-            Answer::Found(found) => {
+            Answer::Found(mut found) => {
                 self.check_answer(&found.items, reading)?;
+                if self.calls.lock().unwrap().older.contains(&self.invocation) {
+                    found.items.iter_mut().for_each(newer_than_known);
+                }
                 reply(found)
             }
             Answer::Failed(error) => Err(error),

@@ -22,6 +22,12 @@ impl World<'_> {
             let some = || Totals::of([totals::ATTRIBUTES[0].to_owned()]);
             Arc::make_mut(&mut fanout).settings.totals = (invocation % 3 == 1).then(some);
         }
+        if self.is_without_feeds(invocation) {
+            Arc::make_mut(&mut fanout).settings.changes = false;
+            if invocation % 3 == 1 {
+                self.calls.lock().unwrap().older.insert(invocation);
+            }
+        }
         fanout
     }
 

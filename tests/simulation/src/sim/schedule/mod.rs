@@ -19,7 +19,7 @@ use super::clock;
 use super::copies::{Copies, Copying};
 use super::damage::damage_totals;
 use super::drills::Drill;
-use super::followers::Followers;
+use super::followers::{Followers, Seen};
 use super::history::History;
 use super::names;
 use super::outages::Operator;
@@ -71,7 +71,7 @@ pub(super) struct Invocation {
 pub(super) struct World<'a> {
     /// For each record that is delivered again: its item, and the invocation that didn't finish it.
     pub(super) unfinished: BTreeMap<String, (ItemKey, u64)>,
-    profile: &'a Profile,
+    pub(super) profile: &'a Profile,
     pub(super) calls: Shared,
     pub(super) fanout: Arc<Fanout>,
     /// The records to deliver, in the stream's order.
@@ -107,6 +107,10 @@ pub(super) struct World<'a> {
     pub(super) invocations: u64,
     /// Those who follow the feeds of trees.
     pub(super) followers: Followers,
+    /// True once a feed has begun.
+    pub(super) has_feed: bool,
+    /// What followers may be shown.
+    pub(super) seen: Seen,
     crashes_left: usize,
     late_left: usize,
     repairs_left: usize,
@@ -224,6 +228,8 @@ fn played(seed: u64, profile: &Profile) -> Result<(Run, usize), Fault> {
         actor: Actor::Client,
         invocations: 0,
         followers: Followers::default(),
+        has_feed: !profile.switches_feeds,
+        seen: Seen::default(),
         crashes_left,
         late_left,
         repairs_left: profile.repairs_max,
@@ -676,6 +682,9 @@ impl World<'_> {
             }
             if self.traces {
                 println!("{:?}: {} {} = {:?}", self.actor, record.key.pk, record.key.sk, record.new);
+            }
+            if self.profile.follows {
+                self.seen.see(&record, &self.fanout.settings.schema);
             }
             if let Some(witness) = &mut self.witness {
                 witness.see(&record, self.actor).map_err(|what| vec![what])?;
