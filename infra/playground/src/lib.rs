@@ -4,8 +4,6 @@
 
 mod blog;
 mod race;
-mod share;
-mod source;
 mod stream;
 mod table;
 mod world;
@@ -28,8 +26,7 @@ thread_local! {
 #[unsafe(no_mangle)]
 pub extern "C" fn room(bytes: usize) -> *mut u8 {
     PASSED.with_borrow_mut(|passed| {
-        passed.clear();
-        passed.resize(bytes, 0);
+        *passed = vec![0; bytes];
         passed.as_mut_ptr()
     })
 }
@@ -42,12 +39,9 @@ pub extern "C" fn turn(now_ms: f64) -> usize {
     #[cfg(target_family = "wasm")]
     sapwood_store::clock::advance(now_ms as u64);
     let _ = now_ms;
-    let passed = PASSED.take();
-    let gets = WORLD.with_borrow_mut(|world| World::turn(world, &passed));
-    PASSED.with_borrow_mut(|passed| {
-        *passed = gets.into_bytes();
-        passed.len()
-    })
+    let gets = WORLD.with_borrow_mut(|world| World::turn(world, &PASSED.take()));
+    PASSED.replace(gets.into_bytes());
+    PASSED.with_borrow(Vec::len)
 }
 
 /// Returns where what the page gets is.

@@ -1,46 +1,98 @@
-//! `sapwood-playground build [FILE]`: compiles the playground, and makes one HTML file of it and the explorer's page.
+//! `sapwood-playground build [FILE]`: compiles the playground to WebAssembly, and makes one HTML file of it and the
+//! explorer's page.
 
 mod bundle;
-mod compile;
 
+use std::error::Error;
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::ExitCode;
+use std::process::{Command, ExitCode};
 
 /// The file that is made, from the root of the workspace.
 const FILE: &str = "target/playground/index.html";
+
+const TARGET: &str = "wasm32-unknown-unknown";
+
+/// Debian's packages `rustc-web`, `cargo-web` and `rust-web-src`, for a machine on which rustup has no such target.
+const DEBIAN: [&str; 3] = ["/usr/bin/cargo", "/usr/bin/rustc", "/usr/lib/rustlib/src/rust/library/std/Cargo.toml"];
+
+/// One crate of the simulation can draw from the system, which nothing here does. What a panic says of its place, and
+/// how values look to a programmer, would be a tenth of the module. Nobody reads it there. Both flags are unstable.
+const FLAGS: &str = "--cfg getrandom_backend=\"unsupported\" -Zlocation-detail=none -Zfmt-debug=none";
+
+/// Arguments of `wasm-opt`: for size, with what the compiler's target has.
+const OPTIMIZER: [&str; 6] = [
+    "-Oz",
+    "--enable-bulk-memory",
+    "--enable-mutable-globals",
+    "--enable-nontrapping-float-to-int",
+    "--enable-reference-types",
+    "--enable-sign-ext",
+];
+
+type Result<T> = std::result::Result<T, Box<dyn Error>>;
 
 #[allow(clippy::disallowed_methods, reason = "the command line is read here")]
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
-    let file = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["build"] => root.join(FILE),
-        ["build", file] => PathBuf::from(file),
-        _ => {
-            eprintln!("Usage: cargo run -p sapwood-playground -- build [FILE]");
-            return ExitCode::from(2);
-        }
+    let built = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
+        ["build"] => build(&root, &root.join(FILE)),
+        ["build", file] => build(&root, &PathBuf::from(file)),
+        _ => Err("usage: cargo run -p sapwood-playground -- build [FILE]".into()),
     };
-    match build(&root, &file) {
-        Ok(said) => {
-            println!("{said}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
+    built.map_or_else(
+        |error| {
             eprintln!("sapwood-playground: {error}");
             ExitCode::FAILURE
-        }
-    }
+        },
+        |()| ExitCode::SUCCESS,
+    )
 }
 
-fn build(root: &Path, file: &Path) -> Result<String, String> {
-    let module = compile::module(root)?;
+fn build(root: &Path, file: &Path) -> Result<()> {
+    let module = module(root)?;
     let page = bundle::page(&module)?;
-    let packed = bundle::gzip(page.as_bytes())?.len();
-    let directory = file.parent().unwrap_or(Path::new("."));
-    let written = fs::create_dir_all(directory).and_then(|()| fs::write(file, &page));
-    written.map_err(|error| format!("{} can't be written: {error}", file.display()))?;
-    let (module, page, file) = (module.len(), page.len(), file.display());
-    Ok(format!("{file}: {page} bytes, {packed} gzipped; the module has {module} bytes"))
+    fs::create_dir_all(file.parent().unwrap_or(Path::new(".")))?;
+    fs::write(file, &page)?;
+    println!("{}: {} bytes; the module has {}", file.display(), page.len(), module.len());
+    Ok(())
+}
+
+/// Compiles the library with the target of rustup's toolchain, or with Debian's compiler and sources.
+fn module(root: &Path) -> Result<Vec<u8>> {
+    let printed = |print: &str| -> Result<String> {
+        let printed = Command::new("rustc").args(["--target", TARGET, "--print", print]).output()?;
+        Ok(String::from_utf8(printed.stdout)?.trim().to_owned())
+    };
+    let mut cargo = Command::new("cargo");
+    if !Path::new(&printed("target-libdir")?).is_dir() {
+        if !DEBIAN.iter().all(|file| Path::new(file).exists()) {
+            return Err(format!("there is no compiler for WebAssembly here: run `rustup target add {TARGET}`").into());
+        }
+        cargo = Command::new(DEBIAN[0]);
+        // Its compiler has no linker of its own; rustup's has one.
+        let linker = format!("{}/lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld", printed("sysroot")?);
+        cargo.env("RUSTC", DEBIAN[1]).env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
+        cargo.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
+    }
+    let target = root.join("target/wasm");
+    cargo.args(["rustc", "--locked", "--package=sapwood-playground", "--lib", "--crate-type=cdylib"]);
+    cargo.args(["--profile=playground", "--target", TARGET, "--target-dir"]).arg(&target).current_dir(root);
+    cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", FLAGS).env("RUSTC_BOOTSTRAP", "1");
+    // The gate's own compiler is of another version.
+    for name in ["RUSTC_WORKSPACE_WRAPPER", "CLIPPY_ARGS", "CARGO_BUILD_TARGET", "RUSTFLAGS", "LD_LIBRARY_PATH"] {
+        cargo.env_remove(name);
+    }
+    if !cargo.status()?.success() {
+        return Err("the playground doesn't compile to WebAssembly".into());
+    }
+    let module = target.join(TARGET).join("playground/sapwood_playground.wasm");
+    let smaller = module.with_extension("smaller.wasm");
+    let optimized = Command::new("wasm-opt").args(OPTIMIZER).arg(&module).arg("-o").arg(&smaller).status();
+    if optimized.is_ok_and(|status| status.success()) {
+        return Ok(fs::read(smaller)?);
+    }
+    println!("wasm-opt (binaryen) would make the file a fifteenth smaller");
+    Ok(fs::read(module)?)
 }

@@ -2,21 +2,22 @@
 //! trials do to the handler.
 
 use std::collections::VecDeque;
-use std::pin::Pin;
 use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
-use sapwood_core::fanout::{Event, StreamRecord};
+use futures::future::{BoxFuture, FutureExt};
+use sapwood_core::fanout::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_explorer::live::{Record, handled, milliseconds, read};
 use sapwood_explorer::{Feed, Trial, Trials};
+use sapwood_simulation::memory::Patient;
 use sapwood_store::Deadline;
 use sapwood_store::clock::{Instant, now, since_1970};
 use serde_json::{Value, json};
 
-use crate::source::name;
-use crate::table::{Life, Patience, Turns};
+use crate::table::{Turn, Turns};
+use crate::world::name;
 
 /// The most records of a batch, as the template has it.
 const BATCH_RECORDS_MAX: usize = 100;
@@ -48,19 +49,18 @@ struct Invocation {
     trial: Trial,
     /// When it begins; later than now while the stream is held back.
     begins: Instant,
-    /// None until it begins.
-    begun: Option<Instant>,
+    has_begun: bool,
     is_second: bool,
-    life: Option<Life>,
-    report: Pin<Box<dyn Future<Output = Report> + Send>>,
+    turn: Turn,
+    report: BoxFuture<'static, Report>,
 }
 
 impl Stream {
     /// A stream whose records are there at once.
     pub(crate) fn at_once(table: Turns, fanout: Fanout) -> Self {
-        let (feed, trials) = (Feed::new(), Arc::default());
+        let (feed, trials, latency) = (Feed::new(), Arc::default(), Duration::ZERO);
         let (next_read, next_try, waiting) = (now(), now(), VecDeque::new());
-        Self { table, fanout, feed, trials, latency: Duration::ZERO, next_read, next_try, waiting, running: None }
+        Self { table, fanout, feed, trials, latency, next_read, next_try, waiting, running: None }
     }
 
     /// The same stream, with records that take their time.
@@ -77,46 +77,39 @@ impl Stream {
 
     /// True if nothing is on its way.
     pub(crate) fn is_idle(&self) -> bool {
-        let memory = self.table.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let memory = self.table.table.0.lock().unwrap_or_else(PoisonError::into_inner);
         self.running.is_none() && self.waiting.is_empty() && memory.stream.is_empty()
     }
 
     /// Goes on by one step: reads the stream, and polls the handler.
     pub(crate) fn step(&mut self) {
-        self.read();
+        if now() >= self.next_read {
+            self.read();
+        }
         if self.running.is_none() && !self.waiting.is_empty() && now() >= self.next_try {
             let count = self.waiting.len().min(BATCH_RECORDS_MAX);
             let batch = self.waiting.drain(..count).collect();
-            let trial = self.trials.next();
-            self.running = Some(self.invocation(batch, trial, false));
+            self.running = Some(self.invocation(batch, self.trials.next(), false));
         }
-        let Some(mut invocation) = self.running.take() else { return };
-        if now() < invocation.begins {
-            self.running = Some(invocation);
-            return;
+        let Some(mut one) = self.running.take_if(|one| one.begins <= now()) else { return };
+        if !std::mem::replace(&mut one.has_begun, true) {
+            self.tell(&one.batch, json!({"type": "begun"}));
         }
-        let begun = *invocation.begun.get_or_insert_with(|| {
-            self.tell(&invocation.batch, json!({"type": "begun"}));
-            now()
-        });
-        match invocation.report.as_mut().poll(&mut Context::from_waker(Waker::noop())) {
-            Poll::Ready(report) => self.ended(invocation, &report, begun),
-            Poll::Pending if invocation.life.as_ref().is_some_and(Life::is_over) => {
-                self.trials.died();
-                self.tell(&invocation.batch, json!({"type": "killed", "writes": invocation.trial.dies_after}));
-                self.again(invocation.batch);
-            }
-            Poll::Pending => self.running = Some(invocation),
+        let polled = one.report.poll_unpin(&mut Context::from_waker(Waker::noop()));
+        if one.turn.is_dead() {
+            self.trials.died();
+            self.tell(&one.batch, json!({"type": "killed", "writes": one.trial.dies_after}));
+            return self.again(one.batch);
+        }
+        match polled {
+            Poll::Ready(report) => self.ended(one, &report),
+            Poll::Pending => self.running = Some(one),
         }
     }
 
     fn read(&mut self) {
-        if now() < self.next_read {
-            return;
-        }
-        let mut memory = self.table.memory.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let records = std::mem::take(&mut memory.stream);
-        drop(memory);
+        let records =
+            std::mem::take(&mut self.table.table.0.lock().unwrap_or_else(PoisonError::into_inner).stream);
         if records.is_empty() {
             return;
         }
@@ -124,16 +117,10 @@ impl Stream {
         let schema = &self.fanout.settings.schema;
         let goes_on = |record: &StreamRecord| schema.passes_filter(&record.key.sk);
         self.feed.send(|| {
-            let seen = records.iter().map(|record| Record {
-                event: match record.event {
-                    Event::Insert => "INSERT",
-                    Event::Modify => "MODIFY",
-                    Event::Remove => "REMOVE",
-                },
-                key: record.key.clone(),
-                old: record.old.clone(),
-                new: record.new.clone(),
-                goes_on: goes_on(record),
+            let seen = records.iter().map(|record| {
+                let (event, goes_on) = (["INSERT", "MODIFY", "REMOVE"][record.event as usize], goes_on(record));
+                let StreamRecord { key, old, new, .. } = record.clone();
+                Record { event, key, old, new, goes_on }
             });
             read(seen, schema)
         });
@@ -141,27 +128,28 @@ impl Stream {
     }
 
     fn invocation(&self, batch: Vec<StreamRecord>, trial: Trial, is_second: bool) -> Invocation {
-        let (fanout, records) = (self.fanout.clone(), batch.clone());
-        let life = trial.dies_after.map(Life::of);
-        let table = Turns { life: life.clone(), ..self.table.clone() };
-        let time = (!self.latency.is_zero()).then_some(INVOCATION_TIME);
+        let (fanout, records, has_time) = (self.fanout.clone(), batch.clone(), !self.latency.is_zero());
+        let turn = self.table.observer.dying_after(trial.dies_after);
+        let table = Turns { table: self.table.table.clone(), observer: turn.clone() };
         let report = Box::pin(async move {
-            let (name, patience) = (name(), Patience(time.map(Deadline::after)));
+            let name = name();
             let run = Run { name: &name, now: since_1970().as_secs() };
-            fanout.run(&table, &patience, run, records).await
+            match has_time {
+                true => fanout.run(&table, &Deadline::after(INVOCATION_TIME), run, records).await,
+                false => fanout.run(&table, &Patient, run, records).await,
+            }
         });
         if !trial.late_by.is_zero() {
             self.tell(&batch, json!({"type": "held", "milliseconds": milliseconds(trial.late_by)}));
         }
-        Invocation { batch, trial, begins: now() + trial.late_by, begun: None, is_second, life, report }
+        Invocation { batch, trial, begins: now() + trial.late_by, has_begun: false, is_second, turn, report }
     }
 
-    fn ended(&mut self, invocation: Invocation, report: &Report, begun: Instant) {
-        let Invocation { mut batch, trial, is_second, .. } = invocation;
-        self.tell(&batch, handled(report, begun.elapsed(), is_second));
+    fn ended(&mut self, one: Invocation, report: &Report) {
+        self.tell(&one.batch, handled(report, one.begins.elapsed(), one.is_second));
+        let Invocation { mut batch, trial, is_second, .. } = one;
         if trial.twice && !is_second {
-            let trial = Trial { late_by: Duration::ZERO, ..trial };
-            self.running = Some(self.invocation(batch, trial, true));
+            self.running = Some(self.invocation(batch, Trial { late_by: Duration::ZERO, ..trial }, true));
             return;
         }
         // The batch comes again from its first record that failed, as Lambda has it.

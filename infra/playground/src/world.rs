@@ -1,45 +1,47 @@
 //! A table, its stream with the handler, and the calls that go on.
 
 use std::collections::BTreeMap;
-use std::convert::Infallible;
-use std::pin::Pin;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 use std::sync::atomic::Ordering;
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
 use axum::body::Body;
 use axum::extract::Request;
-use axum::response::{IntoResponse, Response};
+use axum::http::HeaderValue;
+use axum::response::IntoResponse;
+use axum::routing::get;
 use axum::{Extension, Router};
-use futures::future::BoxFuture;
+use futures::FutureExt;
+use futures::stream::{BoxStream, StreamExt, once};
+use jiff::Timestamp;
 use sapwood_api::caller::{Caller, Known};
 use sapwood_api::cursor::CursorKey;
 use sapwood_api::feed::KnownFeed;
 use sapwood_api::problem::{Kind, Problem};
 use sapwood_api::wait::Waits;
+use sapwood_api::writes::Source;
 use sapwood_api::{reads, writes};
-use sapwood_core::model::Settings;
+use sapwood_core::keys::{Schema, SortKey};
+use sapwood_core::model::{Item, Settings, key_of};
 use sapwood_engine::fanout::Fanout;
 use sapwood_explorer::example::Example;
 use sapwood_explorer::{Explorer, Rights, TableAddress};
-use sapwood_store::Deadline;
-use sapwood_store::clock::now;
+use sapwood_json::{Attributes, Numbers};
+use sapwood_simulation::fixture::at_once;
+use sapwood_store::clock::{now, since_1970};
+use sapwood_store::{Condition, Deadline, Table};
 use serde::Deserialize;
+use serde_json::value::RawValue;
 use serde_json::{Value, json};
 use tower::ServiceExt;
 
-use crate::source::source;
+use crate::race;
 use crate::stream::Stream;
 use crate::table::Turns;
-use crate::{race, share};
-
-/// The settings of the table, by their variables: those of `sapwood dev --example`.
-const VARIABLES: [(&str, &str); 3] =
-    [("ORDER_ATTRIBUTE", "name"), ("LINK_ATTRIBUTES", "product"), ("TOTALS", "count,size,square_feet")];
 
 /// The key that signs cursors. Here it protects nothing.
-const CURSOR_KEY: &str = "the playground: no secret";
+const CURSOR_KEY: &[u8] = b"the playground: no secret";
 
 /// The method with which a page ends a call of its own.
 const CLOSE: &str = "CLOSE";
@@ -50,18 +52,15 @@ const CALL_TIME_MAX: Duration = Duration::from_secs(25);
 /// The most steps of a turn, so that the page stays awake.
 const STEPS_MAX: usize = 400;
 
+type Failed = Box<dyn std::error::Error>;
+
 /// The table, what handles its stream, and the calls that go on.
 pub struct World {
     table: Turns,
     stream: Stream,
     router: Router,
-    calls: BTreeMap<u64, Running>,
-}
-
-/// A call: it waits for its answer, and then for the parts of the body.
-enum Running {
-    Answer(BoxFuture<'static, Result<Response, Infallible>>),
-    Body(Body),
+    /// The parts of each call's answer, as they come.
+    calls: BTreeMap<u64, BoxStream<'static, Value>>,
 }
 
 /// What the page passes in.
@@ -72,8 +71,10 @@ enum Passed {
     Begin {
         /// A random number.
         seed: u64,
-        /// The example that is there, unless records are shared.
-        example: Option<String>,
+        /// The example that is there.
+        example: Option<Example>,
+        /// The base records that are there, of a link.
+        records: Vec<Box<RawValue>>,
     },
     /// A turn with these new calls.
     Calls(Vec<Call>),
@@ -92,82 +93,94 @@ impl World {
     /// Runs a turn: begins what the page passes in as JSON, and goes on with all. Returns JSON: the parts of answers,
     /// and whether there is more to do at once.
     pub fn turn(world: &mut Option<Self>, passed: &[u8]) -> String {
-        match Self::turned(world, passed) {
-            Ok((parts, is_busy)) => json!({"parts": parts, "busy": is_busy}).to_string(),
-            Err(error) => json!({"error": error}).to_string(),
-        }
+        let turned = Self::turned(world, passed);
+        turned.unwrap_or_else(|error| json!({"error": error.to_string()})).to_string()
     }
 
-    fn turned(world: &mut Option<Self>, passed: &[u8]) -> Result<(Vec<Value>, bool), String> {
-        let calls = match serde_json::from_slice(passed).map_err(|error| error.to_string())? {
-            Passed::Begin { seed, example } => {
+    fn turned(world: &mut Option<Self>, passed: &[u8]) -> Result<Value, Failed> {
+        let calls = match serde_json::from_slice(passed)? {
+            Passed::Begin { seed, example, records } => {
                 fastrand::seed(seed);
-                *world = Some(Self::new(&example.unwrap_or_default())?);
+                *world = Some(Self::new(example, &records)?);
                 Vec::new()
             }
             Passed::Calls(calls) => calls,
         };
         let world = world.as_mut().ok_or("the first turn has to begin")?;
-        calls.into_iter().for_each(|call| world.call(call));
+        calls.into_iter().try_for_each(|call| world.call(call))?;
         let mut parts = Vec::new();
         let is_busy = world.go_on(&mut parts);
-        Ok((parts, is_busy))
+        Ok(json!({"parts": parts, "busy": is_busy}))
     }
 
-    fn new(example: &str) -> Result<Self, String> {
-        let settings = Settings::read(|name| {
-            VARIABLES.into_iter().find(|(variable, _)| *variable == name).map(|(_, value)| value.to_owned())
-        });
-        let settings = settings.map_err(|error| error.to_string())?;
-        let table = Turns::default();
-        let example = match example {
-            "folders" => Some(Example::Folders),
-            "locations" => Some(Example::Locations),
-            "orders" => Some(Example::Orders),
-            "audits" => Some(Example::Audits),
+    fn new(example: Option<Example>, records: &[Box<RawValue>]) -> Result<Self, Failed> {
+        // Those of `sapwood dev --example`, by their variables.
+        let settings = Settings::read(|name| match name {
+            "ORDER_ATTRIBUTE" => Some("name".to_owned()),
+            "LINK_ATTRIBUTES" => Some("product".to_owned()),
+            "TOTALS" => Some("count,size,square_feet".to_owned()),
             _ => None,
-        };
+        })?;
+        let table = Turns::default();
         if let Some(example) = example {
-            let filled = race::at_once(example.fill(&table.memory, &settings.schema, None));
-            filled.map_err(|error| error.to_string())?;
+            at_once(example.fill(&table.table, &settings.schema, None))?;
+        }
+        for record in records {
+            let Attributes(record) = sapwood_json::read(record.get().as_bytes())?;
+            if is_base(&record, &settings.schema) {
+                at_once(table.table.put(&record, &Condition::Always))?;
+            }
         }
         let mut stream = Stream::at_once(table.clone(), Fanout { settings: settings.clone(), ..Fanout::default() });
-        // The example is there with its rows.
+        // They are there with their rows.
         stream.settle();
         let stream = stream.in_time();
         let router = router(&table, &settings, &stream, example)?;
         Ok(Self { table, stream, router, calls: BTreeMap::new() })
     }
 
-    fn call(&mut self, Call { id, method, path, headers, body }: Call) {
+    fn call(&mut self, Call { id, method, path, headers, body }: Call) -> Result<(), Failed> {
         if method == CLOSE {
             self.calls.remove(&id);
-            return;
+            return Ok(());
         }
-        let mut request = Request::builder().method(method.as_str()).uri(path);
-        for (name, value) in headers {
-            request = request.header(name, value);
-        }
-        let answer: BoxFuture<'static, _> = match request.body(Body::from(body.unwrap_or_default())) {
-            Ok(mut request) => {
-                request.extensions_mut().insert(Deadline::at(now() + CALL_TIME_MAX));
-                Box::pin(self.router.clone().oneshot(request))
-            }
-            Err(error) => {
-                let problem = Problem::new(Kind::BadParameter, error.to_string());
-                Box::pin(std::future::ready(Ok(problem.into_response())))
-            }
-        };
-        self.calls.insert(id, Running::Answer(answer));
+        let request = Request::builder().method(method.as_str()).uri(path);
+        let request = headers.into_iter().fold(request, |request, (name, value)| request.header(name, value));
+        let request = request.extension(Deadline::at(now() + CALL_TIME_MAX));
+        let answer = self.router.clone().oneshot(request.body(Body::from(body.unwrap_or_default()))?);
+        let parts = answer.map(|Ok(response)| {
+            let (head, body) = response.into_parts();
+            let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
+            let headers: Vec<_> =
+                head.headers.iter().map(|(name, value)| json!([name.as_str(), text(value)])).collect();
+            let first = json!({"status": head.status.as_u16(), "headers": headers});
+            let data = body.into_data_stream().map(|data| {
+                json!({"data": String::from_utf8_lossy(&data.unwrap_or_default())})
+            });
+            once(async { first }).chain(data).chain(once(async { json!({"end": true}) }))
+        });
+        self.calls.insert(id, parts.flatten_stream().boxed());
+        Ok(())
     }
 
     /// Goes on with all, until nothing more can be done now. Returns true if there is more to do at once.
     fn go_on(&mut self, parts: &mut Vec<Value>) -> bool {
+        let context = &mut Context::from_waker(Waker::noop());
         for _ in 0..STEPS_MAX {
-            let before = (self.table.requests.load(Ordering::Relaxed), parts.len());
-            self.calls.retain(|id, call| call.go_on(*id, parts));
+            let before = (self.table.observer.requests.load(Ordering::Relaxed), parts.len());
+            self.calls.retain(|id, call| {
+                loop {
+                    match call.poll_next_unpin(context) {
+                        Poll::Ready(Some(mut part)) => {
+                            part["id"] = json!(id);
+                            parts.push(part);
+                        }
+                        polled => return polled.is_pending(),
+                    }
+                }
+            });
             self.stream.step();
-            if (self.table.requests.load(Ordering::Relaxed), parts.len()) == before {
+            if (self.table.observer.requests.load(Ordering::Relaxed), parts.len()) == before {
                 return false;
             }
         }
@@ -175,56 +188,18 @@ impl World {
     }
 }
 
-impl Running {
-    /// Goes on with a call, and adds the parts of its answer. Returns false at its end.
-    fn go_on(&mut self, id: u64, parts: &mut Vec<Value>) -> bool {
-        let context = &mut Context::from_waker(Waker::noop());
-        if let Self::Answer(answer) = self {
-            let Poll::Ready(Ok(response)) = answer.as_mut().poll(context) else { return true };
-            let (head, body) = response.into_parts();
-            let text = |value: &axum::http::HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
-            let headers: Vec<_> =
-                head.headers.iter().map(|(name, value)| json!([name.as_str(), text(value)])).collect();
-            parts.push(json!({"id": id, "status": head.status.as_u16(), "headers": headers}));
-            *self = Self::Body(body);
-        }
-        let Self::Body(body) = self else { return true };
-        loop {
-            match axum::body::HttpBody::poll_frame(Pin::new(body), context) {
-                Poll::Pending => return true,
-                Poll::Ready(Some(Ok(frame))) => {
-                    let data = frame.into_data().unwrap_or_default();
-                    parts.push(json!({"id": id, "data": String::from_utf8_lossy(&data)}));
-                }
-                Poll::Ready(_) => {
-                    parts.push(json!({"id": id, "end": true}));
-                    return false;
-                }
-            }
-        }
-    }
-}
-
-/// Makes the router of the API's calls on a table.
-fn api(table: &Turns, settings: &Settings) -> Result<Router, String> {
+fn router(table: &Turns, settings: &Settings, stream: &Stream, example: Option<Example>) -> Result<Router, Failed> {
     let tables = || {
         let table = table.clone();
         move |_: Deadline| table.clone()
     };
-    let cursors = CursorKey::new(CURSOR_KEY.as_bytes()).map_err(|error| error.to_string())?;
-    let (waits, feed, source) = (Waits::system(), KnownFeed::default(), source());
+    let (cursors, waits, feed) = (CursorKey::new(CURSOR_KEY)?, Waits::system(), KnownFeed::default());
     let reading = reads::Shared { settings: settings.clone(), cursors, waits: waits.clone(), feed };
-    let settings = settings.clone();
-    let writing = writes::Shared { settings, revisions_mutable: true, trash: true, waits, source };
-    let router = reads::router(reads::ApiState::new(tables(), reading))
-        .merge(writes::router(writes::ApiState::new(tables(), writing)));
-    Ok(router.layer(Extension(Known(Ok(Caller::named("you", None))))))
-}
-
-fn router(table: &Turns, settings: &Settings, stream: &Stream, example: Option<Example>) -> Result<Router, String> {
-    let of_table = table.clone();
+    let (source, settings_of_writes) = (source(), settings.clone());
+    let writing =
+        writes::Shared { settings: settings_of_writes, revisions_mutable: true, trash: true, waits, source };
     let explorer = Explorer {
-        tables: Arc::new(move |_| of_table.clone()),
+        tables: Arc::new(tables()),
         settings: settings.clone(),
         tenant: None,
         place: TableAddress { table: "playground".to_owned(), ..TableAddress::default() },
@@ -234,9 +209,37 @@ fn router(table: &Turns, settings: &Settings, stream: &Stream, example: Option<E
         example: example.map(Example::telling),
         is_playground: true,
     };
-    let own = race::router().merge(share::router(table.clone(), settings.schema.clone()));
+    let (of_records, schema) = (table.clone(), settings.schema.clone());
+    let own = race::router().route("/records", get(async move || records(&of_records, &schema)));
     let not_found = async |request: Request| {
         Problem::new(Kind::NotFound, format!("no call has the path {}", request.uri().path())).into_response()
     };
-    Ok(api(table, settings)?.nest("/playground", own).merge(explorer.calls()).fallback(not_found))
+    let calls = reads::router(reads::ApiState::new(tables(), reading))
+        .merge(writes::router(writes::ApiState::new(tables(), writing)))
+        .layer(Extension(Known(Ok(Caller::named("you", None)))));
+    Ok(calls.nest("/playground", own).merge(explorer.calls()).fallback(not_found))
+}
+
+/// True for the records that users write. The handler writes all else, so a link has only these.
+fn is_base(item: &Item, schema: &Schema) -> bool {
+    let sort_key = key_of(item, schema).and_then(|key| schema.parse_sort_key(&key.sk));
+    matches!(sort_key, Some(SortKey::Node | SortKey::Revision { .. }))
+}
+
+/// The base records as JSON.
+fn records(table: &Turns, schema: &Schema) -> Result<Vec<u8>, Problem> {
+    let contents = table.table.0.lock().unwrap_or_else(PoisonError::into_inner).contents();
+    let base = contents.into_values().filter(|item| is_base(item, schema)).map(Attributes);
+    sapwood_json::to_vec(&base.collect::<Vec<_>>(), Numbers::Strings).map_err(|_| Problem::internal())
+}
+
+/// Where time and names come from: the page gives the time, and the number that all names are drawn from.
+pub(crate) fn source() -> Source {
+    let now = || Timestamp::from_millisecond(since_1970().as_millis() as i64).unwrap_or_default().into();
+    Source::new(now, name)
+}
+
+/// A name that no other has, like a UUID of version 4.
+pub(crate) fn name() -> String {
+    uuid::Builder::from_random_bytes(fastrand::u128(..).to_be_bytes()).into_uuid().to_string()
 }

@@ -86,7 +86,7 @@ impl<O: Observer> Observer for Arc<O> {
 }
 
 /// A table whose requests are observed.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Intercept<T, O> {
     /// The table that answers.
     pub table: T,

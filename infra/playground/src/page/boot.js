@@ -1,12 +1,13 @@
 // The server of this page: the module, which is called in turns. A turn passes in the requests that are new, and gets parts of answers.
-// `fetch` and `EventSource` stand in for the browser's: the page's scripts come after these in the same scope.
+// `fetch` and `EventSource` stand in for the browser's, and the page's other scripts are served from the page itself.
 
 /** The pause between two turns when nothing is to be done, in milliseconds. */
 const IDLE = 40;
 
-const packed = Uint8Array.from(atob(document.getElementById('module').textContent), (one) => one.charCodeAt(0));
+const bytesOf = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
 const unpack = (bytes, format) => new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format)));
-const { exports: wasm } = (await WebAssembly.instantiate(await (await unpack(packed, 'gzip')).arrayBuffer())).instance;
+const embedded = (id) => document.getElementById(id).textContent;
+const { exports: wasm } = (await WebAssembly.instantiate(await unpack(bytesOf(embedded('module')), 'gzip').arrayBuffer())).instance;
 
 function turned(passed) {
   const bytes = new TextEncoder().encode(JSON.stringify(passed));
@@ -27,7 +28,7 @@ let number = 0;
 
 function turn() {
   const passed = calls;
-  [calls, timer] = [[], null];
+  calls = [];
   const { parts, busy } = turned({ calls: passed });
   for (const part of parts) hearers.get(part.id)?.(part);
   soon(busy || calls.length ? 0 : IDLE);
@@ -38,61 +39,61 @@ function soon(pause) {
   timer = setTimeout(turn, pause);
 }
 
-function call(method, path, headers, body, hear) {
-  number += 1;
-  hearers.set(number, hear);
-  calls.push({ id: number, method, path, headers, body: body ?? null });
+function call(id, method, path, headers = {}, body = null) {
+  calls.push({ id, method, path, headers, body });
   soon(0);
-  return number;
 }
 
-function fetch(path, { method = 'GET', headers = {}, body } = {}) {
-  return new Promise((resolve) => {
-    let head = null;
-    let text = '';
-    const id = call(method, path, headers, body, (part) => {
-      if (part.status) head = part;
-      text += part.data ?? '';
-      if (!part.end) return;
-      hearers.delete(id);
-      resolve(new Response(text || null, { status: head.status, headers: head.headers }));
-    });
+globalThis.fetch = (path, { method = 'GET', headers, body } = {}) => new Promise((resolve) => {
+  const id = number += 1;
+  let head = null;
+  let text = '';
+  hearers.set(id, (part) => {
+    if (part.status) head = part;
+    text += part.data ?? '';
+    if (!part.end) return;
+    hearers.delete(id);
+    resolve(new Response(text || null, { status: head.status, headers: head.headers }));
   });
-}
+  call(id, method, path, headers, body);
+});
 
-class EventSource extends EventTarget {
+globalThis.EventSource = class extends EventTarget {
   constructor(path) {
     super();
     let text = '';
-    this.id = call('GET', path, {}, null, (part) => {
-      text += part.data ?? '';
-      const events = text.split('\n\n');
+    this.id = number += 1;
+    hearers.set(this.id, (part) => {
+      const events = (text + (part.data ?? '')).split('\n\n');
       text = events.pop();
-      for (const lines of events) this.hear(Object.fromEntries(lines.split('\n').map((line) => [line.slice(0, line.indexOf(':')), line.slice(line.indexOf(':') + 2)])));
+      for (const lines of events) {
+        const { event = 'message', data } = Object.fromEntries(lines.split('\n').map((line) => line.split(/: (.*)/s)));
+        if (data !== undefined) this.dispatchEvent(new MessageEvent(event, { data }));
+      }
     });
-  }
-
-  hear({ event = 'message', data }) {
-    if (data !== undefined) this.dispatchEvent(new MessageEvent(event, { data }));
+    call(this.id, 'GET', path);
   }
 
   close() {
     hearers.delete(this.id);
-    calls.push({ id: this.id, method: 'CLOSE', path: '/', headers: {}, body: null });
+    call(this.id, 'CLOSE', '/');
   }
-}
+};
 
 /** The fragment of the address says which tree is there: an example, or the records that somebody shares. */
 const fragment = new URLSearchParams(location.hash.slice(1));
-const shared = fragment.get('tree');
-turned({ begin: { seed: Math.floor(Math.random() * Number.MAX_SAFE_INTEGER), example: shared ? null : fragment.get('example') ?? 'folders' } });
-if (shared) {
-  try {
-    const bytes = Uint8Array.from(atob(shared.replaceAll('-', '+').replaceAll('_', '/')), (one) => one.charCodeAt(0));
-    const body = await (await unpack(bytes, 'deflate-raw')).text();
-    await fetch('/playground/records', { method: 'POST', headers: { 'content-type': 'application/json' }, body });
-  } catch {
-    // A link that was cut has no records, and the page shows an empty table.
-  }
-}
+const packed = fragment.get('tree')?.replaceAll('-', '+').replaceAll('_', '/');
+const example = ['folders', 'locations', 'orders', 'audits'].find((one) => one === fragment.get('example')) ?? 'folders';
+// A link that was cut has no records, and the page shows an empty table.
+const records = packed ? await unpack(bytesOf(packed), 'deflate-raw').json().catch(() => []) : [];
+turned({ begin: { seed: Math.floor(Math.random() * Number.MAX_SAFE_INTEGER), example: packed ? null : example, records } });
 addEventListener('hashchange', () => location.reload());
+
+/** A script imports others by their files: they become addresses within this page. */
+const scripts = JSON.parse(embedded('scripts'));
+const addresses = {};
+const addressOf = (file) => (addresses[file] ??= URL.createObjectURL(new Blob([
+  scripts[file].replace(/(?<=^import .* from ')\.\/([^']+)/gm, (_, other) => addressOf(other)).replace(/\bimport\(/g, 'load('),
+], { type: 'text/javascript' })));
+globalThis.load = (path) => import(addressOf(path.slice(2)));
+await load('./app.js');

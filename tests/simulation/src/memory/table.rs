@@ -29,8 +29,21 @@ impl RetryPolicy for Patient {
 #[derive(Clone, Debug, Default)]
 pub struct MemoryTable(pub Arc<Mutex<Memory>>, pub Schema);
 
-fn reply<T>(value: T) -> Result<Reply<T>, TableError> {
-    Ok(Reply { value, read_units: 0.0, write_units: 0.0 })
+/// The answer to a write, and what it takes.
+fn reply<T>(value: T, write_units: f64) -> Result<Reply<T>, TableError> {
+    Ok(Reply { value, read_units: 0.0, write_units })
+}
+
+/// An action of a transaction takes the units of so many writes.
+const TRANSACTION_FACTOR: f64 = 2.0;
+
+/// Bytes of a write unit.
+const BYTES_OF_WRITE_UNIT: usize = 1_024;
+
+/// The units of a write: those of the larger of the item before and after. One whose condition fails takes them, too.
+fn write_units(before: Option<&Item>, after: Option<&Item>) -> f64 {
+    let bytes = before.into_iter().chain(after).map(item_bytes).max();
+    bytes.map_or(1, |bytes| bytes.div_ceil(BYTES_OF_WRITE_UNIT).max(1)) as f64
 }
 
 /// Bytes of a read unit. One that isn't strongly consistent is worth half a unit.
@@ -109,14 +122,15 @@ impl MemoryTable {
         let mut memory = self.0.lock().unwrap();
         let before = memory.get(key);
         if !values::condition(condition).map_err(refused)?.holds(before) {
-            return reply(false);
+            return reply(false, write_units(before, None));
         }
         let after = change(before);
         if let Some(item) = &after {
             Memory::check(item, key)?;
         }
+        let write_units = write_units(before, after.as_ref());
         memory.write(key, after);
-        reply(true)
+        reply(true, write_units)
     }
 }
 
@@ -153,10 +167,12 @@ impl Table for MemoryTable {
             changes.push((write.key(), item));
         }
         let mut memory = self.0.lock().unwrap();
+        let mut units = 0.0;
         for (key, item) in changes {
+            units += write_units(memory.get(key), item.as_ref());
             memory.write(key, item);
         }
-        reply(Vec::new())
+        reply(Vec::new(), units)
     }
 
     async fn put(&self, item: &Item, condition: &Condition) -> Result<Reply<bool>, TableError> {
@@ -183,20 +199,21 @@ impl Table for MemoryTable {
         if actions.is_empty() || actions.len() > BATCH_UPDATES_MAX || !are_distinct(actions.iter().map(Action::key)) {
             return Err(refused("number of statements"));
         }
-        let mut answers = Vec::new();
+        let (mut answers, mut units) = (Vec::new(), 0.0);
         for action in actions {
             let answer = match action {
                 Action::Update { key, update, condition } => self.update(key, update, condition).await,
                 // PartiQL answers so where no item is.
                 Action::Delete { key, condition } => {
                     let is_there = self.0.lock().unwrap().get(key).is_some();
-                    if is_there { self.delete(key, condition).await } else { reply(true) }
+                    if is_there { self.delete(key, condition).await } else { reply(true, write_units(None, None)) }
                 }
                 _ => return Err(refused("another statement")),
             };
+            units += answer.as_ref().map_or(0.0, |reply| reply.write_units);
             answers.push(answer.map(|reply| reply.value));
         }
-        reply(answers)
+        reply(answers, units)
     }
 
     async fn transact(&self, actions: &[Action]) -> Result<Reply<Transacted>, TableError> {
@@ -210,11 +227,12 @@ impl Table for MemoryTable {
             return Err(refused("key size"));
         }
         let mut memory = self.0.lock().unwrap();
-        let (mut changes, mut failed) = (Vec::new(), Vec::new());
+        let (mut changes, mut failed, mut units) = (Vec::new(), Vec::new(), 0.0);
         for (position, action) in actions.iter().enumerate() {
             let before = memory.get(action.key());
             if !values::condition(action.condition()).map_err(refused)?.holds(before) {
                 failed.push(position);
+                units += TRANSACTION_FACTOR * write_units(before, None);
                 continue;
             }
             let action = match action.clone() {
@@ -229,15 +247,16 @@ impl Table for MemoryTable {
             }
             let after = action.outcome(before, self.item_with(action.key()));
             Memory::check(after.as_ref().unwrap_or(&Item::new()), action.key())?;
+            units += TRANSACTION_FACTOR * write_units(before, after.as_ref());
             changes.push((action.key().clone(), after));
         }
         if !failed.is_empty() {
-            return reply(Transacted::Failed(failed));
+            return reply(Transacted::Failed(failed), units);
         }
         for (key, after) in changes {
             memory.write(&key, after);
         }
-        reply(Transacted::Done)
+        reply(Transacted::Done, units)
     }
 
     async fn query(&self, query: &Query) -> Result<Reply<Page>, TableError> {
