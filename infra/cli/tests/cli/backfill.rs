@@ -226,11 +226,12 @@ async fn cursors_begin_anew_and_nothing_else_is_written() {
     // A cursor that a newer handler has written is left alone, and named.
     running.pause().await;
     let mut newer: Attributes = [("PK", s("n0")), ("SK", s("CASCADE"))].map(|(n, v)| (n.to_owned(), v)).into();
-    newer.insert("format".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N("5".to_owned()));
+    let format = (sapwood_core::model::FORMAT_MAX + 1).to_string();
+    newer.insert("format".to_owned(), aws_sdk_dynamodb::types::AttributeValue::N(format.clone()));
     put(&running.client, TABLE, newer).await;
     let refused = sapwood(&running.url(), &["backfill", "--cursors", "--yes", "--work", &work]);
     assert_eq!(refused.status.code(), Some(1), "{}", words(&refused));
-    assert_eq!(running.contents().await[&key("CASCADE")]["format"], Value::N("5".to_owned()));
+    assert_eq!(running.contents().await[&key("CASCADE")]["format"], Value::N(format));
 }
 
 #[tokio::test(flavor = "multi_thread")]

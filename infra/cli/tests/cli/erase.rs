@@ -15,8 +15,8 @@ use crate::running::{Sapwood, TABLE, printed, sapwood, words};
 const PAGE: &str = include_str!("../../../../docs/operate/recovery.md");
 
 /// All that the stack can keep is switched on.
-const PARAMETERS: [&str; 5] =
-    ["UniqueNames=exact", "OrderAttribute=name", "LinkAttributes=owner", "Totals=count,size", "Trash=on"];
+const PARAMETERS: [&str; 6] =
+    ["UniqueNames=exact", "OrderAttribute=name", "LinkAttributes=owner", "Totals=count,size", "Trash=on", "Changes=on"];
 
 /// What names the person, each with what it is in the words of the page.
 const WORDS: [(&str, &str); 5] = [

@@ -316,7 +316,8 @@ async fn what_cant_be_redriven_is_named_and_the_rest_is_redriven() {
     let mut large = node("large", None, "large");
     large.insert("text".to_owned(), s("x".repeat(400 * 1_024 - 40)));
     let mut newer = node("newer", None, "newer");
-    newer.extend([("SK".to_owned(), s("LINEAGE")), ("format".to_owned(), AttributeValue::N("5".to_owned()))]);
+    let format = AttributeValue::N((sapwood_core::model::FORMAT_MAX + 1).to_string());
+    newer.extend([("SK".to_owned(), s("LINEAGE")), ("format".to_owned(), format)]);
     for item in [large, newer, node("ours", None, "ours")] {
         put(&running.client, TABLE, item).await;
     }

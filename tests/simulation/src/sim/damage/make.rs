@@ -6,7 +6,7 @@ use rand::RngExt;
 use rand::seq::IndexedRandom;
 use sapwood_core::audit::Class;
 use sapwood_core::keys::ItemKey;
-use sapwood_core::model::{AttributeValue, Item, text, with_key};
+use sapwood_core::model::{AttributeValue, FORMAT_MAX, Item, text, with_key};
 
 use super::{Damage, IDS, World};
 
@@ -198,7 +198,7 @@ impl World {
                     key.sk = "CASCADE".to_owned();
                     item = with_key(&key, &schema);
                 }
-                item.insert("format".into(), number(self.pick(&["5", "99"])));
+                item.insert("format".into(), number(self.pick(&NEWER)));
                 self.plant(&key, Some(item));
                 Some(key)
             }
@@ -499,8 +499,12 @@ fn is_row(sk: &str) -> bool {
 
 /// True if a newer handler has written an item.
 pub(super) fn is_newer(item: &Item) -> bool {
-    matches!(item.get("format"), Some(AttributeValue::N(digits)) if ["5", "99"].contains(&digits.as_str()))
+    matches!(item.get("format"), Some(AttributeValue::N(digits)) if NEWER.contains(&digits.as_str()))
 }
+
+/// Formats of newer handlers: the next one, and one that is far away.
+const NEWER: [&str; 2] = ["6", "99"];
+const _: () = assert!(FORMAT_MAX == 5, "the next format is another one");
 
 /// What is written as `%61%62`.
 fn unspelled(text: &str) -> String {
