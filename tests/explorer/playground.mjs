@@ -91,6 +91,7 @@ test('an example of revisions has a history', async () => {
   const page = await visit(chromium, `${address}#example=audits`);
   await expand(page, 'Plant_1');
   await select(page, 'Equipment_1');
+  await page.click('.topics button[aria-pressed]');
   await until('the history', async () => /version 3.*v0_Audit.*version 2.*version 1/s.test(await text(page, '.topics')));
   await leave(page);
 });

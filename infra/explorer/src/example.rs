@@ -44,7 +44,8 @@ pub const PARAMETERS: [(&str, &str); 4] =
     [("OrderAttribute", NAME), ("LinkAttributes", PRODUCT), ("Trash", "on"), ("Totals", "count,size,square_feet")];
 
 /// A tree to begin with.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, serde::Deserialize)]
+#[serde(rename_all = "kebab-case")]
 #[cfg_attr(feature = "clap", derive(clap::ValueEnum))]
 pub enum Example {
     /// Two drives with folders.

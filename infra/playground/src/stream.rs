@@ -108,8 +108,7 @@ impl Stream {
     }
 
     fn read(&mut self) {
-        let records =
-            std::mem::take(&mut self.table.table.0.lock().unwrap_or_else(PoisonError::into_inner).stream);
+        let records = std::mem::take(&mut self.table.table.0.lock().unwrap_or_else(PoisonError::into_inner).stream);
         if records.is_empty() {
             return;
         }

@@ -1,8 +1,8 @@
 //! A table, its stream with the handler, and the calls that go on.
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, PoisonError};
 use std::sync::atomic::Ordering;
+use std::sync::{Arc, PoisonError};
 use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 
@@ -154,9 +154,8 @@ impl World {
             let headers: Vec<_> =
                 head.headers.iter().map(|(name, value)| json!([name.as_str(), text(value)])).collect();
             let first = json!({"status": head.status.as_u16(), "headers": headers});
-            let data = body.into_data_stream().map(|data| {
-                json!({"data": String::from_utf8_lossy(&data.unwrap_or_default())})
-            });
+            let data =
+                body.into_data_stream().map(|data| json!({"data": String::from_utf8_lossy(&data.unwrap_or_default())}));
             once(async { first }).chain(data).chain(once(async { json!({"end": true}) }))
         });
         self.calls.insert(id, parts.flatten_stream().boxed());
@@ -196,8 +195,7 @@ fn router(table: &Turns, settings: &Settings, stream: &Stream, example: Option<E
     let (cursors, waits, feed) = (CursorKey::new(CURSOR_KEY)?, Waits::system(), KnownFeed::default());
     let reading = reads::Shared { settings: settings.clone(), cursors, waits: waits.clone(), feed };
     let (source, settings_of_writes) = (source(), settings.clone());
-    let writing =
-        writes::Shared { settings: settings_of_writes, revisions_mutable: true, trash: true, waits, source };
+    let writing = writes::Shared { settings: settings_of_writes, revisions_mutable: true, trash: true, waits, source };
     let explorer = Explorer {
         tables: Arc::new(tables()),
         settings: settings.clone(),

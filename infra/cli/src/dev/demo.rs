@@ -62,7 +62,7 @@ fn has_colours() -> bool {
 
 pub(super) async fn run(table: &DynamoTable, mapping: &Mapping, auditor: Option<&Handler>) -> Result<()> {
     let (schema, seen, has_colours) = (Schema::default(), BTreeMap::new(), has_colours());
-    let mut demo = Demo { table, mapping, auditor, schema, seen, has_colours };
+    let mut demo = Demo { table, mapping, auditor, schema: &schema, seen, has_colours };
     demo.run().await
 }
 
@@ -70,7 +70,7 @@ struct Demo<'a> {
     table: &'a DynamoTable,
     mapping: &'a Mapping,
     auditor: Option<&'a Handler>,
-    schema: Schema,
+    schema: &'a Schema,
     /// The table after the step before.
     seen: BTreeMap<ItemKey, Item>,
     has_colours: bool,
@@ -83,7 +83,7 @@ impl Demo<'_> {
         let (children, below) = (self.schema.depth_range(1, 1), self.schema.depth_range(1, DEPTH_MAX));
         let in_order = self.schema.ordered_range(OrderedList::Children, None, None);
         let (latest, links) = (self.schema.latest_range("")?, self.schema.link_range(PRODUCT, "")?);
-        let filling = Filling { table: self.table, schema: &self.schema, tenant: None, condition: Condition::Always };
+        let filling = Filling { table: self.table, schema: self.schema, tenant: None, condition: Condition::Always };
         for (id, parent, name) in FOLDERS {
             filling.node(id, parent, name, None).await?;
         }
@@ -131,7 +131,7 @@ impl Demo<'_> {
         let Some(auditor) = self.auditor else { return Ok(()) };
         self.table.delete(&self.row_key("D", 1, "IV")?, &Condition::Always).await?;
         for (depth, id, name) in [(2, "c", "not what its record says"), (1, "i", "a row that nothing asks for")] {
-            let mut row = with_key(&self.row_key("D", depth, id)?, &self.schema);
+            let mut row = with_key(&self.row_key("D", depth, id)?, self.schema);
             let ours = [(NAME, text(name)), ("_id", text(id)), ("_depth", number(depth))];
             row.extend(ours.map(|(name, value)| (name.to_owned(), value)));
             self.table.put(&row, &Condition::Always).await?;
@@ -170,11 +170,11 @@ impl Demo<'_> {
         self.mapping.settled().await?;
         let (segment, segments, limit, reading) = (0, 1, 1_000, ReadOptions::default());
         let all = self.table.scan(&Scan { segment, segments, after: None, limit, reading }).await?.value.items;
-        let keyed = all.into_iter().filter_map(|item| Some((key_of(&item, &self.schema)?, item)));
+        let keyed = all.into_iter().filter_map(|item| Some((key_of(&item, self.schema)?, item)));
         let before = std::mem::replace(&mut self.seen, keyed.collect());
         let query = query(pk, range);
         let found = self.table.query(&query).await?.value.items;
-        let there = found.into_iter().filter_map(|item| Some((key_of(&item, &self.schema)?, item)));
+        let there = found.into_iter().filter_map(|item| Some((key_of(&item, self.schema)?, item)));
         let there = there.map(|(key, item)| match before.get(&key) {
             None => ("\x1b[32m", '+', key, item),
             Some(was) if *was != item => ("\x1b[33m", '~', key, item),

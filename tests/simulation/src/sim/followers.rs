@@ -288,11 +288,12 @@ fn trees(contents: &Contents, settings: &Settings) -> BTreeMap<NodeRef, BTreeMap
     trees
 }
 
-/// True if two states of a node are the same to a follower: what Sapwood notes in a record isn't shown.
+/// True if two states of a node are the same to a follower: what Sapwood notes in a record isn't shown. Whoever puts a
+/// record back from a copy may put such a note back, too.
 fn same(one: &Item, other: &Item) -> bool {
     let shown = |item: &Item| {
         let mut item = item.clone();
-        item.retain(|name, _| !["_touched", "_redriven", "_copying", DELETING].contains(&&**name));
+        item.retain(|name, _| !["_touched", "_redriven", "_copying", "_under", DELETING].contains(&&**name));
         item
     };
     shown(one) == shown(other)
