@@ -4,6 +4,7 @@
 
 mod blog;
 mod race;
+mod source;
 mod stream;
 mod table;
 mod world;

@@ -19,7 +19,6 @@ use sapwood_engine::fanout::Fanout;
 use sapwood_engine::write::Writer;
 use sapwood_explorer::example::Filling;
 use sapwood_simulation::fixture::at_once;
-use sapwood_simulation::memory::Patient;
 use sapwood_simulation::oracle::Oracle;
 use sapwood_store::{Client, Condition};
 use serde::{Deserialize, Serialize};
@@ -27,9 +26,9 @@ use serde::{Deserialize, Serialize};
 use crate::blog::pattern::{ALL, Pattern};
 use crate::blog::patterns::replication::Replication;
 use crate::blog::workload::{Model, Node};
+use crate::source::source;
 use crate::stream::Stream;
-use crate::table::Turns;
-use crate::world::source;
+use crate::table::{Patience, Turns};
 
 /// The tree of the picture.
 const TREE: [(&str, Option<&str>); 5] = [
@@ -115,7 +114,7 @@ fn with_sapwood(seed: u64) -> Result<(bool, Lists), Box<dyn Error>> {
     let mut stream = Stream::at_once(table.clone(), Fanout { settings: settings.clone(), ..Fanout::default() });
     stream.settle();
     // Each moves a folder as a call of the API does.
-    let client = Client::new(&table, &Patient, schema);
+    let client = Client::new(&table, &Patience(None), schema);
     let mut moves = MOVES.map(|(id, parent)| {
         let (client, settings) = (&client, &settings);
         let move_folder = async move {

@@ -11,13 +11,12 @@ use sapwood_core::fanout::StreamRecord;
 use sapwood_engine::fanout::{Fanout, Report, Run};
 use sapwood_explorer::live::{Record, handled, milliseconds, read};
 use sapwood_explorer::{Feed, Trial, Trials};
-use sapwood_simulation::memory::Patient;
 use sapwood_store::Deadline;
 use sapwood_store::clock::{Instant, now, since_1970};
 use serde_json::{Value, json};
 
-use crate::table::{Turn, Turns};
-use crate::world::name;
+use crate::source::name;
+use crate::table::{Patience, Turn, Turns};
 
 /// The most records of a batch, as the template has it.
 const BATCH_RECORDS_MAX: usize = 100;
@@ -133,10 +132,8 @@ impl Stream {
         let report = Box::pin(async move {
             let name = name();
             let run = Run { name: &name, now: since_1970().as_secs() };
-            match has_time {
-                true => fanout.run(&table, &Deadline::after(INVOCATION_TIME), run, records).await,
-                false => fanout.run(&table, &Patient, run, records).await,
-            }
+            let patience = Patience(has_time.then(|| Deadline::after(INVOCATION_TIME)));
+            fanout.run(&table, &patience, run, records).await
         });
         if !trial.late_by.is_zero() {
             self.tell(&batch, json!({"type": "held", "milliseconds": milliseconds(trial.late_by)}));

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 
 use sapwood_simulation::intercept::{Intercept, Observer, Request};
 use sapwood_simulation::memory::MemoryTable;
+use sapwood_store::{Deadline, RetryPolicy};
 
 /// A table whose requests take turns. Clones share it.
 pub(crate) type Turns = Intercept<MemoryTable, Turn>;
@@ -43,5 +44,23 @@ impl Observer for Turn {
         if let Some(left) = self.writes_left.as_ref().filter(|_| !request.is_read()) {
             left.fetch_sub(1, Relaxed);
         }
+    }
+}
+
+/// How long somebody tries: until a deadline, or, where no time goes by, until it is done. With one policy the module
+/// has the handler once.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Patience(pub(crate) Option<Deadline>);
+
+impl RetryPolicy for Patience {
+    async fn wait(&self, attempt: u32) -> bool {
+        match self.0 {
+            Some(deadline) => deadline.wait(attempt).await,
+            None => true,
+        }
+    }
+
+    fn is_within(&self, share: f64) -> bool {
+        self.0.is_none_or(|deadline| deadline.is_within(share))
     }
 }

@@ -14,13 +14,11 @@ use axum::routing::get;
 use axum::{Extension, Router};
 use futures::FutureExt;
 use futures::stream::{BoxStream, StreamExt, once};
-use jiff::Timestamp;
 use sapwood_api::caller::{Caller, Known};
 use sapwood_api::cursor::CursorKey;
 use sapwood_api::feed::KnownFeed;
 use sapwood_api::problem::{Kind, Problem};
 use sapwood_api::wait::Waits;
-use sapwood_api::writes::Source;
 use sapwood_api::{reads, writes};
 use sapwood_core::keys::{Schema, SortKey};
 use sapwood_core::model::{Item, Settings, key_of};
@@ -29,7 +27,7 @@ use sapwood_explorer::example::Example;
 use sapwood_explorer::{Explorer, Rights, TableAddress};
 use sapwood_json::{Attributes, Numbers};
 use sapwood_simulation::fixture::at_once;
-use sapwood_store::clock::{now, since_1970};
+use sapwood_store::clock::now;
 use sapwood_store::{Condition, Deadline, Table};
 use serde::Deserialize;
 use serde_json::value::RawValue;
@@ -37,6 +35,7 @@ use serde_json::{Value, json};
 use tower::ServiceExt;
 
 use crate::race;
+use crate::source::source;
 use crate::stream::Stream;
 use crate::table::Turns;
 
@@ -229,15 +228,4 @@ fn records(table: &Turns, schema: &Schema) -> Result<Vec<u8>, Problem> {
     let contents = table.table.0.lock().unwrap_or_else(PoisonError::into_inner).contents();
     let base = contents.into_values().filter(|item| is_base(item, schema)).map(Attributes);
     sapwood_json::to_vec(&base.collect::<Vec<_>>(), Numbers::Strings).map_err(|_| Problem::internal())
-}
-
-/// Where time and names come from: the page gives the time, and the number that all names are drawn from.
-pub(crate) fn source() -> Source {
-    let now = || Timestamp::from_millisecond(since_1970().as_millis() as i64).unwrap_or_default().into();
-    Source::new(now, name)
-}
-
-/// A name that no other has, like a UUID of version 4.
-pub(crate) fn name() -> String {
-    uuid::Builder::from_random_bytes(fastrand::u128(..).to_be_bytes()).into_uuid().to_string()
 }

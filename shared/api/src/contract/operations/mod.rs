@@ -2,30 +2,33 @@
 //!
 //! To add a call, add a variant to [`ReaderCall`] or [`WriterCall`], its [`Operation`] to a table, and its handler.
 
-macro_rules! of_reader {
-    ($tag:ident $call:ident: $id:literal, $path:literal { $($field:ident: $value:expr),* $(,)? }) => {
-        super::Operation {
-            id: $id,
-            method: axum::http::Method::GET,
-            path: $path,
-            function: super::Function::Reader(super::ReaderCall::$call),
-            tag: super::Tag::$tag,
-            body: None,
-            $($field: $value,)*
+macro_rules! operation {
+    ($method:ident, $function:expr, $tag:ident, $id:literal, $path:literal { $($field:ident: $value:expr),* $(,)? }) => {
+        // A page that calls the API in itself has no use for the document.
+        if cfg!(target_family = "wasm") {
+            super::Operation::bare($id, axum::http::Method::$method, $path, $function)
+        } else {
+            super::Operation {
+                id: $id,
+                method: axum::http::Method::$method,
+                path: $path,
+                function: $function,
+                tag: super::Tag::$tag,
+                $($field: $value,)*
+            }
         }
     };
 }
 
+macro_rules! of_reader {
+    ($tag:ident $call:ident: $id:literal, $path:literal { $($fields:tt)* }) => {
+        operation!(GET, super::Function::Reader(super::ReaderCall::$call), $tag, $id, $path { body: None, $($fields)* })
+    };
+}
+
 macro_rules! of_writer {
-    ($method:ident $call:ident: $id:literal, $path:literal { $($field:ident: $value:expr),* $(,)? }) => {
-        super::Operation {
-            id: $id,
-            method: axum::http::Method::$method,
-            path: $path,
-            function: super::Function::Writer(super::WriterCall::$call),
-            tag: super::Tag::Write,
-            $($field: $value,)*
-        }
+    ($method:ident $call:ident: $id:literal, $path:literal { $($fields:tt)* }) => {
+        operation!($method, super::Function::Writer(super::WriterCall::$call), Write, $id, $path { $($fields)* })
     };
 }
 
@@ -211,6 +214,14 @@ pub fn operations() -> impl Iterator<Item = &'static Operation> + Clone {
 }
 
 impl Operation {
+    /// An operation without what the document says of it.
+    const fn bare(id: &'static str, method: Method, path: &'static str, function: Function) -> Self {
+        let (summary, description) = ("", "");
+        let (parameters, answers, problems): (&[&[_]], &[_], &[_]) = (&[], &[], &[]);
+        let (tag, body) = (Tag::Read, None);
+        Self { id, method, path, function, tag, summary, description, parameters, body, answers, problems }
+    }
+
     /// Returns the status codes that the operation can answer with, in ascending order.
     #[must_use]
     pub fn statuses(&self) -> Vec<u16> {
@@ -366,10 +377,6 @@ impl Header {
 
 /// Returns a reference to a type's schema. Adds that schema, and those that it refers to.
 pub(super) fn reference<T: ToSchema>(schemas: &mut Schemas) -> Value {
-    // A page that calls the API in itself has no use for the document, and what makes all schemas is large.
-    if cfg!(target_family = "wasm") {
-        return Value::Null;
-    }
     let name = T::name().into_owned();
     if !schemas.contains_key(&name) {
         let mut found = vec![(name.clone(), T::schema())];
