@@ -13,12 +13,12 @@ const FILE: &str = "target/playground/index.html";
 
 const TARGET: &str = "wasm32-unknown-unknown";
 
-/// Debian's packages `rustc-web`, `cargo-web` and `rust-web-src`, for a machine on which rustup has no such target.
-const DEBIAN: [&str; 3] = ["/usr/bin/cargo", "/usr/bin/rustc", "/usr/lib/rustlib/src/rust/library/std/Cargo.toml"];
+/// Where the sources of the standard library are, in the toolchain, and in Debian's package `rust-web-src`.
+const SOURCES: [&str; 2] = ["lib/rustlib/src/rust/library", "/usr/lib/rustlib/src/rust/library"];
 
 /// One crate of the simulation can draw from the system, which nothing here does. What a panic says of its place, and
-/// how values look to a programmer, would be a tenth of the module. Nobody reads it there. Both flags are unstable.
-const FLAGS: &str = "--cfg getrandom_backend=\"unsupported\" -Zlocation-detail=none -Zfmt-debug=none";
+/// how values look to a programmer, would be a tenth of the module. Nobody reads it there. These flags are unstable.
+const FLAGS: &str = "--cfg getrandom_backend=\"unsupported\" -Zlocation-detail=none -Zfmt-debug=none -Zunstable-options -Cpanic=immediate-abort";
 
 /// Arguments of `wasm-opt`: for size, with what the compiler's target has.
 const OPTIMIZER: [&str; 6] = [
@@ -59,24 +59,22 @@ fn build(root: &Path, file: &Path) -> Result<()> {
     Ok(())
 }
 
-/// Compiles the library with the target of rustup's toolchain, or with Debian's compiler and sources.
+/// Compiles the library, and the standard library for size with it, by the toolchain, or by Debian's compiler for wasm.
 fn module(root: &Path) -> Result<Vec<u8>> {
-    let printed = |print: &str| -> Result<String> {
-        let printed = Command::new("rustc").args(["--target", TARGET, "--print", print]).output()?;
-        Ok(String::from_utf8(printed.stdout)?.trim().to_owned())
-    };
+    let sysroot = Command::new("rustc").args(["--print", "sysroot"]).output()?;
+    let sysroot = PathBuf::from(String::from_utf8(sysroot.stdout)?.trim());
     let mut cargo = Command::new("cargo");
-    if !Path::new(&printed("target-libdir")?).is_dir() {
-        if !DEBIAN.iter().all(|file| Path::new(file).exists()) {
-            return Err(format!("there is no compiler for WebAssembly here: run `rustup target add {TARGET}`").into());
+    if !sysroot.join(SOURCES[0]).is_dir() {
+        if !Path::new(SOURCES[1]).is_dir() {
+            return Err("the sources of the standard library aren't here: run `rustup component add rust-src`".into());
         }
-        cargo = Command::new(DEBIAN[0]);
-        // Its compiler has no linker of its own; rustup's has one.
-        let linker = format!("{}/lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld", printed("sysroot")?);
-        cargo.env("RUSTC", DEBIAN[1]).env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
-        cargo.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
+        cargo = Command::new("/usr/bin/cargo");
+        // Debian's compiler has no linker for WebAssembly. The toolchain has one.
+        let linker = sysroot.join("lib/rustlib/x86_64-unknown-linux-gnu/bin/rust-lld");
+        cargo.env("RUSTC", "/usr/bin/rustc").env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER", linker);
     }
     let target = root.join("target/wasm");
+    cargo.args(["-Zbuild-std=std,panic_abort", "-Zbuild-std-features=optimize_for_size"]);
     cargo.args(["rustc", "--locked", "--package=sapwood-playground", "--lib", "--crate-type=cdylib"]);
     cargo.args(["--profile=playground", "--target", TARGET, "--target-dir"]).arg(&target).current_dir(root);
     cargo.env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUSTFLAGS", FLAGS).env("RUSTC_BOOTSTRAP", "1");
