@@ -52,7 +52,7 @@ impl Feed {
         let sender = self.sender.lock().unwrap_or_else(PoisonError::into_inner).clone();
         let Some(sender) = sender.filter(|sender| sender.receiver_count() > 0) else { return };
         let mut event = make();
-        event["at"] = json!(u64::try_from(self.begun.elapsed().as_millis()).unwrap_or(u64::MAX));
+        event["at"] = json!(u64::try_from(now().saturating_duration_since(self.begun).as_millis()).unwrap_or(u64::MAX));
         // No page watches any more.
         let _ = sender.send(event.to_string().into());
     }

@@ -142,7 +142,7 @@ impl Stream {
     }
 
     fn ended(&mut self, one: Invocation, report: &Report) {
-        self.tell(&one.batch, handled(report, one.begins.elapsed(), one.is_second));
+        self.tell(&one.batch, handled(report, now().saturating_duration_since(one.begins), one.is_second));
         let Invocation { mut batch, trial, is_second, .. } = one;
         if trial.twice && !is_second {
             self.running = Some(self.invocation(batch, Trial { late_by: Duration::ZERO, ..trial }, true));

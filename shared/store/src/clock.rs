@@ -4,8 +4,6 @@
 #[cfg(target_family = "wasm")]
 pub use given::{Instant, advance, since_1970, sleep};
 #[cfg(not(target_family = "wasm"))]
-pub use system::since_1970;
-#[cfg(not(target_family = "wasm"))]
 pub use tokio::time::{Instant, sleep};
 
 /// This moment.
@@ -15,37 +13,32 @@ pub fn now() -> Instant {
     Instant::now()
 }
 
+/// The time since 1970.
+#[must_use]
 #[cfg(not(target_family = "wasm"))]
-mod system {
-    use std::time::{Duration, SystemTime, UNIX_EPOCH};
-
-    /// The time since 1970.
-    #[must_use]
-    #[allow(clippy::disallowed_methods, reason = "an entry has the time at which it is sent")]
-    pub fn since_1970() -> Duration {
-        SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default()
-    }
+#[allow(clippy::disallowed_methods, reason = "an entry has the time at which it is sent")]
+pub fn since_1970() -> std::time::Duration {
+    std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default()
 }
 
 #[cfg(target_family = "wasm")]
 mod given {
     use std::ops::Add;
-    use std::sync::atomic::{AtomicU64, Ordering};
+    use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
     use std::task::Poll;
     use std::time::Duration;
 
-    /// The time that was given last, in milliseconds since 1970.
     static NOW_MS: AtomicU64 = AtomicU64::new(0);
 
     /// Gives the time, in milliseconds since 1970. It doesn't go back.
     pub fn advance(now_ms: u64) {
-        NOW_MS.fetch_max(now_ms, Ordering::Relaxed);
+        NOW_MS.fetch_max(now_ms, Relaxed);
     }
 
-    /// The time since 1970.
+    /// The time since 1970 that was given last.
     #[must_use]
     pub fn since_1970() -> Duration {
-        Duration::from_millis(NOW_MS.load(Ordering::Relaxed))
+        Duration::from_millis(NOW_MS.load(Relaxed))
     }
 
     /// A moment.
@@ -63,12 +56,6 @@ mod given {
         #[must_use]
         pub fn saturating_duration_since(&self, earlier: Self) -> Duration {
             self.0.saturating_sub(earlier.0)
-        }
-
-        /// The time since this moment.
-        #[must_use]
-        pub fn elapsed(&self) -> Duration {
-            Self::now().saturating_duration_since(*self)
         }
     }
 

@@ -1,6 +1,6 @@
 // The right side: its tabs, the stream of events, and what the stream handler does about each change.
 import { $, about, address, bdi, calmly, count, data, el, get, hear, heardOf, isUnderWay, key, Lost, node as path, post, showPane, shown, tell, units, visible, wait } from './base.js';
-import { lastShown } from './node.js';
+import { last } from './node.js';
 
 /** Most changes below nodes that are kept. */
 const CHANGES_MAX = 2000;
@@ -17,7 +17,7 @@ export function begin(of) {
     about.live ? ['live', 'Live', livePanel] : ['state', 'State', statePanel],
     about.live && ['watch', 'Watch', later('watch', ({ panel }) => panel(changes, tree))], ['ask', 'Ask', later('ask', ({ panel }) => panel())],
     ['check', 'Check', later('trust', ({ checkPanel }) => checkPanel(tree))], about.trials && ['trust', 'Break it', later('trust', ({ trustPanel }) => trustPanel(tree))],
-    about.playground && ['playground', 'Playground', later('playground', ({ panel }) => panel())],
+    about.playground && ['playground', 'Playground', later('playground', (all) => all.panel())],
   ].filter(Boolean);
   const tabs = $('tabs');
   for (const [name, words] of panels) {
@@ -598,7 +598,7 @@ function statePanel() {
   };
   hear('shown', draw);
   hear('wrote', () => tell('again'));
-  if (lastShown()) draw(lastShown());
+  if (last) draw(last);
   return el('div', { class: 'panel' }, box);
 }
 

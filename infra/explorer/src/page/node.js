@@ -32,9 +32,8 @@ const quiet = (...words) => el('p', { class: 'question' }, words);
 const wrong = (error) => el('p', { class: 'wrong' }, error.message);
 
 let current = null;
-let last = null;
 /** What was shown last. */
-export const lastShown = () => last;
+export let last = null;
 /** The same as text, without what it took, as long as it is drawn. */
 let drawn = null;
 let isOpen = new Set();

@@ -24,7 +24,7 @@ function told(name, words, { right, wrong, lists }, wanted) {
   });
   return el('section', { class: `card ${wrong ? '' : 'derived'}`, 'data-way': name, 'data-right': right, 'data-wrong': wrong }, el('h4', {}, words),
     el('p', {}, el('span', { class: 'badge right' }, `${right} right`), ' ', el('span', { class: `badge ${wrong ? 'bad' : 'plain'}` }, `${wrong} wrong`)),
-    el('p', { class: 'question' }, wrong ? 'What it lists after a race that went wrong:' : 'What it lists after the last race:'), el('ul', {}, lines));
+    el('p', { class: 'question' }, wrong ? 'What it lists after a race that went wrong:' : 'What it lists after the last race:'), el('ul', { class: 'items' }, lines));
 }
 
 async function run(results) {
