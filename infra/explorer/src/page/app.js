@@ -71,7 +71,7 @@ async function go(id, quiet = false, known = null) {
 }
 
 function where() {
-  const rights = about.writes ? el('span', { class: 'badge base' }, about.playground ? 'in this page' : about.live ? 'dev: reads and writes' : 'reads and writes') : el('span', { class: 'badge plain' }, 'reads only');
+  const rights = about.writes ? el('span', { class: 'badge base' }, about.playground ? 'yours' : about.live ? 'dev: reads and writes' : 'reads and writes') : el('span', { class: 'badge plain' }, 'reads only');
   $('where').replaceChildren(el('span', {}, 'table ', bdi(about.table)), about.endpoint ? el('span', { class: 'endpoint' }, bdi(about.endpoint)) : '',
     about.tenant ? el('span', {}, 'tenant ', bdi(about.tenant)) : '', rights);
 }

@@ -110,7 +110,7 @@ export function trustPanel(tree) {
       story.replaceChildren(el('p', { class: 'wrong' }, error.message));
     }
   };
-  return el('div', { class: 'panel' }, el('p', { class: 'note' }, 'This table is your own: deployed ones have no trials.'), form,
+  return el('div', { class: 'panel' }, el('p', { class: 'note' }, 'This table is your own, not a deployed one.'), form,
     el('section', { class: 'card' }, el('h3', {}, 'Damage a row of the selected node'), el('div', { class: 'row' }, el('button', { type: 'button', onclick: () => damage(true) }, 'Delete a row'), el('button', { type: 'button', onclick: () => damage(false) }, 'Change a row'))), story);
 }
 
