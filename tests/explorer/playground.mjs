@@ -23,6 +23,7 @@ const tab = async (page, name) => {
   await page.click(`#tab-${name}`);
   await page.waitForSelector(`#panel-${name} > *`);
 };
+const post = (page, target) => page.evaluate((target) => fetch(target, { method: 'POST' }).then(({ status }) => status), target);
 /** Waits until nothing lags and the comparison finds nothing. */
 const settled = (page) => until('all is right', () => page.evaluate(async () => {
   const badges = document.querySelectorAll('[role=treeitem] .badge:not([hidden])');
@@ -130,8 +131,10 @@ test('a race of two clients is right 200 times, and the blog’s code is not', a
 test('a link has the tree, and whoever opens it sees the same', async () => {
   const page = await visit(chromium, address);
   await expand(page, 'D');
+  await settled(page);
   await drag(page, 'V', 'III');
   await until('the move', async () => (await keys(page)).includes('D | NODE#0002#V'));
+  assert.ok((await post(page, '/nodes/e/trash')) < 300);
   await tab(page, 'playground');
   await page.evaluate(() => [...document.querySelectorAll('#panel-playground button')].find((one) => /link/.test(one.textContent)).click());
   const link = await until('the link', () => page.$eval('#panel-playground input', (one) => one.value));
@@ -141,10 +144,35 @@ test('a link has the tree, and whoever opens it sees the same', async () => {
   await expand(other, 'D', 'III');
   await until('the tree', async () => (await drawn(other)).includes('    Folder V'));
   await settled(other);
+  // What was in the trash comes back there.
+  assert.ok((await post(other, '/nodes/e/restore')) < 300);
+  await expand(other, 'V');
+  await until('e is back', async () => (await drawn(other)).includes('      Folder e'));
   await leave(other);
   const example = await visit(chromium, `${address}#example=orders`);
   await until('the orders', async () => (await drawn(example)).includes('Ada'));
   await leave(example);
+});
+
+test('a link that was cut says so, and so does a page that has stopped', async () => {
+  const said = (page) => page.$eval('body > [role=alert]', (one) => one.textContent).catch(() => '');
+  for (const cut of ['%%%', 'AAAA', 'abcde']) {
+    const page = await visit(chromium, `${address}#tree=${cut}`);
+    await until('it says so', async () => /damaged or cut/.test(await said(page)));
+    await leave(page);
+  }
+  const page = await visit(chromium, address);
+  await page.waitForSelector('#node .derived');
+  assert.equal(await page.evaluate(() => fetch(`/nodes/${'a'.repeat(70_000)}`).then(({ status }) => status)), 400);
+  assert.equal(await page.evaluate(() => fetch('/nodes/V').then(({ status }) => status)), 200);
+  await page.evaluate(() => {
+    performance.now = () => {
+      throw new Error('unreachable');
+    };
+  });
+  await until('it says so', async () => /has stopped/.test(await said(page)));
+  page.faults.length = 0;
+  await leave(page);
 });
 
 test('Firefox opens it, too: a move’s rows follow, and a race is right', async () => {

@@ -312,17 +312,20 @@ export async function grab(page, id) {
   }
 }
 
-/** Drags a row onto another. */
+/** Drags a row onto another. A drag that the page has ended, because it drew the row anew, is begun again. */
 export async function drag(page, id, onto) {
-  await grab(page, id);
-  const [x, y] = await centre(await row(page, onto));
-  await page.mouse.move(x, y, { steps: 6 });
-  let by = 0;
-  await until('the target is shown', async () => {
-    await page.mouse.move(x + (by = 1 - by), y);
-    return (await row(page, onto)).evaluate((one) => /over-/.test(one.className));
-  });
-  await page.mouse.up();
+  for (let isOver = false; !isOver;) {
+    await grab(page, id);
+    await page.mouse.move(...await centre(await row(page, onto)), { steps: 6 });
+    let by = 0;
+    isOver = await until('the target is shown', async () => {
+      // What is above may have grown meanwhile.
+      const [x, y] = await centre(await row(page, onto));
+      await page.mouse.move(x + (by = 1 - by), y);
+      return (await row(page, onto)).evaluate((one) => /over-/.test(one.className));
+    }, 5_000).catch(() => false);
+    await page.mouse.up();
+  }
 }
 
 /** Has the page's requests whose method and address have this form wait. Returns what lets them go. */

@@ -483,6 +483,27 @@ fn a_creation_may_have_a_second_effect_only_where_another_client_has_deleted_the
     }
 }
 
+/// A request whose connection was cut may be carried out once its repetition was answered, if another client has put
+/// the record back meanwhile as it was.
+#[test]
+fn a_write_may_have_a_second_effect_after_its_answer_only_where_the_record_was_put_back() {
+    for (is_lost, is_back) in [(true, true), (true, false), (false, true)] {
+        let before = foreign("n", None, &[("name", "old"), ("_born", "a life")]);
+        let after = made(0, Some(&before), foreign("n", None, &[("name", "new")]));
+        let mut story = Story::new();
+        story.others("n", Some(before.clone()));
+        let call = story.call(rename("n", "new"), plain);
+        if is_lost {
+            story.lost(call);
+        }
+        story.done(call, "n", Some(after.clone()));
+        story.ends(call, changed("n", &after));
+        story.others("n", Some(if is_back { before } else { foreign("n", None, &[("name", "another")]) }));
+        story.done(call, "n", Some(after));
+        if is_lost && is_back { story.is_right() } else { story.is_wrong("carried out twice") }
+    }
+}
+
 #[test]
 fn a_node_under_a_life_of_its_parent_that_was_not_there_is_wrong() {
     let mut story = Story::new();

@@ -13,6 +13,7 @@ use axum::response::IntoResponse;
 use axum::routing::get;
 use axum::{Extension, Router};
 use futures::FutureExt;
+use futures::future::ready;
 use futures::stream::{BoxStream, StreamExt, once};
 use sapwood_api::caller::{Caller, Known};
 use sapwood_api::cursor::CursorKey;
@@ -21,7 +22,7 @@ use sapwood_api::problem::{Kind, Problem};
 use sapwood_api::wait::Waits;
 use sapwood_api::{reads, writes};
 use sapwood_core::keys::{Schema, SortKey};
-use sapwood_core::model::{Item, Settings, key_of};
+use sapwood_core::model::{AttributeValue, Item, Settings, TRASHED, key_of};
 use sapwood_engine::fanout::Fanout;
 use sapwood_explorer::example::Example;
 use sapwood_explorer::{Explorer, Rights, TableAddress};
@@ -106,7 +107,7 @@ impl World {
             Passed::Calls(calls) => calls,
         };
         let world = world.as_mut().ok_or("the first turn has to begin")?;
-        calls.into_iter().try_for_each(|call| world.call(call))?;
+        calls.into_iter().for_each(|call| world.call(call));
         let mut parts = Vec::new();
         let is_busy = world.go_on(&mut parts);
         Ok(json!({"parts": parts, "busy": is_busy}))
@@ -124,29 +125,37 @@ impl World {
         if let Some(example) = example {
             at_once(example.fill(&table.table, &settings.schema, None))?;
         }
-        for record in records {
-            let Attributes(record) = sapwood_json::read(record.get().as_bytes())?;
+        // What is no record of a node or a revision, or too large for one, is left out.
+        for Attributes(record) in records.iter().filter_map(|record| sapwood_json::read(record.get().as_bytes()).ok()) {
             if is_base(&record, &settings.schema) {
-                at_once(table.table.put(&record, &Condition::Always))?;
+                _ = at_once(table.table.put(&record, &Condition::Always));
             }
         }
         let mut stream = Stream::at_once(table.clone(), Fanout { settings: settings.clone(), ..Fanout::default() });
-        // They are there with their rows.
-        stream.settle();
+        // An example is there with its rows. Those of a link, which may have any size, come while the page is awake.
+        if example.is_some() {
+            stream.settle();
+        }
         let stream = stream.in_time();
         let router = router(&table, &settings, &stream, example)?;
         Ok(Self { table, stream, router, calls: BTreeMap::new() })
     }
 
-    fn call(&mut self, Call { id, method, path, headers, body }: Call) -> Result<(), Failed> {
+    fn call(&mut self, Call { id, method, path, headers, body }: Call) {
         if method == CLOSE {
             self.calls.remove(&id);
-            return Ok(());
+            return;
         }
         let request = Request::builder().method(method.as_str()).uri(path);
         let request = headers.into_iter().fold(request, |request, (name, value)| request.header(name, value));
         let request = request.extension(Deadline::at(now() + CALL_TIME_MAX));
-        let answer = self.router.clone().oneshot(request.body(Body::from(body.unwrap_or_default()))?);
+        let answer = match request.body(Body::from(body.unwrap_or_default())) {
+            Ok(request) => self.router.clone().oneshot(request).boxed(),
+            Err(error) => {
+                let problem = Problem::new(Kind::BadParameter, error.to_string());
+                ready(Ok(problem.into_response())).boxed()
+            }
+        };
         let parts = answer.map(|Ok(response)| {
             let (head, body) = response.into_parts();
             let text = |value: &HeaderValue| String::from_utf8_lossy(value.as_bytes()).into_owned();
@@ -158,7 +167,6 @@ impl World {
             once(async { first }).chain(data).chain(once(async { json!({"end": true}) }))
         });
         self.calls.insert(id, parts.flatten_stream().boxed());
-        Ok(())
     }
 
     /// Goes on with all, until nothing more can be done now. Returns true if there is more to do at once.
@@ -226,6 +234,13 @@ fn is_base(item: &Item, schema: &Schema) -> bool {
 /// The base records as JSON.
 fn records(table: &Turns, schema: &Schema) -> Result<Vec<u8>, Problem> {
     let contents = table.table.0.lock().unwrap_or_else(PoisonError::into_inner).contents();
-    let base = contents.into_values().filter(|item| is_base(item, schema)).map(Attributes);
-    sapwood_json::to_vec(&base.collect::<Vec<_>>(), Numbers::Strings).map_err(|_| Problem::internal())
+    let mut base: Vec<Item> = contents.into_values().filter(|item| is_base(item, schema)).collect();
+    // Elsewhere a parent has another life, so a restoration takes any of its id.
+    for item in &mut base {
+        if let Some(AttributeValue::M(mark)) = item.get_mut(TRASHED) {
+            mark.remove("born");
+        }
+    }
+    let base: Vec<_> = base.into_iter().map(Attributes).collect();
+    sapwood_json::to_vec(&base, Numbers::Strings).map_err(|_| Problem::internal())
 }

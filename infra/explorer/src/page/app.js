@@ -32,7 +32,7 @@ async function begin() {
   });
   addEventListener('popstate', () => go(address.get('node') ?? tree.first(), true));
   hear('shown', ({ label }) => {
-    document.title = `${visible(label)} · Sapwood explorer`;
+    document.title = `${visible(label)} · ${document.title.split(' · ').pop()}`;
   });
   hear('lost', lost);
   const isTelling = start.node && start.node.id === about.example?.node && start.node.state !== 'gone';

@@ -125,7 +125,6 @@ function curl(asked, about, question) {
     roots: () => `/roots${query({ limit: asked.limit })}`,
     trash: () => `/trash${query({ limit: asked.limit })}`,
   }[question.kind]();
-  const api = about.live ? location.origin : '$api';
-  const note = about.live ? '' : '# $api is the stack’s ApiUrl; a deployed API wants its requests signed.\n';
-  return `${note}curl ${api === '$api' ? `"$api"${word(target)}` : word(api + target)}`;
+  const api = about.live && location.host && location.origin;
+  return api ? `curl ${word(api + target)}` : `# $api is the stack’s ApiUrl; a deployed API wants its requests signed.\ncurl "$api"${word(target)}`;
 }

@@ -4,6 +4,19 @@
 /** The pause between two turns when nothing is to be done, in milliseconds. */
 const IDLE = 40;
 
+/** Says what went wrong, above all else. */
+function tell(words) {
+  document.body.prepend(Object.assign(document.createElement('p'), { className: 'wrong', role: 'alert', textContent: words }));
+}
+const stopped = (why) => tell(`The playground has stopped. Load it again. (${why})`);
+addEventListener('unhandledrejection', ({ reason }) => stopped(reason?.message));
+addEventListener('error', ({ message }) => stopped(message));
+addEventListener('hashchange', () => location.reload());
+// Where a browser keeps nothing for this page.
+for (const name of ['localStorage', 'sessionStorage']) {
+  try { globalThis[name]; } catch { Object.defineProperty(globalThis, name, { value: { getItem: () => null, setItem() {} } }); }
+}
+
 const bytesOf = (text) => Uint8Array.from(atob(text), (one) => one.charCodeAt(0));
 const unpack = (bytes, format) => new Response(new Blob([bytes]).stream().pipeThrough(new DecompressionStream(format)));
 const embedded = (id) => document.getElementById(id).textContent;
@@ -14,7 +27,8 @@ function turned(passed) {
   const at = wasm.room(bytes.length);
   // The memory may have grown, and then it has another buffer.
   new Uint8Array(wasm.memory.buffer, at, bytes.length).set(bytes);
-  const length = wasm.turn(Date.now());
+  // This clock doesn't go back.
+  const length = wasm.turn(performance.timeOrigin + performance.now());
   const gets = JSON.parse(new TextDecoder().decode(new Uint8Array(wasm.memory.buffer, wasm.result(), length)));
   if (gets.error) throw new Error(gets.error);
   return gets;
@@ -84,10 +98,18 @@ globalThis.EventSource = class extends EventTarget {
 const fragment = new URLSearchParams(location.hash.slice(1));
 const packed = fragment.get('tree')?.replaceAll('-', '+').replaceAll('_', '/');
 const example = ['folders', 'locations', 'orders', 'audits'].find((one) => one === fragment.get('example')) ?? 'folders';
-// A link that was cut has no records, and the page shows an empty table.
-const records = packed ? await unpack(bytesOf(packed), 'deflate-raw').json().catch(() => []) : [];
+async function unpacked() {
+  try {
+    const found = await unpack(bytesOf(packed), 'deflate-raw').json();
+    if (Array.isArray(found)) return found;
+  } catch {
+    // Below.
+  }
+  tell('This link is damaged or cut, so it has no tree.');
+  return [];
+}
+const records = packed ? await unpacked() : [];
 turned({ begin: { seed: Math.floor(Math.random() * Number.MAX_SAFE_INTEGER), example: packed ? null : example, records } });
-addEventListener('hashchange', () => location.reload());
 
 /** A script imports others by their files: they become addresses within this page. */
 const scripts = JSON.parse(embedded('scripts'));

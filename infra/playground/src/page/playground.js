@@ -70,10 +70,17 @@ async function link(found) {
   navigator.clipboard?.writeText(field.value).then(() => say('The link is copied.'), () => {});
 }
 
+/** Begins anew with an example: the page is loaded again. */
+function open(name) {
+  const to = `${location.pathname}#example=${name}`;
+  if (to === location.pathname + location.search + location.hash) location.reload();
+  else location.assign(to);
+}
+
 export function panel() {
   const found = el('div', { 'aria-live': 'polite' });
-  const examples = EXAMPLES.map(([name, words]) => el('button', { onclick: () => { location.hash = `example=${name}`; } }, words));
-  return el('div', { class: 'panel' }, el('p', { class: 'note' }, 'This page is all there is: the table, its stream and the stream handler run in it, and nothing is sent anywhere.'), race(),
+  const examples = EXAMPLES.map(([name, words]) => el('button', { onclick: () => open(name) }, words));
+  return el('div', { class: 'panel' }, el('p', { class: 'note' }, 'This page is all there is: the table, its stream and the stream handler run in it, and nothing is sent anywhere. Loading it again begins anew.'), race(),
     card('Another tree', 'This table goes, and another one begins.', el('div', { class: 'row' }, examples)),
     card('Share this tree', 'The link has the base records themselves: a question, or a report, that shows what it is about.', el('div', { class: 'row' }, el('button', { onclick: () => link(found) }, 'Make a link to this tree')), found));
 }

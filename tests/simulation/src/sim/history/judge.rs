@@ -72,6 +72,10 @@ impl History {
                     if !(call.is_lost() && is_write && is_back) {
                         return Err("carried out twice".to_owned());
                     }
+                    // The answer is that to the first. A cut request may be carried out after it.
+                    if call.answer.as_ref().is_some_and(|(until, _)| at > until) {
+                        own = Some((first, done));
+                    }
                 }
             } else if !self.makes_room(call, key, *at) {
                 return Err(format!("changed {key:?}"));
