@@ -1,5 +1,5 @@
 //! What the event source mapping does, for pages that watch. Each event is sent to all pages that watch at that moment;
-//! nobody waits for a page. One that falls behind by [`BEHIND_MAX`] events is cut: it reads everything anew.
+//! nobody waits for a page. One that falls behind by 256 events is cut: it reads everything anew.
 
 use std::convert::Infallible;
 use std::pin::pin;
