@@ -147,6 +147,11 @@ class Api(unittest.TestCase):
         with self.assertRaises(problems.NotFound):
             api.get_node("mouse order")
         self.assertEqual(api.get_propagation(odd, below=True).body["below"]["up_to_date"], True)
+
+        # The feed has the tree first, and says what changed lately.
+        listed = next(iter(api.follow("company")))["changes"]
+        self.assertLessEqual({*HOSTILE, "values", "three"}, {change["id"] for change in listed})
+        self.assertIn(HOSTILE[0], [change["id"] for change in api.list_recent("company")])
         self.assertTrue(api.get_index().body and api.get_health().body["status"] == "ok")
         with self.assertRaises(problems.NotFound):
             api.get_audit()

@@ -113,6 +113,13 @@ test("the story of a tree, which leaves no call out", async () => {
   await api.done(await api.deleteNode("mouse order"));
   await assert.rejects(api.getNode("mouse order"), problems.NotFound);
   assert.equal((await api.getPropagation(odd, { below: true })).body.below!.up_to_date, true);
+
+  // The feed has the tree first, and says what changed lately.
+  for await (const { changes } of api.follow("company")) {
+    for (const id of [...HOSTILE, "values", "three"]) assert.ok(ids(changes).includes(id), id);
+    break;
+  }
+  assert.ok(ids(await api.listRecent("company").all()).includes(HOSTILE[0]!));
   assert.ok((await api.getIndex()).body && (await api.getHealth()).body.status === "ok");
   await assert.rejects(api.getAudit(), problems.NotFound);
   assert.deepEqual([...called].sort(), Object.keys(OPERATIONS).sort(), "a call that no test makes");
