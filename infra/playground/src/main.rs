@@ -35,10 +35,10 @@ type Result<T> = std::result::Result<T, Box<dyn Error>>;
 #[allow(clippy::disallowed_methods, reason = "the command line is read here")]
 fn main() -> ExitCode {
     let words: Vec<String> = std::env::args().skip(1).collect();
-    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).ancestors().nth(2).unwrap_or(Path::new("."));
     let built = match words.iter().map(String::as_str).collect::<Vec<_>>()[..] {
-        ["build"] => build(&root, &root.join(FILE)),
-        ["build", file] => build(&root, &PathBuf::from(file)),
+        ["build"] => build(root, &root.join(FILE)),
+        ["build", file] => build(root, Path::new(file)),
         _ => Err("usage: cargo run -p sapwood-playground -- build [FILE]".into()),
     };
     built.map_or_else(
