@@ -38,7 +38,7 @@ fn plan(of: &Node) -> PlacePlan {
 
 // Plans where a new node belongs.
 #[library_benchmark]
-#[bench::depth_1(args = (node_at(1)), config = at_most(24_000))]
+#[bench::depth_1(args = (node_at(1)), config = at_most(25_000))]
 #[bench::depth_8(args = (node_at(8)), config = at_most(69_000))]
 #[bench::depth_64(args = (node_at(64)), config = at_most(430_000))]
 fn place_a_node(of: Node) -> PlacePlan {
