@@ -24,7 +24,7 @@ use sapwood_api::{reads, writes};
 use sapwood_core::keys::{Schema, SortKey};
 use sapwood_core::model::{AttributeValue, Item, Settings, TRASHED, key_of};
 use sapwood_engine::fanout::Fanout;
-use sapwood_explorer::example::Example;
+use sapwood_explorer::example::{Example, PARAMETERS};
 use sapwood_explorer::{Explorer, Rights, TableAddress};
 use sapwood_json::{Attributes, Numbers};
 use sapwood_simulation::fixture::at_once;
@@ -114,12 +114,10 @@ impl World {
     }
 
     fn new(example: Option<Example>, records: &[Box<RawValue>]) -> Result<Self, Failed> {
-        // Those of `sapwood dev --example`, by their variables.
-        let settings = Settings::read(|name| match name {
-            "ORDER_ATTRIBUTE" => Some("name".to_owned()),
-            "LINK_ATTRIBUTES" => Some("product".to_owned()),
-            "TOTALS" => Some("count,size,square_feet".to_owned()),
-            _ => None,
+        // A variable has the name of its parameter, in capitals.
+        let settings = Settings::read(|variable| {
+            let is_its = |parameter: &str| parameter.eq_ignore_ascii_case(&variable.replace('_', ""));
+            PARAMETERS.into_iter().find(|(parameter, _)| is_its(parameter)).map(|(_, value)| value.to_owned())
         })?;
         let table = Turns::default();
         if let Some(example) = example {
