@@ -296,6 +296,17 @@ test('with the keyboard alone: walk, find by typing, rename, move, order, add, d
   await press(page, 'Enter');
   await noDialog(page);
   await until('the child', async () => (await drawn(page)).includes('      Child'));
+  // The focus may go on before the page hears that its dialog is closed.
+  await press(page, 'Insert');
+  await page.waitForSelector('dialog[open]');
+  assert.equal(await page.evaluate(async () => {
+    const box = document.querySelector('dialog');
+    const closed = new Promise((resolve) => box.addEventListener('close', resolve));
+    box.close();
+    document.querySelector('#tools button').focus();
+    await closed;
+    return document.activeElement.textContent;
+  }), 'Add');
   await (await row(page, 'alpha')).focus();
   await press(page, 'Delete');
   await page.waitForSelector('dialog[open]');

@@ -154,7 +154,6 @@ export function menu(id, at) {
 /** Asks in a dialog. `act` gets the form; its refusal is shown in the dialog, which stays. */
 function dialog(title, fields, doing, act, { kind = 'main', id } = {}) {
   const wrong = el('div', { class: 'wrong', role: 'alert', hidden: true });
-  const opener = document.activeElement;
   const button = el('button', { class: kind, type: 'submit' }, doing);
   const form = el('form', { method: 'dialog' }, el('h2', { id: 'dialog-title' }, title), fields, wrong,
     el('div', { class: 'ends' }, el('button', { onclick: () => box.close() }, 'Cancel'), button));
@@ -176,8 +175,8 @@ function dialog(title, fields, doing, act, { kind = 'main', id } = {}) {
   });
   box.addEventListener('close', () => {
     box.remove();
-    if (opener?.isConnected) opener.focus();
-    else tree.row(tree.selected)?.element.focus();
+    // The browser has given the focus back to what opened the dialog, if that is still there. It may have gone on since.
+    if (document.activeElement === document.body) tree.row(tree.selected)?.element.focus();
   });
   document.body.append(box);
   box.showModal();
