@@ -57,9 +57,8 @@ async fn send_raw(
 ) -> (Parts, Vec<u8>) {
     let table = fixture.table().clone();
     let cursors = CursorKey::new(b"the secret of these tests").unwrap();
-    let shared =
-        reads::Shared { settings: settings.clone(), cursors, waits: Waits::system(), feed: KnownFeed::default() };
-    let state = reads::ApiState::new(move |_| table.clone(), shared);
+    let own = reads::State { cursors, feed: KnownFeed::default() };
+    let state = reads::ApiState::new(move |_| table.clone(), settings.clone(), Waits::system(), own);
     let mut request = Request::builder().uri(target);
     for (name, value) in headers {
         request = request.header(*name, *value);

@@ -102,26 +102,14 @@ async fn api(urls: [&str; 2], way: Way, parameters: &[(&str, &str)], claims: &[(
     let writer = WriterConfig::read(|name| of_writer.get(name).cloned()).unwrap();
     let options = reader.options.clone();
     let [table, of_writer] = urls.map(|url| DynamoTable::local(url, TABLE, reader.settings.schema.clone()));
-    let reader = {
-        let shared = reads::Shared {
-            settings: reader.settings,
-            cursors: reader.cursors,
-            waits: Waits::system(),
-            feed: KnownFeed::default(),
-        };
-        reads::router(reads::ApiState::new(move |deadline| table.until(deadline), shared))
-    };
-    let writer = {
-        let source = writes::Source::system();
-        let shared = writes::Shared {
-            settings: writer.settings,
-            revisions_mutable: writer.revisions_mutable,
-            trash: writer.trash,
-            waits: Waits::system(),
-            source,
-        };
-        writes::router(writes::ApiState::new(move |deadline| of_writer.until(deadline), shared))
-    };
+    let ReaderConfig { settings, cursors, .. } = reader;
+    let own = reads::State { cursors, feed: KnownFeed::default() };
+    let tables = move |deadline| table.until(deadline);
+    let reader = reads::router(reads::ApiState::new(tables, settings, Waits::system(), own));
+    let WriterConfig { settings, revisions_mutable, trash, .. } = writer;
+    let own = writes::State { revisions_mutable, trash, source: writes::Source::system() };
+    let tables = move |deadline| of_writer.until(deadline);
+    let writer = writes::router(writes::ApiState::new(tables, settings, Waits::system(), own));
     let claims: Claims = claims.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();
     match way {
         Way::Http => Api::http(reader, writer, options, claims).await,

@@ -1,6 +1,7 @@
 //! `sapwood explore`: the explorer for any table, with the API's code in this process.
 
 use std::net::{Ipv4Addr, SocketAddr};
+use std::sync::Arc;
 
 use anyhow::{Result, anyhow};
 use clap::Args;
@@ -20,7 +21,7 @@ use tokio::sync::oneshot;
 
 use crate::connect::{Connection, Patient};
 use crate::exit::Exit;
-use crate::explorer::{self, Explorer, gate, new_token, open_browser};
+use crate::explorer::{self, Explorer, gate, new_token, open_browser, tables};
 use crate::recognised::check_keys;
 use crate::say::say;
 use crate::stop_signal;
@@ -76,20 +77,15 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     if write {
         whose.warn_who_writes();
     }
-    let tables = || {
-        let table = table.clone();
-        move |deadline| table.until(deadline)
-    };
     let token = new_token();
     let cursors = CursorKey::new(token.as_bytes())?;
-    let shared =
-        reads::Shared { settings: settings.clone(), cursors, waits: Waits::system(), feed: KnownFeed::default() };
-    let reading = reads::ApiState::new(tables(), shared);
-    // Reads and writes have separate `Waits`, as under Lambda, where they are two functions.
-    let (waits, source) = (Waits::system(), writes::Source::system());
+    let of_reads = reads::State { cursors, feed: KnownFeed::default() };
     // `sapwood rm --trash` doesn't ask the stack either.
-    let shared = writes::Shared { settings: settings.clone(), revisions_mutable: false, trash: write, waits, source };
-    let router = reads::router(reading).merge(writes::router(writes::ApiState::new(tables(), shared)));
+    let of_writes = writes::State { revisions_mutable: false, trash: write, source: writes::Source::system() };
+    // Reads and writes have separate `Waits`, as under Lambda, where they are two functions.
+    let of_reads = reads::ApiState::new(tables(&table), settings.clone(), Waits::system(), of_reads);
+    let of_writes = writes::ApiState::new(tables(&table), settings.clone(), Waits::system(), of_writes);
+    let router = reads::router(of_reads).merge(writes::router(of_writes));
     let unserved = |error: std::io::Error| anyhow!("the page can't be served: {error}");
     let listener = TcpListener::from_std(listener).map_err(unserved)?;
     let address = listener.local_addr().map_err(unserved)?;
@@ -99,7 +95,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let of_tenant = tenant.iter().map(|tenant| (TENANT.to_owned(), tenant.as_str().to_owned()));
     let claims: Claims = std::iter::once(("sub".to_owned(), by)).chain(of_tenant).collect();
     let explorer = Explorer {
-        tables: explorer::tables(&table),
+        tables: Arc::new(tables(&table)),
         settings,
         tenant,
         place: TableAddress {

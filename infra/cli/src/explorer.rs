@@ -18,10 +18,10 @@ const TOKEN: &str = "x-sapwood-explorer";
 /// The explorer of a table of DynamoDB's.
 pub(crate) type Explorer = sapwood_explorer::Explorer<DynamoTable>;
 
-/// Makes the table for each call of a page.
-pub(crate) fn tables(table: &DynamoTable) -> Arc<dyn Fn(Deadline) -> DynamoTable + Send + Sync> {
+/// Makes the table for each request.
+pub(crate) fn tables(table: &DynamoTable) -> impl Fn(Deadline) -> DynamoTable + Send + Sync + use<> {
     let table = table.clone();
-    Arc::new(move |deadline| table.until(deadline))
+    move |deadline| table.until(deadline)
 }
 
 /// Returns the pages and their calls, for whom this guard lets through.

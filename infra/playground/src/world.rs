@@ -198,9 +198,10 @@ fn router(table: &Turns, settings: &Settings, stream: &Stream, example: Option<E
         move |_: Deadline| table.clone()
     };
     let (cursors, waits, feed) = (CursorKey::new(CURSOR_KEY)?, Waits::system(), KnownFeed::default());
-    let reading = reads::Shared { settings: settings.clone(), cursors, waits: waits.clone(), feed };
-    let (source, settings_of_writes) = (source(), settings.clone());
-    let writing = writes::Shared { settings: settings_of_writes, revisions_mutable: true, trash: true, waits, source };
+    let of_reads = reads::State { cursors, feed };
+    let of_writes = writes::State { revisions_mutable: true, trash: true, source: source() };
+    let of_reads = reads::ApiState::new(tables(), settings.clone(), waits.clone(), of_reads);
+    let of_writes = writes::ApiState::new(tables(), settings.clone(), waits, of_writes);
     let explorer = Explorer {
         tables: Arc::new(tables()),
         settings: settings.clone(),
@@ -217,8 +218,8 @@ fn router(table: &Turns, settings: &Settings, stream: &Stream, example: Option<E
     let not_found = async |request: Request| {
         Problem::new(Kind::NotFound, format!("no call has the path {}", request.uri().path())).into_response()
     };
-    let calls = reads::router(reads::ApiState::new(tables(), reading))
-        .merge(writes::router(writes::ApiState::new(tables(), writing)))
+    let calls = reads::router(of_reads)
+        .merge(writes::router(of_writes))
         .layer(Extension(Known(Ok(Caller::named("you", None)))));
     Ok(calls.nest("/playground", own).merge(explorer.calls()).fallback(not_found))
 }

@@ -28,37 +28,44 @@ use crate::path::PathParams;
 use crate::problem::{Kind, Problem};
 use crate::wait::{Pauses, WaitFor, Waits, missing};
 
-/// The state that a function's calls share.
-pub trait Shared: Send + Sync + 'static {
+/// The state that a function's calls share. `own` is the state that no other function has.
+pub struct Shared<O> {
     /// The settings of the table.
-    fn settings(&self) -> &Settings;
+    pub settings: Settings,
     /// Whether waiting for the fan-out is in vain.
-    fn waits(&self) -> &Waits;
+    pub waits: Waits,
+    /// The rest.
+    pub own: O,
 }
 
 /// Makes a table for each request, and holds what is the same for all requests.
-pub struct ApiState<T, S> {
+pub struct ApiState<T, O> {
     tables: Arc<dyn Fn(Deadline) -> T + Send + Sync>,
-    shared: Arc<S>,
+    shared: Arc<Shared<O>>,
 }
 
-impl<T, S> ApiState<T, S> {
+impl<T, O> ApiState<T, O> {
     /// Makes the state. `tables` returns the table that a request may use until a deadline.
-    pub fn new(tables: impl Fn(Deadline) -> T + Send + Sync + 'static, shared: S) -> Self {
-        Self { tables: Arc::new(tables), shared: Arc::new(shared) }
+    pub fn new(
+        tables: impl Fn(Deadline) -> T + Send + Sync + 'static,
+        settings: Settings,
+        waits: Waits,
+        own: O,
+    ) -> Self {
+        Self { tables: Arc::new(tables), shared: Arc::new(Shared { settings, waits, own }) }
     }
 }
 
-impl<T, S> Clone for ApiState<T, S> {
+impl<T, O> Clone for ApiState<T, O> {
     fn clone(&self) -> Self {
         Self { tables: self.tables.clone(), shared: self.shared.clone() }
     }
 }
 
 /// A call of the contract: how a request is read and answered.
-pub trait Call<S: Shared>: Sized + Send + 'static {
+pub trait Call<O>: Sized + Send + 'static {
     /// Reads a request. Parameters that the call doesn't read are refused afterwards.
-    fn read(asked: &mut Asked<'_, S>) -> Result<Self, Problem>;
+    fn read(asked: &mut Asked<'_, O>) -> Result<Self, Problem>;
 
     /// The right that the caller's token must give, by the method of the request. `None`: the call asks for it itself.
     fn right(method: &Method) -> Option<Right> {
@@ -71,7 +78,7 @@ pub trait Call<S: Shared>: Sized + Send + 'static {
     }
 
     /// Answers the request.
-    fn answer<T: Table>(self, at: &At<'_, T, S>) -> impl Future<Output = Result<Response, Problem>> + Send;
+    fn answer<T: Table>(self, at: &At<'_, T, O>) -> impl Future<Output = Result<Response, Problem>> + Send;
 }
 
 /// The prefix of the paths in the URLs of a deployment: a stage, or the base path of a custom domain. The serving code
@@ -80,7 +87,7 @@ pub trait Call<S: Shared>: Sized + Send + 'static {
 pub struct Prefix(pub String);
 
 /// The request that a call reads.
-pub struct Asked<'a, S> {
+pub struct Asked<'a, O> {
     /// The caller.
     pub caller: Caller,
     /// The parameters of the path.
@@ -92,7 +99,7 @@ pub struct Asked<'a, S> {
     /// The header `Prefer`.
     pub prefer: Prefer,
     /// The state that the function's calls share.
-    pub shared: &'a S,
+    pub shared: &'a Shared<O>,
     /// The method, the headers and the path, as the router saw them.
     pub parts: &'a Parts,
     /// True if reads are strongly consistent whatever `consistent` says.
@@ -104,11 +111,11 @@ pub struct Asked<'a, S> {
 }
 
 /// The client, the caller and the preferences with which a call answers.
-pub struct At<'a, T, S> {
+pub struct At<'a, T, O> {
     /// The client of the table, until the request's deadline.
     pub client: &'a Client<'a, T, Deadline>,
     /// The state that the function's calls share.
-    pub shared: &'a S,
+    pub shared: &'a Shared<O>,
     /// The caller.
     pub caller: Caller,
     /// The headers `If-Match` and `If-None-Match`.
@@ -121,7 +128,7 @@ pub struct At<'a, T, S> {
     pub deadline: Deadline,
 }
 
-impl<S: Shared> Asked<'_, S> {
+impl<O> Asked<'_, O> {
     /// Returns the node that a parameter of the path names, in the caller's tenant.
     pub fn node(&self, name: &'static str) -> Result<NodeRef, Problem> {
         Ok(NodeRef { tenant: self.caller.tenant.clone(), id: self.path.id(name)? })
@@ -199,16 +206,16 @@ impl<S: Shared> Asked<'_, S> {
     }
 }
 
-impl<'a, T: Table, S: Shared> At<'a, T, S> {
+impl<'a, T: Table, O> At<'a, T, O> {
     /// Makes the reader of this request.
     #[must_use]
     pub fn reader(&self) -> Reader<'a, T, Deadline> {
-        Reader::new(self.client, self.shared.settings())
+        Reader::new(self.client, &self.shared.settings)
     }
 
     /// Returns true if the table has all of this, at once or within the time that the client waits.
     pub async fn has(&self, derived: &[Derived]) -> bool {
-        let (tenant, waits) = (self.caller.tenant.as_ref(), self.shared.waits());
+        let (tenant, waits) = (self.caller.tenant.as_ref(), &self.shared.waits);
         // While waiting is in vain there is one look.
         let wait = WaitFor::FanOut(tenant.cloned());
         let longest = self.prefer.longest_wait().filter(|_| !waits.is_in_vain(&wait)).unwrap_or_default();
@@ -253,21 +260,23 @@ pub fn router<S: Clone + Send + Sync + 'static>(
 }
 
 /// Makes the handler of a call.
-pub fn handler<C: Call<S>, T: Table + 'static, S: Shared>(method: MethodFilter) -> MethodRouter<ApiState<T, S>> {
-    on(method, handle::<C, T, S>)
+pub fn handler<C: Call<O>, T: Table + 'static, O: Send + Sync + 'static>(
+    method: MethodFilter,
+) -> MethodRouter<ApiState<T, O>> {
+    on(method, handle::<C, T, O>)
 }
 
-async fn handle<C: Call<S>, T: Table + 'static, S: Shared>(
-    extract::State(state): extract::State<ApiState<T, S>>,
+async fn handle<C: Call<O>, T: Table + 'static, O: Send + Sync + 'static>(
+    extract::State(state): extract::State<ApiState<T, O>>,
     request: Request,
 ) -> Response {
     let shared = &*state.shared;
-    let Read { call, caller, preconditions, key, prefer, deadline } = match read::<C, S>(shared, request).await {
+    let Read { call, caller, preconditions, key, prefer, deadline } = match read::<C, O>(shared, request).await {
         Ok(read) => read,
         Err(problem) => return problem.into_response(),
     };
     let table = (state.tables)(deadline);
-    let client = Client::new(&table, &deadline, &shared.settings().schema);
+    let client = Client::new(&table, &deadline, &shared.settings.schema);
     let at = At { client: &client, shared, caller, preconditions, key, prefer, deadline };
     // The future is boxed, because futures nested this deep exceed the compiler's limit.
     let answered = Box::pin(call.answer(&at)).await;
@@ -283,10 +292,10 @@ struct Read<C> {
     deadline: Deadline,
 }
 
-async fn read<C: Call<S>, S: Shared>(shared: &S, request: Request) -> Result<Read<C>, Problem> {
+async fn read<C: Call<O>, O>(shared: &Shared<O>, request: Request) -> Result<Read<C>, Problem> {
     let (mut parts, body) = request.into_parts();
     let caller = Caller::from_request_parts(&mut parts, &()).await?;
-    if caller.tenant.is_some() != shared.settings().schema.has_tenants() {
+    if caller.tenant.is_some() != shared.settings.schema.has_tenants() {
         tracing::error!("the tenant claim and the table's settings contradict each other");
         return Err(Problem::internal());
     }

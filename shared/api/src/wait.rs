@@ -120,8 +120,9 @@ pub async fn missing<'d, T: Table, P: RetryPolicy>(
 ) -> Option<&'d Derived> {
     for of in derived {
         let mut watch = of.watch();
-        while !watch.is_right(reader, tenant).await {
-            if !pauses.pause(!watch.is_cut()).await {
+        // A read that fails counts as one that came too early.
+        while !watch.is_right(reader, tenant).await.unwrap_or(false) {
+            if !pauses.pause(!watch.is_cut).await {
                 return Some(of);
             }
         }

@@ -91,21 +91,12 @@ pub(crate) async fn drive<T: Table, P: RetryPolicy, D>(
     }
 }
 
-struct Waiting<'p, 'a, D> {
-    /// Each plan, its position, and the number of its touches.
-    plans: Vec<(usize, Running<'p, 'a, D>, usize)>,
-    touches: Vec<Task>,
-}
-
-impl<D> Default for Waiting<'_, '_, D> {
-    fn default() -> Self {
-        Self { plans: Vec::new(), touches: Vec::new() }
-    }
-}
+/// A plan that waits until its touches are done: its position, and the number of its touches.
+type Waiting<'p, 'a, D> = (usize, Running<'p, 'a, D>, usize);
 
 enum Event<'p, 'a, D> {
     Stopped(usize, Running<'p, 'a, D>, Result<Stop<D>, Failure>),
-    Touched(Waiting<'p, 'a, D>, Vec<CarriedOut>),
+    Touched(Vec<Waiting<'p, 'a, D>>, Vec<Task>, Vec<CarriedOut>),
 }
 
 /// An attempt whose wait (0.1 s at most) touches wait for others to share requests with, if no other plan stops.
@@ -116,7 +107,9 @@ struct SideBySide<'p, 'a, D> {
     results: Vec<Option<Result<D, Failure>>>,
     /// The plans that have touched, and go on.
     touched: VecDeque<(usize, Running<'p, 'a, D>)>,
-    waiting: Waiting<'p, 'a, D>,
+    waiting: Vec<Waiting<'p, 'a, D>>,
+    /// The touches of the plans that wait, one plan's after the other's.
+    touches: Vec<Task>,
     going: usize,
     is_touching: bool,
 }
@@ -124,11 +117,8 @@ struct SideBySide<'p, 'a, D> {
 impl<'p, 'a, D> SideBySide<'p, 'a, D> {
     fn new(plans: usize) -> Self {
         let results = std::iter::repeat_with(|| None).take(plans).collect();
-        Self { results, touched: VecDeque::new(), waiting: Waiting::default(), going: 0, is_touching: false }
-    }
-
-    fn may_touch(&self) -> bool {
-        !self.is_touching && !self.waiting.plans.is_empty()
+        let (touched, waiting, touches) = (VecDeque::new(), Vec::new(), Vec::new());
+        Self { results, touched, waiting, touches, going: 0, is_touching: false }
     }
 
     fn take(&mut self, event: Event<'p, 'a, D>, errors: &impl Errors) {
@@ -137,17 +127,17 @@ impl<'p, 'a, D> SideBySide<'p, 'a, D> {
                 self.going -= 1;
                 match stop {
                     Ok(Stop::Touch(touches)) => {
-                        self.waiting.plans.push((position, one, touches.len()));
-                        self.waiting.touches.extend(touches);
+                        self.waiting.push((position, one, touches.len()));
+                        self.touches.extend(touches);
                     }
                     Ok(Stop::Done(done)) => self.results[position] = Some(Ok(done)),
                     Err(failure) => self.results[position] = Some(Err(failure)),
                 }
             }
-            Event::Touched(group, outcomes) => {
+            Event::Touched(plans, touches, outcomes) => {
                 self.is_touching = false;
-                let (mut touches, mut outcomes) = (group.touches.as_slice(), outcomes.into_iter());
-                for (position, mut one, count) in group.plans {
+                let (mut touches, mut outcomes) = (touches.as_slice(), outcomes.into_iter());
+                for (position, mut one, count) in plans {
                     let (own, others) = touches.split_at(count);
                     touches = others;
                     one.facts = one.told(own, outcomes.by_ref().take(count), errors);
@@ -173,7 +163,7 @@ pub(crate) async fn drive_all<T: Table, P: RetryPolicy, D: Send>(
     loop {
         while side.going < client.in_flight_max() {
             let next = match side.touched.pop_front() {
-                None if side.waiting.touches.len() < full => new.next(),
+                None if side.touches.len() < full => new.next(),
                 next => next,
             };
             let Some((position, mut one)) = next else { break };
@@ -183,8 +173,8 @@ pub(crate) async fn drive_all<T: Table, P: RetryPolicy, D: Send>(
                 Event::Stopped(position, one, stop)
             }));
         }
-        let may_touch = side.may_touch();
-        let event = if may_touch && (side.going == 0 || side.waiting.touches.len() >= full) {
+        let may_touch = !side.is_touching && !side.waiting.is_empty();
+        let event = if may_touch && (side.going == 0 || side.touches.len() >= full) {
             None
         } else {
             let pause = async {
@@ -204,10 +194,10 @@ pub(crate) async fn drive_all<T: Table, P: RetryPolicy, D: Send>(
             side.take(event, errors);
         } else {
             side.is_touching = true;
-            let group = std::mem::take(&mut side.waiting);
+            let (plans, touches) = (std::mem::take(&mut side.waiting), std::mem::take(&mut side.touches));
             under_way.push(Box::pin(async move {
-                let outcomes = client.touch_all(&group.touches).await;
-                Event::Touched(group, outcomes)
+                let outcomes = client.touch_all(&touches).await;
+                Event::Touched(plans, touches, outcomes)
             }));
         }
     }
@@ -302,7 +292,7 @@ pub(crate) async fn run<T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
     mut plan: Plan<'_, D>,
 ) -> Result<D, TableError> {
-    run_to_end(client, &mut plan).await
+    Ok(run_telling(client, &mut plan).await?.0)
 }
 
 /// Runs a plan of a repair, and again a moment later if a write without an answer may still be carried out.
@@ -332,16 +322,8 @@ const LATE_LOOKS_MAX: u32 = 3;
 const LATE_WAIT: u32 = 4;
 const LATE_WAITS: u32 = 5;
 
-/// The same, for whoever asks the plan afterwards how it has ended.
-pub(crate) async fn run_to_end<T: Table, P: RetryPolicy, D>(
-    client: &Client<'_, T, P>,
-    plan: &mut Plan<'_, D>,
-) -> Result<D, TableError> {
-    Ok(run_telling(client, plan).await?.0)
-}
-
 /// Runs a plan to its end. Says, too, whether one of its writes got no answer and may be carried out once more.
-async fn run_telling<T: Table, P: RetryPolicy, D>(
+pub(crate) async fn run_telling<T: Table, P: RetryPolicy, D>(
     client: &Client<'_, T, P>,
     plan: &mut Plan<'_, D>,
 ) -> Result<(D, bool), TableError> {

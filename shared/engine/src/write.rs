@@ -12,7 +12,7 @@ use sapwood_core::write::{Context, FirstReads, begin, import_record, write_once}
 use sapwood_store::{ANSWER_BYTES_MAX, Client, Items, ReadOptions, RetryPolicy, Table, TableError};
 use thiserror::Error;
 
-use crate::run::{run, run_to_end, shared};
+use crate::run::{run, run_telling, shared};
 
 /// Why a write wasn't done.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -57,8 +57,8 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
         prefetched: Option<&mut Prefetched>,
     ) -> Result<Answered, WriteError> {
         let mut plan = write_once(self.context, command, request, prefetched);
-        match run_to_end(self.client, &mut plan).await {
-            Ok(done) => Ok(done?),
+        match run_telling(self.client, &mut plan).await {
+            Ok((done, _)) => Ok(done?),
             Err(_) if plan.is_unanswered() => Err(Refusal::OutcomeUnknown.into()),
             Err(error) => Err(error.into()),
         }
@@ -104,9 +104,9 @@ impl<'a, T: Table, P: RetryPolicy> Writer<'a, T, P> {
     /// [`ErrorKind::Refuse`](sapwood_store::ErrorKind::Refuse) where it refuses the record.
     pub async fn import(&self, record: ImportedRecord<'_>) -> Result<Imported, TableError> {
         let mut plan = import_record(self.context, record);
-        match run_to_end(self.client, &mut plan).await {
+        match run_telling(self.client, &mut plan).await {
             Err(_) if plan.is_unanswered() => Ok(Imported::OutOfTime),
-            done => done,
+            done => done.map(|(done, _)| done),
         }
     }
 

@@ -7,7 +7,7 @@ use sapwood_core::write::ValueChange;
 use serde_json::value::RawValue;
 
 use super::names::{self, Record};
-use super::read::{NESTED_MAX, Object, below, check_name, members, object, value};
+use super::read::{NESTED_MAX, Object, below, each, members, object, value};
 use super::{FromJson, JsonError, Place};
 
 /// The changes of a merge patch. Attributes that it doesn't name keep their value and type.
@@ -30,22 +30,8 @@ impl FromJson for MergePatch {
     const WANTED: &'static str = "an object of attributes (null deletes one), or null, which deletes all";
 
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
-        changes(members(raw, at, Self::WANTED)?, at, NESTED_MAX).map(Self)
+        each(members(raw, at, Self::WANTED)?, at, |raw, at| change(raw, at, NESTED_MAX)).map(Self)
     }
-}
-
-fn changes(
-    members: BTreeMap<String, &RawValue>,
-    at: &Place<'_>,
-    levels: usize,
-) -> Result<BTreeMap<String, ValueChange>, JsonError> {
-    let read = |(name, raw): (String, &RawValue)| {
-        let at = Place::Member(at, &name);
-        check_name(&name, &at)?;
-        let change = change(raw, &at, levels)?;
-        Ok((name, change))
-    };
-    members.into_iter().map(read).collect()
 }
 
 fn change(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<ValueChange, JsonError> {
@@ -53,7 +39,10 @@ fn change(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<ValueChange, 
         Some(b'n') => Ok(ValueChange::Remove),
         Some(b'{') => match object(raw, at)? {
             Object::Value(value) => Ok(ValueChange::Set(value)),
-            Object::Map(members) => changes(members, at, below(levels, at)?).map(ValueChange::Merge),
+            Object::Map(members) => {
+                let below = below(levels, at)?;
+                each(members, at, |raw, at| change(raw, at, below)).map(ValueChange::Merge)
+            }
         },
         _ => value(raw, at, levels).map(ValueChange::Set),
     }

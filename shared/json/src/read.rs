@@ -1,17 +1,17 @@
 //! Reads attributes from JSON.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 
 use base64::Engine;
 use base64::engine::general_purpose::STANDARD;
-use sapwood_core::model::{AttributeValue, Item};
+use sapwood_core::model::AttributeValue;
 use sapwood_keys::{Decimal, NumberFault};
 use serde::de::{Error, MapAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::value::RawValue;
 
-use super::numbers::{self, NUMBER};
+use super::numbers::{NUMBER, is_number};
 use super::{Attributes, FromJson, JsonError, Place};
 
 /// The most levels of lists and maps in an attribute. DynamoDB allows 32, and counts the item itself as one.
@@ -31,14 +31,7 @@ impl FromJson for Attributes {
     const WANTED: &'static str = "an object of attributes";
 
     fn from_json(raw: &RawValue, at: &Place<'_>) -> Result<Self, JsonError> {
-        let mut item = Item::new();
-        for (name, raw) in members(raw, at, Self::WANTED)? {
-            let at = Place::Member(at, &name);
-            check_name(&name, &at)?;
-            let value = value(raw, &at, NESTED_MAX)?;
-            item.insert(name, value);
-        }
-        Ok(Self(item))
+        each(members(raw, at, Self::WANTED)?, at, |raw, at| value(raw, at, NESTED_MAX)).map(Self)
     }
 }
 
@@ -67,17 +60,10 @@ pub(super) fn value(raw: &RawValue, at: &Place<'_>, levels: usize) -> Result<Att
             Object::Value(value) => value,
             Object::Map(members) => {
                 let below = below(levels, at)?;
-                let mut map = HashMap::new();
-                for (name, raw) in members {
-                    let at = Place::Member(at, &name);
-                    check_name(&name, &at)?;
-                    let value = value(raw, &at, below)?;
-                    map.insert(name, value);
-                }
-                AttributeValue::M(map)
+                AttributeValue::M(each(members, at, |raw, at| value(raw, at, below))?)
             }
         },
-        _ => AttributeValue::N(number(raw, at)?),
+        _ => AttributeValue::N(number_text(raw.get(), at)?),
     })
 }
 
@@ -108,7 +94,22 @@ pub(super) fn below(levels: usize, at: &Place<'_>) -> Result<usize, JsonError> {
     levels.checked_sub(1).ok_or_else(|| JsonError::Nested { path: at.to_string() })
 }
 
-pub(super) fn check_name(name: &str, at: &Place<'_>) -> Result<(), JsonError> {
+/// Reads each member of an object. `read` reads its value.
+pub(super) fn each<V, M: FromIterator<(String, V)>>(
+    members: Members<'_>,
+    at: &Place<'_>,
+    read: impl Fn(&RawValue, &Place<'_>) -> Result<V, JsonError>,
+) -> Result<M, JsonError> {
+    let read = |(name, raw): (String, &RawValue)| {
+        let at = Place::Member(at, &name);
+        check_name(&name, &at)?;
+        let value = read(raw, &at)?;
+        Ok((name, value))
+    };
+    members.into_iter().map(read).collect()
+}
+
+fn check_name(name: &str, at: &Place<'_>) -> Result<(), JsonError> {
     match name.len() {
         0 => Err(JsonError::EmptyName { path: at.to_string() }),
         bytes if bytes > NAME_BYTES_MAX => Err(JsonError::LongName { path: at.to_string(), bytes }),
@@ -145,14 +146,6 @@ pub fn text(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
     serde_json::from_str(raw.get()).map_err(|_| JsonError::NoText { path: at.to_string() })
 }
 
-fn is_number(raw: &RawValue) -> bool {
-    numbers::is_number(raw.get())
-}
-
-fn number(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
-    number_text(raw.get(), at)
-}
-
 fn number_text_of(raw: &RawValue, at: &Place<'_>) -> Result<String, JsonError> {
     number_text(&text(raw, at)?, at)
 }
@@ -181,10 +174,10 @@ fn set(raw: &RawValue, at: &Place<'_>) -> Result<AttributeValue, JsonError> {
         };
         return distinct(&list, at, read).map(AttributeValue::Ss);
     }
-    if is_number(first) || form(first, at, NUMBER)?.is_some() {
+    if is_number(first.get()) || form(first, at, NUMBER)?.is_some() {
         let read = |raw: &RawValue, at: &Place<'_>| match form(raw, at, NUMBER)? {
             Some(text) => number_text_of(text, &Place::Member(at, NUMBER)).map(Some),
-            None if is_number(raw) => number(raw, at).map(Some),
+            None if is_number(raw.get()) => number_text(raw.get(), at).map(Some),
             None => Ok(None),
         };
         return distinct(&list, at, read).map(AttributeValue::Ns);

@@ -9,11 +9,10 @@ use sapwood_api::caller::Claims;
 use sapwood_api::feed::KnownFeed;
 use sapwood_api::wait::Waits;
 use sapwood_api::{reads, writes};
-use sapwood_core::keys::Tenant;
 use sapwood_dynamodb::DynamoTable;
 use sapwood_explorer::{Feed, Rights};
 use sapwood_http::config::{ReaderConfig, WriterConfig};
-use sapwood_http::serve::{Front, Guard, Options, serve_local};
+use sapwood_http::serve::{Front, Guard, serve_local};
 use sapwood_local::mapping::Progress;
 use sapwood_local::template::Template;
 use tokio::net::TcpListener;
@@ -21,7 +20,7 @@ use tokio::sync::{oneshot, watch};
 use tokio::task::JoinHandle;
 
 use super::catch_up;
-use crate::explorer::{self, Explorer};
+use crate::explorer::{self, Explorer, tables};
 
 /// The logical ids of the functions in the template.
 const READER: &str = "ApiReader";
@@ -67,27 +66,11 @@ impl Http {
         let of_writer = template.environment_of(WRITER, table_name, &given)?;
         let reader = ReaderConfig::read(|name| of_reader.get(name).cloned())?;
         let writer = WriterConfig::read(|name| of_writer.get(name).cloned())?;
-        let tables = |table: &DynamoTable| {
-            let table = table.clone();
-            move |deadline| table.until(deadline)
-        };
-        let shared = reads::Shared {
-            settings: reader.settings,
-            cursors: reader.cursors,
-            waits: Waits::system(),
-            feed: KnownFeed::default(),
-        };
-        let of_reads = reads::ApiState::new(tables(table), shared);
-        let source = writes::Source::system();
-        let shared = writes::Shared {
-            settings: writer.settings,
-            revisions_mutable: writer.revisions_mutable,
-            trash: writer.trash,
-            waits: Waits::system(),
-            source,
-        };
-        let trash = shared.trash;
-        let of_writes = writes::ApiState::new(tables(table), shared);
+        let WriterConfig { revisions_mutable, trash, .. } = writer;
+        let of_reads = reads::State { cursors: reader.cursors, feed: KnownFeed::default() };
+        let of_writes = writes::State { revisions_mutable, trash, source: writes::Source::system() };
+        let of_reads = reads::ApiState::new(tables(table), reader.settings, Waits::system(), of_reads);
+        let of_writes = writes::ApiState::new(tables(table), writer.settings, Waits::system(), of_writes);
         let router = reads::router(of_reads).merge(writes::router(of_writes));
         let failed = |source| anyhow!("the HTTP API can't be served on {address}: {source}");
         let listener = TcpListener::bind(address).await.map_err(failed)?;
@@ -97,11 +80,10 @@ impl Http {
         let explorers = Guard::new(bound, hosts.clone(), Vec::new()).mapped(in_container);
         let guard = Guard::new(bound, hosts, reader.options.cors_origins.clone()).mapped(in_container);
         let (stop, stopped) = oneshot::channel();
-        let shutdown = async {
-            let _ = stopped.await;
-        };
+        let shutdown = async { drop(stopped.await) };
         let feed = explorer.as_ref().and_then(|explorer| explorer.live.clone());
-        let tenant = tenant(&reader.options, &claims);
+        // The tenant of the API's callers.
+        let tenant = reader.options.authority.caller(&claims, "local").ok().and_then(|caller| caller.tenant);
         let rights = Rights { writes: true, trash };
         let explorer = explorer.map(|explorer| Explorer { tenant, rights, ..explorer });
         let (ending, ended) = watch::channel(false);
@@ -122,9 +104,4 @@ impl Http {
         let _ = self.stop.send(());
         let _ = self.served.await;
     }
-}
-
-/// The tenant of the API's callers.
-fn tenant(options: &Options, claims: &Claims) -> Option<Tenant> {
-    options.authority.caller(claims, "local").ok()?.tenant
 }

@@ -316,7 +316,7 @@ impl Stack {
         let runs = auditor.clone().filter(|_| arguments.audit);
         let audit = runs.map(|auditor| Audit::start(auditor, Arc::clone(output)));
         let explorer = has_page.then(|| Explorer {
-            tables: explorer::tables(&table),
+            tables: Arc::new(explorer::tables(&table)),
             settings: config.settings,
             tenant: None,
             place: arguments.place(&url),

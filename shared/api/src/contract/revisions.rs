@@ -1,7 +1,7 @@
 //! Revisions.
 
 use sapwood_core::keys::{Id, KeyError, NodeRef, Schema, SortKey, Version};
-use sapwood_core::model::{CREATED_AT, CREATED_BY, Item, Settings, UPDATED_AT, UPDATED_BY};
+use sapwood_core::model::{Item, Settings};
 use sapwood_core::write::Tags;
 use sapwood_engine::query::{Revision, Stamps};
 use sapwood_json::{self as json, Attributes, Fields, JsonError, Place};
@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use utoipa::ToSchema;
 
-use super::attributes::{ReadAttributes, WrittenAttributes, text};
+use super::attributes::{ReadAttributes, WrittenAttributes};
 use super::fields::{answers, body, optional, required};
 use crate::headers::if_match;
 
@@ -61,16 +61,10 @@ impl RevisionBody {
     /// Makes the body of a base record.
     #[must_use]
     pub fn of(id: &Id, topic: &str, version: Version, base: &Item, settings: &Settings) -> Self {
-        Self {
-            id: id.as_str().to_owned(),
-            topic: topic.to_owned(),
-            version: version.number(),
-            attributes: Attributes::of_revision(base, &settings.schema),
-            created_at: text(base, CREATED_AT),
-            created_by: text(base, CREATED_BY),
-            updated_at: text(base, UPDATED_AT),
-            updated_by: text(base, UPDATED_BY),
-        }
+        let Stamps { created_at, created_by, updated_at, updated_by } = Stamps::read(base);
+        let (id, topic, version) = (id.to_string(), topic.to_owned(), version.number());
+        let attributes = Attributes::of_revision(base, &settings.schema);
+        Self { id, topic, version, attributes, created_at, created_by, updated_at, updated_by }
     }
 
     /// Makes the body of a revision of a node, as a list has it.

@@ -75,9 +75,8 @@ impl TreeBody {
     pub fn of(node: &NodeRef, mut tree: Tree, cursor: Option<String>) -> Self {
         // Rows are ordered by depth, so the node itself is the first, or on an earlier page.
         let own = tree.nodes.first_mut().filter(|first| first.depth == 0);
-        let own = own.map(|own| (own.parent.take(), own.segment.take(), std::mem::take(&mut own.attributes)));
-        let (parent, segment, attributes) =
-            own.map_or((None, None, None), |(parent, segment, attributes)| (parent, segment, Some(attributes)));
+        let own = own.map(|own| (own.parent.take(), own.segment.take(), Some(std::mem::take(&mut own.attributes))));
+        let (parent, segment, attributes) = own.unwrap_or_default();
         Self {
             id: node.id.to_string(),
             parent: parent.map(|parent| parent.to_string()),

@@ -3,7 +3,7 @@
 use axum::http::header::{CACHE_CONTROL, ETAG, VARY};
 use axum::http::{HeaderValue, Method, StatusCode};
 use axum::response::{IntoResponse, Response};
-use sapwood_core::model::{ETag, Settings};
+use sapwood_core::model::ETag;
 use sapwood_core::write::{Preconditions, Refusal};
 use sapwood_engine::query::{Derived, ReadError};
 use sapwood_store::Table;
@@ -15,36 +15,23 @@ use crate::cursor::CursorKey;
 use crate::feed::KnownFeed;
 use crate::headers::{Prefer, etag_header, tag_of};
 use crate::problem::{Kind, Problem};
-use crate::wait::Waits;
 
 /// Makes a table for each request, and holds what is the same for all requests.
-pub type ApiState<T> = call::ApiState<T, Shared>;
+pub type ApiState<T> = call::ApiState<T, State>;
 
-/// The settings and keys that all requests share.
-pub struct Shared {
-    /// The settings of the table.
-    pub settings: Settings,
+/// The state that the calls that read share.
+pub struct State {
     /// The key that makes and checks cursors.
     pub cursors: CursorKey,
-    /// Whether waiting for the fan-out is in vain.
-    pub waits: Waits,
     /// The name of the table's feeds.
     pub feed: KnownFeed,
 }
 
-impl call::Shared for Shared {
-    fn settings(&self) -> &Settings {
-        &self.settings
-    }
+pub(super) type Shared = call::Shared<State>;
 
-    fn waits(&self) -> &Waits {
-        &self.waits
-    }
-}
+pub(super) type Asked<'a> = call::Asked<'a, State>;
 
-pub(super) type Asked<'a> = call::Asked<'a, Shared>;
-
-pub(super) type At<'a, T> = call::At<'a, T, Shared>;
+pub(super) type At<'a, T> = call::At<'a, T, State>;
 
 /// A call that is answered once the rows have what its parameter `written` names.
 pub(super) struct Showing<C> {
@@ -52,7 +39,7 @@ pub(super) struct Showing<C> {
     written: Vec<Derived>,
 }
 
-impl<C: Call<Shared>> Call<Shared> for Showing<C> {
+impl<C: Call<State>> Call<State> for Showing<C> {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let written = asked.written()?;
         if !written.is_empty() {

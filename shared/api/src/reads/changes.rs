@@ -9,7 +9,7 @@ use sapwood_core::plan::Rules;
 use sapwood_engine::query::{CHANGES_MAX, ChangesPage, Followed};
 use sapwood_store::{RetryPolicy, Table};
 
-use super::call::{Asked, At, Shared};
+use super::call::{Asked, At, State};
 use super::list::limit;
 use crate::call::Call;
 use crate::contract::{ChangeBody, ChangesBody, PageBody};
@@ -42,7 +42,7 @@ struct Position {
     followed: Followed,
 }
 
-impl Call<Shared> for Changes {
+impl Call<State> for Changes {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let tree = asked.node("id")?;
         asked.prefer.wait = Prefer::read(&asked.parts.headers)?.wait;
@@ -52,7 +52,8 @@ impl Call<Shared> for Changes {
             Some("now") => Start::Now,
             Some(cursor) => {
                 let refused = |detail: String| Problem::new(Kind::BadCursor, detail).at("cursor");
-                let opened = asked.shared.cursors.open(&scope, cursor).map_err(|error| refused(error.to_string()))?;
+                let opened =
+                    asked.shared.own.cursors.open(&scope, cursor).map_err(|error| refused(error.to_string()))?;
                 let stale = || refused("this cursor no longer works; list the tree anew, without a cursor".to_owned());
                 Start::Cursor(Position::read(&opened).ok_or_else(stale)?)
             }
@@ -62,7 +63,7 @@ impl Call<Shared> for Changes {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         let of_cursor = if let Start::Cursor(position) = &self.from { Some(&*position.feed) } else { None };
-        let feed = at.shared.feed.demand(&at.reader(), at.deadline.now_ms(), of_cursor).await?;
+        let feed = at.shared.own.feed.demand(&at.reader(), at.deadline.now_ms(), of_cursor).await?;
         let (now, rules) = (at.deadline.now_ms(), Rules::default());
         let followed = match &self.from {
             Start::Cursor(position)
@@ -99,7 +100,7 @@ impl Call<Shared> for Changes {
         let position = Position { feed, followed: page.followed };
         at.json(&ChangesBody {
             changes: page.changes.iter().map(body).collect(),
-            cursor: at.shared.cursors.seal(&self.scope, &position.to_string()),
+            cursor: at.shared.own.cursors.seal(&self.scope, &position.to_string()),
             has_more: page.more,
         })
     }
@@ -159,21 +160,21 @@ pub(super) struct Recent {
     entries_max: usize,
 }
 
-impl Call<Shared> for Recent {
+impl Call<State> for Recent {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let tree = asked.node("id")?;
         let scope = Scope::new("recent", tree.tenant.as_ref()).text(tree.id.as_str());
         let after =
-            asked.parameters.text("cursor").map(|cursor| asked.shared.cursors.open(&scope, &cursor)).transpose();
+            asked.parameters.text("cursor").map(|cursor| asked.shared.own.cursors.open(&scope, &cursor)).transpose();
         let after = after.map_err(|error| Problem::new(Kind::BadCursor, error.to_string()).at("cursor"))?;
         Ok(Self { tree, scope, after, entries_max: limit(asked, CHANGES_MAX)?.unwrap_or(CHANGES_MAX) })
     }
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        at.shared.feed.demand(&at.reader(), at.deadline.now_ms(), None).await?;
+        at.shared.own.feed.demand(&at.reader(), at.deadline.now_ms(), None).await?;
         let page = at.reader().recent(&self.tree, self.after, self.entries_max).await?;
         let body = |(time, change)| ChangeBody::of(&change, Some(time), &at.shared.settings);
-        let cursor = page.next.map(|next| at.shared.cursors.seal(&self.scope, &next));
+        let cursor = page.next.map(|next| at.shared.own.cursors.seal(&self.scope, &next));
         at.json(&PageBody { items: page.items.into_iter().map(body).collect(), cursor, placed: None })
     }
 }

@@ -69,7 +69,7 @@ impl List {
             None => scope.optional(None),
             Some(names) => scope.list(names),
         };
-        let after = cursor.map(|cursor| asked.shared.cursors.open(&scope, &cursor)).transpose();
+        let after = cursor.map(|cursor| asked.shared.own.cursors.open(&scope, &cursor)).transpose();
         options.after = after.map_err(|error| Problem::new(Kind::BadCursor, error.to_string()).at("cursor"))?;
         if asked.prefer.numbers == Numbers::Strings {
             // A long number as text takes up to twice its bytes.
@@ -84,7 +84,7 @@ impl List {
     }
 
     pub(super) fn cursor(&self, shared: &Shared, position: Option<&str>) -> Option<String> {
-        position.map(|position| shared.cursors.seal(&self.scope, position))
+        position.map(|position| shared.own.cursors.seal(&self.scope, position))
     }
 
     pub(super) fn page<R, B>(&self, shared: &Shared, page: Page<R>, body: impl Fn(R) -> B) -> PageBody<B> {

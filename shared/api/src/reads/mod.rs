@@ -14,7 +14,7 @@ mod paths;
 mod static_files;
 mod tree;
 
-pub use call::{ApiState, Shared};
+pub use call::{ApiState, State};
 
 use axum::Router;
 use axum::routing::{MethodFilter, MethodRouter, on};
@@ -31,7 +31,7 @@ use inherit::{Granted, Inherited};
 use links::Links;
 use node::{Ancestors, Node, Nodes, PropagationOf};
 use operations::{OperationOf, Operations};
-use paths::{Paths, PathsOfRoot};
+use paths::Paths;
 use static_files::{docs, document, health, index};
 use tree::Tree;
 
@@ -61,8 +61,8 @@ fn handler<T: Table + 'static>(call: ReaderCall, method: MethodFilter) -> Method
         ReaderCall::CountDescendants => handle::<Showing<Count>, T, _>(method),
         ReaderCall::ListChanges => handle::<Changes, T, _>(method),
         ReaderCall::ListRecent => handle::<Recent, T, _>(method),
-        ReaderCall::ListPaths => handle::<Showing<PathsOfRoot>, T, _>(method),
-        ReaderCall::ListPathsByUrl => handle::<Showing<Paths>, T, _>(method),
+        ReaderCall::ListPaths => handle::<Showing<Paths<false>>, T, _>(method),
+        ReaderCall::ListPathsByUrl => handle::<Showing<Paths<true>>, T, _>(method),
         ReaderCall::GetPropagation => handle::<PropagationOf, T, _>(method),
         ReaderCall::ListOperations => handle::<Operations, T, _>(method),
         ReaderCall::GetOperation => handle::<OperationOf, T, _>(method),

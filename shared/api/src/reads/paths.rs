@@ -5,7 +5,7 @@ use sapwood_core::keys::NodeRef;
 use sapwood_engine::query::Within;
 use sapwood_store::Table;
 
-use super::call::{Asked, At, Shared};
+use super::call::{Asked, At, State};
 use super::descendants::max_depth;
 use super::list::{List, Takes};
 use crate::call::Call;
@@ -13,42 +13,16 @@ use crate::contract::PathBody;
 use crate::cursor::Scope;
 use crate::problem::Problem;
 
-/// `GET /paths/{root}/{segment}/…`
-pub(super) struct Paths {
+/// `GET /paths/{root}/{segment}/…`, or `GET /paths/{root}` with the segments as parameters.
+pub(super) struct Paths<const IN_URL: bool> {
     root: NodeRef,
     within: Within,
     list: List,
 }
 
-impl Call<Shared> for Paths {
+impl<const IN_URL: bool> Call<State> for Paths<IN_URL> {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let segments = asked.path.segments("path")?;
-        Self::below(asked, segments)
-    }
-
-    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        let Self { root, within, list } = self;
-        let page = at.reader().paths(&root, &within, &list.options).await?;
-        list.answer_nodes(at, list.page(at.shared, page, PathBody::from)).await
-    }
-}
-
-/// `GET /paths/{root}`
-pub(super) struct PathsOfRoot(Paths);
-
-impl Call<Shared> for PathsOfRoot {
-    fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
-        let segments = asked.parameters.texts("path");
-        Paths::below(asked, segments).map(Self)
-    }
-
-    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
-        self.0.answer(at).await
-    }
-}
-
-impl Paths {
-    fn below(asked: &mut Asked<'_>, segments: Vec<String>) -> Result<Self, Problem> {
+        let segments = if IN_URL { asked.path.segments("path")? } else { asked.parameters.texts("path") };
         let root = asked.node("root")?;
         let max_depth = max_depth(asked)?;
         let [from, to] = ["from", "to"].map(|name| asked.parameters.text(name));
@@ -61,5 +35,11 @@ impl Paths {
             .optional(within.from.as_deref())
             .optional(within.to.as_deref());
         Ok(Self { list: List::read(asked, scope, Takes::Records)?, root, within })
+    }
+
+    async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
+        let Self { root, within, list } = self;
+        let page = at.reader().paths(&root, &within, &list.options).await?;
+        list.answer_nodes(at, list.page(at.shared, page, PathBody::from)).await
     }
 }

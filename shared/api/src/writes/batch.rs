@@ -9,7 +9,7 @@ use sapwood_json::JsonError;
 use sapwood_store::{ErrorKind, Table};
 
 use super::answer::{Answer, failed};
-use super::call::{Asked, At, Shared, replayed};
+use super::call::{Asked, At, State, replayed};
 use super::nodes::{content, delete, patch, restore, trash};
 use super::revisions::{attributes, checked};
 use super::stored_batch::StoredBatch;
@@ -37,7 +37,7 @@ struct Conditioned {
     preconditions: Preconditions,
 }
 
-impl Call<Shared> for Batch {
+impl Call<State> for Batch {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let body: contract::Batch = asked.body()?;
         let operations = body.operations.into_iter().map(|operation| conditioned(operation, asked)).collect();
@@ -135,7 +135,7 @@ impl Batch {
         let mut results: Vec<BatchResult> = Vec::with_capacity(self.operations.len());
         let mut derived: Vec<Derived> = Vec::new();
         let mut bytes_left = BODIES_BYTES_MAX;
-        let (mut prefetched, tiebreak) = (Prefetched::default(), at.shared.source.tiebreak());
+        let (mut prefetched, tiebreak) = (Prefetched::default(), at.shared.own.source.tiebreak());
         let mut operations = self.operations.into_iter();
         while operations.len() > 0 {
             let some: Vec<_> = operations.by_ref().take(OPERATIONS_AHEAD).collect();
@@ -201,7 +201,9 @@ fn conditioned(operation: Result<BatchOperation, JsonError>, asked: &Asked<'_>) 
             let content: Content = content(put.node, asked)?;
             let command = match put.id {
                 Some(id) => Command::Replace { node: node(id), content },
-                None => Command::Create { node: node(Id::new(asked.shared.source.name())?), is_made_id: true, content },
+                None => {
+                    Command::Create { node: node(Id::new(asked.shared.own.source.name())?), is_made_id: true, content }
+                }
             };
             (command, put.if_match)
         }

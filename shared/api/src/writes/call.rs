@@ -5,7 +5,6 @@ use std::marker::PhantomData;
 use axum::http::HeaderValue;
 use axum::http::header::HeaderName;
 use axum::response::Response;
-use sapwood_core::model::Settings;
 use sapwood_core::write::{
     Answered, Children, Command, Idempotency, Operation, Outcome, Preconditions, Prefetched, Request, Stamp, Tiebreak,
 };
@@ -19,40 +18,27 @@ use crate::call::{self, Call};
 use crate::caller::Right;
 use crate::headers::Prefer;
 use crate::problem::{Kind, Problem};
-use crate::wait::Waits;
 
 const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// Makes a table for each request, and holds what is the same for all requests.
-pub type ApiState<T> = call::ApiState<T, Shared>;
+pub type ApiState<T> = call::ApiState<T, State>;
 
-/// The settings and sources that all requests share.
-pub struct Shared {
-    /// How the table is kept.
-    pub settings: Settings,
+/// The state that the calls that write share.
+pub struct State {
     /// True if revisions may be amended and deleted.
     pub revisions_mutable: bool,
     /// True if nodes may be put into the trash.
     pub trash: bool,
     /// Where time and names come from.
     pub source: Source,
-    /// Whether waiting for the fan-out is in vain.
-    pub waits: Waits,
 }
 
-impl call::Shared for Shared {
-    fn settings(&self) -> &Settings {
-        &self.settings
-    }
+pub(super) type Shared = call::Shared<State>;
 
-    fn waits(&self) -> &Waits {
-        &self.waits
-    }
-}
+pub(super) type Asked<'a> = call::Asked<'a, State>;
 
-pub(super) type Asked<'a> = call::Asked<'a, Shared>;
-
-pub(super) type At<'a, T> = call::At<'a, T, Shared>;
+pub(super) type At<'a, T> = call::At<'a, T, State>;
 
 impl<'a, T: Table> At<'a, T> {
     pub(super) fn writer(&self) -> Writer<'a, T, Deadline> {
@@ -60,7 +46,7 @@ impl<'a, T: Table> At<'a, T> {
     }
 
     pub(super) fn stamp(&self) -> Stamp {
-        self.shared.source.stamp(self.caller.name.clone())
+        self.shared.own.source.stamp(self.caller.name.clone())
     }
 
     /// Carries out a command, as one of a batch by what was read ahead, with the tiebreak of the batch.
@@ -147,7 +133,7 @@ pub(super) trait Write: Send + 'static {
 /// A call of one command. Its answer is held until everything is derived, where the client waits.
 pub(super) struct One<W>(Command, PhantomData<W>);
 
-impl<W: Write> Call<Shared> for One<W> {
+impl<W: Write> Call<State> for One<W> {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         W::command(asked).map(|command| Self(command, PhantomData))
     }
@@ -191,7 +177,7 @@ pub(super) struct Seeing<W> {
     one: One<W>,
 }
 
-impl<W: Write> Call<Shared> for Seeing<W> {
+impl<W: Write> Call<State> for Seeing<W> {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         Ok(Self { written: asked.written()?, one: One::read(asked)? })
     }

@@ -15,7 +15,7 @@ mod stored_batch;
 
 pub use answer::body;
 pub use batch::BODIES_BYTES_MAX;
-pub use call::{ApiState, Shared};
+pub use call::{ApiState, State};
 pub use source::{Moment, Source};
 
 use axum::Router;

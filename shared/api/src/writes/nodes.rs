@@ -18,7 +18,7 @@ impl Write for CreateNode {
         let (takes_parent, parent, on_conflict) = (parent.is_none(), parent.flatten(), on_conflict.into());
         attributes.check_node(&asked.shared.settings.schema)?;
         let is_made_id = id.is_none();
-        let id = id.map_or_else(|| Ok(Id::new(asked.shared.source.name())?), Ok::<_, Problem>)?;
+        let id = id.map_or_else(|| Ok(Id::new(asked.shared.own.source.name())?), Ok::<_, Problem>)?;
         let node = NodeRef { tenant: asked.caller.tenant.clone(), id };
         let (spot, revision) = (position.map(Into::into), with_revision(revision, asked)?);
         let content = Content { parent, takes_parent, segment, attributes: attributes.0, spot, revision, on_conflict };
@@ -73,7 +73,7 @@ impl Write for TrashNode {
 }
 
 pub(super) fn trash(node: NodeRef, asked: &Asked<'_>) -> Result<Command, Problem> {
-    if asked.shared.trash {
+    if asked.shared.own.trash {
         return Ok(Command::Trash { node });
     }
     let detail = "this deployment has no trash; delete the node, or switch the trash on (parameter Trash)";
@@ -104,9 +104,9 @@ impl Write for CopyNode {
         let source = asked.node("id")?;
         let contract::CopyNode { parent, segment, position, ids, on_conflict } = asked.body_if_any()?;
         let is_made_id = ids.is_none();
-        let id = ids.map_or_else(|| Ok(Id::new(asked.shared.source.name())?), Ok::<_, Problem>)?;
+        let id = ids.map_or_else(|| Ok(Id::new(asked.shared.own.source.name())?), Ok::<_, Problem>)?;
         let node = NodeRef { tenant: asked.caller.tenant.clone(), id };
-        let operation = asked.shared.source.operation();
+        let operation = asked.shared.own.source.operation();
         let (spot, on_conflict) = (position.map(Into::into), on_conflict.into());
         Ok(Command::Copy { source, node, is_made_id, parent, segment, spot, on_conflict, operation })
     }
@@ -149,5 +149,5 @@ pub(super) fn delete(
         mutable_revisions(asked.shared).map_err(|problem| problem.at("revisions"))?;
     }
     let children = children.mode().map_or(Children::Restrict, Children::With);
-    Ok(Command::Delete { node, children, revisions, operation: asked.shared.source.operation() })
+    Ok(Command::Delete { node, children, revisions, operation: asked.shared.own.source.operation() })
 }

@@ -55,7 +55,7 @@ pub(super) fn attributes(revision: CreateRevision, asked: &Asked<'_>) -> Result<
 }
 
 pub(super) fn mutable_revisions(shared: &Shared) -> Result<(), Problem> {
-    if shared.revisions_mutable {
+    if shared.own.revisions_mutable {
         return Ok(());
     }
     Err(Problem::new(Kind::RevisionsKept, "revisions are kept as they are in this deployment; append another one"))

@@ -90,10 +90,8 @@ pub(super) async fn mend(context: Context<'_>, io: &Io) -> Result<Mended, Failur
     let epochs = Epochs::of(&read, schema)?;
     let (Ok(None), Ok(wanted)) = (epochs.present(), epochs.wanted()) else { return Ok(Mended::Gone) };
     let unfinished = epochs.item.and_then(|item| item.get(Epoch::UNFINISHED).cloned());
-    Ok(match io.one(epochs.put(wanted, unfinished, context)).await? {
-        TaskOutcome::Held => Mended::Restored,
-        TaskOutcome::Failed(_) => Mended::Gone,
-    })
+    let is_held = io.one(epochs.put(wanted, unfinished, context)).await? == TaskOutcome::Held;
+    Ok(if is_held { Mended::Restored } else { Mended::Gone })
 }
 
 /// Why no epoch was begun.

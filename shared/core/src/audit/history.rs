@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use super::difference::Evidence;
 use super::{Difference, Kind};
-use crate::keys::{ItemKey, NodeRef, SortKey, Version};
+use crate::keys::{NodeRef, SortKey, Version};
 use crate::model::{Item, Latest, Settings, VERSION, item_bytes, key_of};
 use crate::plan::Plan;
 use crate::request::{Page, Query};
@@ -101,11 +101,4 @@ impl History<'_> {
 
 fn hash(item: &Item) -> u64 {
     Evidence::new().and(Some(item)).hash()
-}
-
-pub(super) fn topic_of(key: &ItemKey, node: &NodeRef, settings: &Settings) -> Option<Latest> {
-    match settings.schema.parse_sort_key(&key.sk)? {
-        SortKey::Latest { topic } => Some(Latest { node: node.clone(), topic }),
-        _ => None,
-    }
 }

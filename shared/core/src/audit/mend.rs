@@ -3,16 +3,15 @@
 //! A row that has an owner is never written here: the owner's record is written, and the handler, which alone writes
 //! rows, does the rest. Only what no base record asks for is deleted.
 
-use super::history::topic_of;
 use super::look::names;
 use super::recount::{are_nothing, is_as_read, lane_keys_beside};
 use super::{Difference, Kind, epoch};
 use crate::fanout::{Context, make_equal};
 use crate::keys::{ItemKey, LANES, NodeRef, Schema, SortKey};
 use crate::model::{
-    Amounts, BORN, BaseNode, Counted, Cursor, CursorError, DELETING, Deletion, Epoch, FORMAT_ATTRIBUTE, Item, Lineage,
-    NameClaim, PUT_BACK, REDRIVEN, REVISION, ROW_ID, Stored, TOUCHED, WRITE, held_name, holds_name, shown_by, text,
-    with_key,
+    Amounts, BORN, BaseNode, Counted, Cursor, CursorError, DELETING, Deletion, Epoch, FORMAT_ATTRIBUTE, Item, Latest,
+    Lineage, NameClaim, PUT_BACK, REDRIVEN, REVISION, ROW_ID, Stored, TOUCHED, WRITE, held_name, holds_name, shown_by,
+    text, with_key,
 };
 use crate::plan::conditions::{as_read, same_claim, same_name};
 use crate::plan::{Failure, Io, Need, Plan, Rule, Task, TaskOutcome};
@@ -60,10 +59,8 @@ pub fn start_anew(context: Context<'_>, node: NodeRef, name: String) -> Plan<'_,
         let item = Cursor::anew(&name).item(&node, context.schema());
         // Where there is none any more, the handler has come to its end meanwhile.
         let put = Action::Put { key, item, condition: Condition::Exists };
-        Ok(match io.one(Task::Write(put)).await? {
-            TaskOutcome::Held => Mended::Redriven,
-            TaskOutcome::Failed(_) => Mended::Gone,
-        })
+        let is_held = io.one(Task::Write(put)).await? == TaskOutcome::Held;
+        Ok(if is_held { Mended::Redriven } else { Mended::Gone })
     })
 }
 
@@ -104,10 +101,10 @@ impl<'m> Mend<'m> {
             Kind::NameLeft => self.forget_claim().await,
             Kind::NameUnclaimed => self.claim_name().await,
             Kind::CopyMissing | Kind::CopyWrong | Kind::CopySurplus => {
-                let Some(topic) = topic_of(&self.difference.key, node, self.context.settings) else {
+                let Some(SortKey::Latest { topic }) = schema.parse_sort_key(&self.difference.key.sk) else {
                     return Ok(Mended::Gone);
                 };
-                make_equal(self.context, &topic, self.io).await?;
+                make_equal(self.context, &Latest { node: node.clone(), topic }, self.io).await?;
                 Ok(Mended::Copied)
             }
             _ => Ok(Mended::Left),
@@ -131,10 +128,7 @@ impl<'m> Mend<'m> {
     }
 
     async fn one(&self, task: Task, means: Mended) -> Result<Mended, Failure> {
-        Ok(match self.io.one(task).await? {
-            TaskOutcome::Held => means,
-            TaskOutcome::Failed(_) => Mended::Gone,
-        })
+        Ok(if self.io.one(task).await? == TaskOutcome::Held { means } else { Mended::Gone })
     }
 
     async fn mend_what_is_read(&self) -> Result<Mended, Failure> {
@@ -234,10 +228,8 @@ impl<'m> Mend<'m> {
         if !of_lane.is_after(now) {
             return self.write(delete, Mended::Deleted).await;
         }
-        let check = Action::Check {
-            key: epoch_key,
-            condition: self.context.rules.on(Rule::AheadAsRead, epoch::as_read(epoch)),
-        };
+        let condition = self.context.rules.on(Rule::AheadAsRead, epoch::as_read(epoch));
+        let check = Action::Check { key: epoch_key, condition };
         self.one(Task::Transact(vec![check, delete]), Mended::Deleted).await
     }
 
@@ -258,10 +250,8 @@ impl<'m> Mend<'m> {
         }
         let same = Condition::is(Counted::VERSION, Some(text(counted.version.as_str())));
         let delete = Action::Delete { key, condition: same };
-        let check = Action::Check {
-            key: epoch_key,
-            condition: self.context.rules.on(Rule::AheadAsRead, epoch::as_read(epoch)),
-        };
+        let condition = self.context.rules.on(Rule::AheadAsRead, epoch::as_read(epoch));
+        let check = Action::Check { key: epoch_key, condition };
         match self.one(Task::Transact(vec![check, delete]), Mended::Redriven).await? {
             // Without its record a node is counted nowhere then.
             Mended::Redriven => match self.write_into(schema.node_key(node), TOUCHED).await? {
@@ -345,10 +335,8 @@ impl<'m> Mend<'m> {
             // Another client may be turning this record into a node, so it goes only while it has no attribute of one.
             let names = [names.parent.as_str(), &names.segment, BORN, REVISION, WRITE, DELETING];
             let bare = names.map(|name| Condition::is(name, None));
-            let condition = self
-                .context
-                .rules
-                .on(Rule::RepairTakesOwn, Condition::All([is_ours].into_iter().chain(bare).collect()));
+            let condition = Condition::All([is_ours].into_iter().chain(bare).collect());
+            let condition = self.context.rules.on(Rule::RepairTakesOwn, condition);
             return self.write(Action::Delete { key, condition }, Mended::Redriven).await;
         }
         let condition = self.context.rules.on(Rule::RepairTakesOwn, is_ours);

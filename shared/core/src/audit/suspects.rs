@@ -7,6 +7,8 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::Duration;
 
+use serde::{Deserialize, Serialize};
+
 use super::{Difference, Kind, Subject};
 use crate::keys::{ItemKey, NodeRef};
 
@@ -46,7 +48,8 @@ pub struct Suspect {
 }
 
 /// How far a suspect is known.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Stage {
     /// It may go away by itself.
     Suspected,
@@ -88,9 +91,10 @@ impl Suspect {
 /// The suspects of a table.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suspects {
-    settle: Duration,
+    /// How long a suspect must be the same where none goes away by itself.
+    pub(super) settle: Duration,
     suspects: BTreeMap<(ItemKey, Kind), Suspect>,
-    longest: Longest,
+    pub(super) longest: Longest,
     /// True for those of the auditor, which has no end: what it learns has a bound, and is forgotten.
     is_endless: bool,
 }
@@ -130,19 +134,10 @@ impl Suspects {
         self.settle.max(outlives.min(most))
     }
 
-    /// How long a suspect must be the same where none goes away by itself.
-    pub(super) fn settle_min(&self) -> Duration {
-        self.settle
-    }
-
     /// How long what still changes is waited for.
     #[must_use]
     pub fn patience(&self) -> Duration {
         self.settle().saturating_mul(PATIENCE)
-    }
-
-    pub(super) fn longest(&self) -> Longest {
-        self.longest
     }
 
     /// The suspects.

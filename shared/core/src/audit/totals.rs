@@ -201,14 +201,11 @@ impl TotalsLook<'_> {
 
     async fn lanes(&self, nodes: &[NodeRef], epoch: Epoch) -> Result<BTreeMap<ItemKey, Item>, Failure> {
         let schema = &self.settings.schema;
-        let keys = nodes.iter().flat_map(|node| schema.totals_keys(node, epoch.0));
-        let keys: Vec<ItemKey> = keys.collect();
+        let keys: Vec<ItemKey> = nodes.iter().flat_map(|node| schema.totals_keys(node, epoch.0)).collect();
         let read = self.io.read(self.need(keys.clone())).await?;
         let mut lanes = BTreeMap::new();
         for key in keys {
-            if let Some(lane) = read.item(&key)? {
-                lanes.insert(key, lane.clone());
-            }
+            lanes.extend(read.item(&key)?.map(|lane| (key, lane.clone())));
         }
         Ok(lanes)
     }

@@ -38,7 +38,7 @@ pub use context::{Context, Limits, Run};
 pub use copying::{continue_copy, note_placed};
 pub(crate) use count::Seen;
 pub use count::{ToCount, count_nodes};
-pub use early::{Awaited, Early, await_parents};
+pub use early::{Early, await_parents, placings_of};
 pub use late_child::LateChild;
 pub(crate) use latest::make_equal;
 pub use latest::{Copied, TopicChanges, copy_highest, copy_newest};

@@ -1,7 +1,7 @@
 //! Exact decimal numbers, as DynamoDB adds them. A float can't hold a tenth.
 
 use std::fmt;
-use std::ops::{Add, AddAssign, Neg, Sub};
+use std::ops::{Add, AddAssign, Neg};
 
 /// Digits after the point that are counted.
 const FRACTION_DIGITS: i32 = 9;
@@ -90,14 +90,6 @@ impl Add for Decimal {
 
     fn add(self, other: Self) -> Self {
         Self(self.0.saturating_add(other.0))
-    }
-}
-
-impl Sub for Decimal {
-    type Output = Self;
-
-    fn sub(self, other: Self) -> Self {
-        Self(self.0.saturating_sub(other.0))
     }
 }
 

@@ -160,10 +160,6 @@ impl Tombstone {
         Deletion { mark, heir }
     }
 
-    pub(super) fn is_one(item: &Item) -> bool {
-        item.contains_key(DELETED)
-    }
-
     /// When the tombstone ceases to count, in seconds since 1970.
     #[must_use]
     pub fn counts_until(&self) -> u64 {

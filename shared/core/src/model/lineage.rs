@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use super::cursor::sequence_of;
 use super::format::{self, NewerFormat};
-use super::item::{AttributeValue, Item, flag_of, key_of, map_of, optional, text, with_key};
+use super::item::{AttributeValue, Item, flag_of, key_of, map_of, optional, text, texts_of, with_key};
 use super::reserved::name_of;
 use super::{Deletion, InTrash, Tombstone, row};
 use crate::keys::{Id, ItemKey, NodeRef, Schema, SiblingPlace, SortKey};
@@ -103,7 +103,7 @@ impl Stored {
         let read = match format::is_known(item) {
             Err(NewerFormat { format }) => return Self::Newer(format),
             Ok(false) => return Self::Foreign,
-            Ok(true) if Tombstone::is_one(item) => Tombstone::read(item).map(Self::Tombstone),
+            Ok(true) if item.contains_key(Tombstone::DELETED) => Tombstone::read(item).map(Self::Tombstone),
             Ok(true) => Lineage::read(item, schema).map(Self::Lineage),
         };
         read.unwrap_or(Self::Malformed)
@@ -207,6 +207,7 @@ impl Lineage {
             Some(AttributeValue::L(rows)) => rows.iter().map(|row| row_key(row, schema)).collect::<Option<_>>()?,
             Some(_) => return None,
         };
+        let left = if item.contains_key(LEFT) { texts_of(item, LEFT, |id| Id::new(id).ok())? } else { Vec::new() };
         let lineage = Self {
             placement: row::read(item)?,
             born: name_of(item, BORN).map(str::to_owned),
@@ -215,7 +216,7 @@ impl Lineage {
             deleting: Deletion::read(item)?,
             restarted: optional(item, RESTARTED, sequence_of)?.map(str::to_owned),
             earlier: lives_in(item),
-            left: if item.contains_key(LEFT) { ids_in(item, LEFT)? } else { BTreeSet::new() },
+            left: left.into_iter().collect(),
             is_gone: flag_of(item, GONE)?,
             is_altered: false,
         };
@@ -226,12 +227,9 @@ impl Lineage {
     /// True if the item has the attributes of this lineage, its key and its format, and nothing else.
     fn is_as_written(&self, item: &Item) -> bool {
         let Self { placement, born, earlier, stale_rows, rows_pending, deleting, restarted, left, is_gone, .. } = self;
-        let optional = [born.is_some(), *rows_pending, deleting.is_some(), restarted.is_some(), *is_gone];
-        let optional = optional
-            .into_iter()
-            .chain([!stale_rows.is_empty(), !earlier.is_empty(), !left.is_empty()])
-            .filter(|is_there| *is_there)
-            .count();
+        let flags = [born.is_some(), *rows_pending, deleting.is_some(), restarted.is_some(), *is_gone];
+        let lists = [!stale_rows.is_empty(), !earlier.is_empty(), !left.is_empty()];
+        let optional = flags.into_iter().chain(lists).filter(|is_there| *is_there).count();
         // As many as there are, and none of them is missing: so there is no other.
         row::attributes_of(placement, item).is_some_and(|of_rows| item.len() == 3 + of_rows + optional)
             && format::is(self.format(), item)
@@ -275,16 +273,7 @@ pub(super) fn write_lives(lives: &[String], item: &mut Item) {
 /// The earlier lives that an item names. What can't be one is none.
 pub(super) fn lives_in(item: &Item) -> Vec<String> {
     let Some(AttributeValue::L(all)) = item.get(EARLIER) else { return Vec::new() };
-    let named = all.iter().filter_map(|life| match life {
-        AttributeValue::S(life) => Some(life),
-        _ => None,
-    });
-    lives(named)
-}
-
-fn ids_in(item: &Item, name: &str) -> Option<BTreeSet<Id>> {
-    let Some(AttributeValue::L(ids)) = item.get(name) else { return None };
-    ids.iter().map(|id| if let AttributeValue::S(id) = id { Id::new(id).ok() } else { None }).collect()
+    lives(all.iter().filter_map(|life| if let AttributeValue::S(life) = life { Some(life) } else { None }))
 }
 
 fn row_key(row: &AttributeValue, schema: &Schema) -> Option<ItemKey> {

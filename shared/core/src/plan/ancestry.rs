@@ -271,12 +271,9 @@ impl Missing {
         for id in self.nodes {
             let node = relative.sibling(id);
             let edge = Edge::read(&node, read.item(&schema.node_key(&node))?, schema);
-            if self.lineages.contains(&node.id) {
-                let stored = Stored::read(read.item(&schema.lineage_key(&node))?, schema);
-                ancestry.add(edge, Some(&stored));
-            } else {
-                ancestry.add(edge, None);
-            }
+            let lineage =
+                self.lineages.contains(&node.id).then(|| read.item(&schema.lineage_key(&node))).transpose()?;
+            ancestry.add(edge, lineage.map(|item| Stored::read(item, schema)).as_ref());
         }
         Ok(())
     }

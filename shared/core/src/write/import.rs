@@ -111,21 +111,12 @@ impl ImportedRecord<'_> {
     }
 
     async fn look(&self, io: &Io, is_unanswered: bool, context: Context<'_>) -> Result<BeforeImport, Failure> {
-        let read = io.read(self.needed(is_unanswered, context.settings)).await?;
-        self.found(is_unanswered, &read, context)
-    }
-
-    fn needed(&self, is_unanswered: bool, settings: &Settings) -> Need {
-        let schema = &settings.schema;
+        let settings = context.settings;
         let mut keys = vec![self.key.clone()];
         if is_unanswered && self.is_node(settings) {
-            keys.extend([schema.deleted_key(self.node), schema.lineage_key(self.node)]);
+            keys.extend([settings.schema.deleted_key(self.node), settings.schema.lineage_key(self.node)]);
         }
-        Need::keys(keys)
-    }
-
-    fn found(&self, is_unanswered: bool, read: &Read, context: Context<'_>) -> Result<BeforeImport, Failure> {
-        let settings = context.settings;
+        let read = &io.read(Need::keys(keys)).await?;
         let there = read.item(&self.key)?;
         if let Some(gone) = still_gone(there) {
             if !is_unanswered {

@@ -11,7 +11,7 @@ use sapwood_store::{Client, RetryPolicy, Table};
 use crate::run::{Errors, drive, drive_all};
 
 pub(super) struct Executor<'a, T, P> {
-    client: &'a Client<'a, T, P>,
+    pub(super) client: &'a Client<'a, T, P>,
     rules: Rules,
     report: Mutex<Noted>,
 }
@@ -45,13 +45,6 @@ impl<'a, T: Table, P: RetryPolicy> Executor<'a, T, P> {
         let done = drive_all(self.client, &mut plans, self).await;
         plans.iter_mut().for_each(|plan| self.take_report(plan));
         done
-    }
-
-    pub(super) async fn all<F: Future + Send>(&self, futures: Vec<F>) -> Vec<F::Output>
-    where
-        F::Output: Send,
-    {
-        self.client.all(futures).await
     }
 
     /// Notes problems. A problem that a later round finds again is noted once.

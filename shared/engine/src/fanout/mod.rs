@@ -5,9 +5,9 @@ mod executor;
 use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_core::fanout::{
-    Awaited, Batch, Context, Copied, Early, HandDown, LineageChange, Orphans, Placing, StreamRecord, ToCount,
-    TopicChanges, await_parents, continue_copy, continue_cursor, copy_highest, copy_newest, count_nodes, hand_down,
-    note_placed, place_nodes, touch_orphans,
+    Batch, Context, Copied, Early, HandDown, LineageChange, Orphans, Placing, StreamRecord, ToCount, TopicChanges,
+    await_parents, continue_copy, continue_cursor, copy_highest, copy_newest, count_nodes, hand_down, note_placed,
+    place_nodes, placings_of, touch_orphans,
 };
 pub use sapwood_core::fanout::{Limits, Run};
 use sapwood_core::keys::{ItemKey, NodeRef};
@@ -116,10 +116,10 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
             if placings.is_empty() {
                 waits += 1;
                 let awaited = self.executor.run(await_parents(self.context, early.clone())).await;
-                let Awaited { ready, early: rest } = awaited.unwrap_or_default();
+                let (ready, rest) = awaited.unwrap_or_default();
                 // No node waits for ever. Those that are left are placed as base records predict.
                 is_patient = !ready.is_empty() && waits < waits_max;
-                (placings, early) = if is_patient { (ready, rest) } else { (early.into_placings(), Early::default()) };
+                (placings, early) = if is_patient { (ready, rest) } else { (placings_of(early), Early::default()) };
             }
             let nodes: Vec<NodeRef> = placings.keys().cloned().collect();
             let Ok(end) = self.executor.run(place_nodes(self.context, placings, is_patient)).await else {
@@ -143,7 +143,7 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
             placings = end.again;
         }
         // The ancestors of these nodes keep moving. The nodes' records are delivered again.
-        failed.extend(placings.into_keys().chain(early.into_placings().into_keys()));
+        failed.extend(placings.into_keys().chain(early.into_keys()));
         failed.extend(self.count(to_count).await);
         failed.extend(self.touch_orphans_of(never_placed).await);
         failed.extend(self.note_placed(copies).await);
@@ -255,13 +255,6 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
     /// Makes each topic's copy equal to its newest revision. Returns the revisions to deliver again.
     async fn copy(&self, topics: BTreeMap<Latest, TopicChanges>) -> Vec<ItemKey> {
         let settings = self.context.settings;
-        let revisions = |(latest, changes): (&Latest, &TopicChanges)| {
-            changes
-                .versions
-                .iter()
-                .filter_map(|version| latest.revision_key(*version, settings).ok())
-                .collect::<Vec<_>>()
-        };
         let copied = self.executor.run(copy_highest(self.context, &topics)).await;
         let copied = copied.unwrap_or_else(|_| vec![Copied::Failed; topics.len()]);
         let settle = topics.keys().zip(copied).map(|(latest, copied)| async move {
@@ -271,7 +264,11 @@ impl<'a, T: Table, P: RetryPolicy> Running<'a, T, P> {
                 Copied::Failed => false,
             }
         });
-        let settled = self.executor.all(settle.collect()).await;
-        topics.iter().zip(settled).filter(|(_, settled)| !settled).flat_map(|(topic, _)| revisions(topic)).collect()
+        let settled = self.executor.client.all(settle.collect()).await;
+        let unsettled = topics.iter().zip(settled).filter(|(_, settled)| !settled).map(|(topic, _)| topic);
+        let keys = unsettled.flat_map(|(latest, changes)| {
+            changes.versions.iter().filter_map(move |version| latest.revision_key(*version, settings).ok())
+        });
+        keys.collect()
     }
 }

@@ -41,11 +41,6 @@ struct Walk {
     after: Option<String>,
 }
 
-struct PlacementHash {
-    placement: Placement,
-    hash: u64,
-}
-
 enum Passed {
     Placed,
     /// It isn't below the node any more, or is being deleted: no move places it.
@@ -53,19 +48,17 @@ enum Passed {
     Behind,
 }
 
-impl PlacementHash {
-    /// The place of a node whose own rows are right. A node that is gone has nothing below it.
-    fn of(look: &StatusLook) -> Self {
-        let placement = look.stored.lineage().map(|lineage| lineage.placement.clone()).unwrap_or_default();
-        let mut hasher = DefaultHasher::new();
-        (&placement.ancestors, &placement.path, placement.trash.is_in()).hash(&mut hasher);
-        // Somebody may have moved it away and back.
-        for name in [REVISION, WRITE, TOUCHED] {
-            let value = look.base.as_ref().and_then(|base| base.item.get(name));
-            value.map(|value| format!("{value:?}")).hash(&mut hasher);
-        }
-        Self { placement, hash: hasher.finish() }
+/// The place of a node whose own rows are right, and its hash. A node that is gone has nothing below it.
+fn place_of(look: &StatusLook) -> (Placement, u64) {
+    let placement = look.stored.lineage().map(|lineage| lineage.placement.clone()).unwrap_or_default();
+    let mut hasher = DefaultHasher::new();
+    (&placement.ancestors, &placement.path, placement.trash.is_in()).hash(&mut hasher);
+    // Somebody may have moved it away and back.
+    for name in [REVISION, WRITE, TOUCHED] {
+        let value = look.base.as_ref().and_then(|base| base.item.get(name));
+        value.map(|value| format!("{value:?}")).hash(&mut hasher);
     }
+    (placement, hasher.finish())
 }
 
 impl Walk {
@@ -129,9 +122,7 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         mut walk: Walk,
         nodes_max: usize,
     ) -> Result<Below, ReadError> {
-        let Some(PlacementHash { placement: own, hash }) = settled.as_ref().map(PlacementHash::of) else {
-            return Ok(walk.stops());
-        };
+        let Some((own, hash)) = settled.as_ref().map(place_of) else { return Ok(walk.stops()) };
         if walk.place != hash {
             walk = Walk { place: hash, ..Walk::default() };
         }

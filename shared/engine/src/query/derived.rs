@@ -33,7 +33,8 @@ pub struct Watch {
     derived: Derived,
     /// How far the walk below a moved node has come.
     position: Option<String>,
-    is_cut: bool,
+    /// True if the last look ended because it had seen enough, so that the next one needn't wait.
+    pub is_cut: bool,
 }
 
 impl Derived {
@@ -104,22 +105,8 @@ impl Derived {
 }
 
 impl Watch {
-    /// True if the last look ended because it had seen enough, so that the next one needn't wait.
-    #[must_use]
-    pub fn is_cut(&self) -> bool {
-        self.is_cut
-    }
-
-    /// True if it is as it should be. A read that fails counts as one that came too early.
+    /// True if it is as it should be.
     pub async fn is_right<T: Table, P: RetryPolicy>(
-        &mut self,
-        reader: &Reader<'_, T, P>,
-        tenant: Option<&Tenant>,
-    ) -> bool {
-        self.look(reader, tenant).await.unwrap_or(false)
-    }
-
-    async fn look<T: Table, P: RetryPolicy>(
         &mut self,
         reader: &Reader<'_, T, P>,
         tenant: Option<&Tenant>,

@@ -28,12 +28,8 @@ struct Condition {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Test {
-    Equal,
+    Is(&'static [Ordering]),
     NotEqual,
-    Less,
-    AtMost,
-    Greater,
-    AtLeast,
     Begins,
     Contains,
     Exists,
@@ -42,12 +38,12 @@ enum Test {
 
 /// The tests by their words, and whether each takes a value.
 const TESTS: [(&str, Test, bool); 10] = [
-    ("eq", Test::Equal, true),
+    ("eq", Test::Is(&[Ordering::Equal]), true),
     ("ne", Test::NotEqual, true),
-    ("lt", Test::Less, true),
-    ("le", Test::AtMost, true),
-    ("gt", Test::Greater, true),
-    ("ge", Test::AtLeast, true),
+    ("lt", Test::Is(&[Ordering::Less]), true),
+    ("le", Test::Is(&[Ordering::Less, Ordering::Equal]), true),
+    ("gt", Test::Is(&[Ordering::Greater]), true),
+    ("ge", Test::Is(&[Ordering::Greater, Ordering::Equal]), true),
     ("begins", Test::Begins, true),
     ("contains", Test::Contains, true),
     ("exists", Test::Exists, false),
@@ -119,12 +115,8 @@ impl Condition {
         match self.test {
             Test::Exists => value.is_some(),
             Test::Missing => value.is_none(),
-            Test::Equal => is(&[Ordering::Equal]),
+            Test::Is(orders) => is(orders),
             Test::NotEqual => !is(&[Ordering::Equal]),
-            Test::Less => is(&[Ordering::Less]),
-            Test::AtMost => is(&[Ordering::Less, Ordering::Equal]),
-            Test::Greater => is(&[Ordering::Greater]),
-            Test::AtLeast => is(&[Ordering::Greater, Ordering::Equal]),
             Test::Begins => matches!(value, Some(AttributeValue::S(text)) if text.starts_with(&self.value)),
             Test::Contains => value.is_some_and(|value| self.is_in(value)),
         }

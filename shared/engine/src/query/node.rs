@@ -33,7 +33,9 @@ const ITEMS_AT_ONCE: usize = 25;
 pub(super) const STAMPS: [&str; 4] = [CREATED_AT, CREATED_BY, UPDATED_AT, UPDATED_BY];
 
 impl Stamps {
-    pub(super) fn read(item: &Item) -> Self {
+    /// The stamps of a base record.
+    #[must_use]
+    pub fn read(item: &Item) -> Self {
         let [created_at, created_by, updated_at, updated_by] =
             STAMPS.map(|name| text_of(item, name).map(str::to_owned));
         Self { created_at, created_by, updated_at, updated_by }

@@ -98,29 +98,31 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
             let (missing, stale) = self.by_lineage(node, None, lineage);
             return Ok(Status { exists: false, ancestors: 0, missing, stale });
         };
-        let parent = self.parent_placement(node, base, &look.stored).await?;
+        let schema = self.client.schema();
+        // The placement of the parent by base records; `None` if it doesn't exist.
+        let parent = match base.parent.clone() {
+            Some(parent) => {
+                let plan = read_ancestor_path(node, parent, &base.item, &look.stored, schema);
+                run(self.client, plan).await?.placement(&node.id)
+            }
+            None => None,
+        };
         let (parent, settings, rules) = (parent.as_ref(), self.settings, Rules::default());
         let wanted = placement(&PlacementInput { node, base, parent, settings, rules });
         let is_right = |lineage: &Lineage| lineage.placement == wanted && lineage.is_settled();
         let mut status = Status { exists: true, ancestors: wanted.ancestors.len(), ..Status::default() };
         if lineage.is_some_and(is_right) {
-            self.compare_rows(node, base, &wanted, &mut status).await?;
+            let rows = rows(&wanted, node, schema);
+            let keys: Vec<ItemKey> = rows.iter().map(|row| row.key.clone()).collect();
+            let read = self.client.get_all(&keys, &ReadOptions::default()).await?;
+            let shown = Shown::of(node, base, settings);
+            for row in rows {
+                status.compare(Some(&row.item_of(&shown, schema)), read.get(&row.key));
+            }
         } else {
             (status.missing, status.stale) = self.by_lineage(node, Some(&wanted), lineage);
         }
         Ok(status)
-    }
-
-    /// Returns the placement of a node's parent by base records; `None` if the parent doesn't exist.
-    async fn parent_placement(
-        &self,
-        node: &NodeRef,
-        base: &BaseNode,
-        stored: &Stored,
-    ) -> Result<Option<Placement>, TableError> {
-        let Some(parent) = base.parent.clone() else { return Ok(None) };
-        let plan = read_ancestor_path(node, parent, &base.item, stored, self.client.schema());
-        Ok(run(self.client, plan).await?.placement(&node.id))
     }
 
     /// Counts what is missing and what shouldn't exist, by a lineage that isn't right. The lineage counts as a row.
@@ -136,23 +138,6 @@ impl<T: Table, P: RetryPolicy> Reader<'_, T, P> {
         let missing = wanted_rows.difference(&named).count() + usize::from(wanted.is_some() && lineage.is_none());
         let stale = named.difference(&wanted_rows).count() + usize::from(lineage.is_some());
         (missing, stale)
-    }
-
-    async fn compare_rows(
-        &self,
-        node: &NodeRef,
-        base: &BaseNode,
-        wanted: &Placement,
-        status: &mut Status,
-    ) -> Result<(), TableError> {
-        let rows = rows(wanted, node, self.client.schema());
-        let keys: Vec<ItemKey> = rows.iter().map(|row| row.key.clone()).collect();
-        let read = self.client.get_all(&keys, &ReadOptions::default()).await?;
-        let shown = Shown::of(node, base, self.settings);
-        for row in rows {
-            status.compare(Some(&row.item_of(&shown, self.client.schema())), read.get(&row.key));
-        }
-        Ok(())
     }
 
     /// Returns what the fan-out has yet to do for a topic after this version was written: the copy must be that of the

@@ -27,9 +27,9 @@ impl AuditorState {
             ("saved", value(self.saved)),
             ("pass", value(&self.pass)),
             ("scanned", value(self.scanned)),
-            ("settle", value(self.suspects.settle_min().as_secs())),
-            ("longest", value(self.suspects.longest().lasted.as_secs())),
-            ("longest_at", value(self.suspects.longest().at.as_secs())),
+            ("settle", value(self.suspects.settle.as_secs())),
+            ("longest", value(self.suspects.longest.lasted.as_secs())),
+            ("longest_at", value(self.suspects.longest.at.as_secs())),
             ("suspects", value(self.suspects.iter().map(StoredSuspect::of).collect::<Vec<_>>())),
         ];
         attributes.extend(self.last.as_ref().map(|pass| ("last", value(pass))));
@@ -222,7 +222,6 @@ struct StoredSuspect {
     sk: String,
     kind: String,
     evidence: u64,
-    #[serde(with = "StoredStage")]
     stage: Stage,
     first: u64,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -235,14 +234,6 @@ struct StoredSuspect {
     counted: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     explained: bool,
-}
-
-#[derive(Serialize, Deserialize)]
-#[serde(remote = "Stage", rename_all = "lowercase")]
-enum StoredStage {
-    Suspected,
-    Confirmed,
-    Mended,
 }
 
 impl StoredSuspect {

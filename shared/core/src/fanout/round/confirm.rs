@@ -73,10 +73,11 @@ impl Round<'_> {
         let rules = self.context.rules;
         let (mut again, mut failed, mut late_children) = (BTreeMap::new(), BTreeSet::new(), Vec::new());
         for (one, parent, base) in self.confirmed() {
-            let Ok(now) = self.confirmed_lineage(&parent.node) else {
+            let Ok(now) = self.read.item(&self.lineage_key(&parent.node)) else {
                 failed.insert(one.node.clone());
                 continue;
             };
+            let now = Stored::read(now, self.context.schema());
             let used = if rules.keeps(Rule::ConfirmAgainstUsed) { &parent.used } else { &parent.read };
             let placed = now.lineage().map(|lineage| &lineage.placement);
             let Ok(is_as_predicted) = self.is_as_predicted(parent) else {
@@ -133,10 +134,6 @@ impl Round<'_> {
         let key = self.context.schema().node_key(&parent.node);
         let item = self.read.shared(&key)?.cloned();
         Ok(item.is_some_and(|item| BaseNode::read(item, &parent.node, self.context.schema()).is_ok()))
-    }
-
-    fn confirmed_lineage(&self, parent: &NodeRef) -> Result<Stored, Failure> {
-        Ok(Stored::read(self.read.item(&self.lineage_key(parent))?, self.context.schema()))
     }
 
     /// The parts of a parent's placement on which a child's depends: presence, ancestors, path and trash.

@@ -220,7 +220,7 @@ impl<'r> Round<'r> {
             let parent = parents.get(node).and_then(Option::as_ref);
             if let Some(parent) = parent.filter(|parent| self.is_early(node, parent)) {
                 let placing = self.placings.get(node).cloned().unwrap_or_default();
-                self.end.early.insert(node.clone(), placing, parent.clone());
+                self.end.early.insert(node.clone(), (placing, parent.clone()));
                 continue;
             }
             match self.plan_one(node, parent, &placed) {
@@ -238,7 +238,7 @@ impl<'r> Round<'r> {
         let is_coming = || {
             !self.bases.contains_key(parent) && Climb::from(parent, &self.read, &self.asked, &self.context).is_coming()
         };
-        self.is_patient && node != parent && (self.end.early.contains(parent) || is_coming())
+        self.is_patient && node != parent && (self.end.early.contains_key(parent) || is_coming())
     }
 
     fn plan_one(
