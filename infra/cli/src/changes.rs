@@ -17,10 +17,10 @@ use sapwood_store::{Client, RetryPolicy, Table};
 use serde::{Deserialize, Serialize};
 use serde_json::json;
 
-use crate::arguments::node;
 use crate::clock::nanoseconds;
 use crate::connect::{Connection, Patient};
 use crate::exit::Exit;
+use crate::node::{NodeArguments, Opened};
 use crate::printable::line;
 use crate::replace::replace;
 use crate::say::say;
@@ -33,6 +33,7 @@ const LOOKS_MAX: usize = 30;
 
 /// List a tree, then what changed since, by its feed.
 #[derive(Args)]
+#[command(mut_arg("id", |id| id.help("Name the tree's root")))]
 #[command(after_help = "Examples:
   sapwood changes D --table sapwood --endpoint http://127.0.0.1:8000
   sapwood changes D --table sapwood --profile prod --cursor d.cursor >> d.jsonl
@@ -43,13 +44,8 @@ This machine's clock has to be right to 1.5 seconds. With --cursor, print into a
 
 It ends with 0, with 1 if there is no such root or the cursor is too old, with 2 if the feeds haven't begun, and with 4 if the table can't be read.")]
 pub(crate) struct Arguments {
-    /// Name the tree's root.
-    id: String,
     #[command(flatten)]
-    connection: Connection,
-    /// Set the tenant, in a table with tenants.
-    #[arg(long, value_name = "TENANT")]
-    tenant: Option<String>,
+    tree: NodeArguments,
     /// Go on with what changes from now on, until the command is stopped.
     #[arg(long)]
     follow: bool,
@@ -71,33 +67,34 @@ struct Cursor {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    let Arguments { id, connection, tenant, follow, cursor: path } = arguments;
-    let (table, settings) = connection.open().await?;
-    let tree = node(&id, tenant.as_ref(), &settings.schema)?;
-    check_on(&settings)?;
-    let client = Client::new(&table, &Patient, &settings.schema);
-    let reader = Reader::new(&client, &settings);
+    let Arguments { tree, follow, cursor: path } = arguments;
+    let opened = tree.open().await?;
+    let (client, Opened { settings, node: tree, .. }) = (opened.client(), &opened);
+    check_on(settings)?;
+    let reader = Reader::new(&client, settings);
     let begun = || Exit::Usage.because("the table's feeds haven't begun; run `sapwood feed begin`");
     let feed = reader.feed_name(true).await?.ok_or_else(begun)?.0;
     let mut from = match path.as_deref().map(kept).transpose()?.flatten() {
-        Some(cursor) => resumed(cursor, &feed, &tree)?,
+        Some(cursor) => resumed(cursor, &feed, tree)?,
         None => {
-            if let Some(parent) = reader.node(&tree, true).await?.parent {
-                let words =
-                    format!("{id} has the parent {parent}, and a feed is of a whole tree: name its farthest ancestor");
+            if let Some(parent) = reader.node(tree, true).await?.parent {
+                let words = format!(
+                    "{} has the parent {parent}, and a feed is of a whole tree: name its farthest ancestor",
+                    tree.id
+                );
                 return Err(Exit::Wrong.because(words));
             }
             Followed::begin(Patient.now_ms(), Rules::default())
         }
     };
     loop {
-        let page = reader.changes(&tree, &from, Patient.now_ms(), (CHANGES_MAX, Rules::default())).await?;
+        let page = reader.changes(tree, &from, Patient.now_ms(), (CHANGES_MAX, Rules::default())).await?;
         for change in &page.changes {
-            say!("{}", line(&ChangeBody::of(change, None, &settings))?);
+            say!("{}", line(&ChangeBody::of(change, None, settings))?);
         }
         from = page.followed;
         if let Some(path) = &path {
-            let cursor = line(&Cursor::of(&from, &feed, &tree))?;
+            let cursor = line(&Cursor::of(&from, &feed, tree))?;
             replace(path, cursor.as_bytes()).with_context(|| format!("{} can't be written", path.display()))?;
         }
         if page.more {
@@ -108,7 +105,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         }
         for _ in 0..LOOKS_MAX {
             tokio::time::sleep(LOOK_EVERY).await;
-            if reader.has_changes(&tree, from.since(), Patient.now_ms()).await? {
+            if reader.has_changes(tree, from.since(), Patient.now_ms()).await? {
                 break;
             }
         }

@@ -9,12 +9,12 @@ use sapwood_api::contract::{DescendantBody, TotalsBody};
 use sapwood_core::keys::{Id, ItemKey, NodeRef};
 use sapwood_core::model::{AttributeValue, Settings, Stored, rows};
 use sapwood_engine::query::{Descendant, Fields, ListOptions, Reader, Totals, Tree};
-use sapwood_store::{Client, ReadOptions, TableError};
+use sapwood_store::{ReadOptions, TableError};
 use serde_json::{Value, json};
 
-use crate::arguments::node;
-use crate::connect::{Connection, Patient, TableClient};
+use crate::connect::TableClient;
 use crate::exit::of_table;
+use crate::node::{NodeArguments, Opened};
 use crate::printable::{json as json_of, shown, shown_json};
 use crate::say::say;
 
@@ -28,13 +28,8 @@ use crate::say::say;
 
 At most 5,000 nodes are drawn. It ends with 0, with 1 if there is no such node, and with 4 if the table can't be read.")]
 pub(crate) struct Arguments {
-    /// Name the node.
-    id: String,
     #[command(flatten)]
-    connection: Connection,
-    /// Set the tenant, in a table with tenants.
-    #[arg(long, value_name = "TENANT")]
-    tenant: Option<String>,
+    node: NodeArguments,
     /// Draw at most so many levels below the node. By default all are drawn.
     #[arg(long, value_name = "LEVELS")]
     depth: Option<usize>,
@@ -57,26 +52,25 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
 }
 
 async fn tree(arguments: Arguments) -> Result<()> {
-    let (table, settings) = arguments.connection.open().await?;
-    let client = Client::new(&table, &Patient, &settings.schema);
-    let node = node(&arguments.id, arguments.tenant.as_ref(), &settings.schema)?;
+    let opened = arguments.node.open().await?;
+    let (client, Opened { settings, node, .. }) = (opened.client(), &opened);
     let options = ListOptions { strong: true, fields: Fields::all(), bounds: Tree::BOUNDS, ..ListOptions::default() };
-    let reader = Reader::new(&client, &settings);
-    let tree = reader.tree(&node, arguments.depth, &options).await?;
+    let reader = Reader::new(&client, settings);
+    let tree = reader.tree(node, arguments.depth, &options).await?;
     let mut totals = BTreeMap::new();
     if arguments.totals {
         let nodes: Vec<NodeRef> = tree.nodes.iter().map(|found| node.sibling(found.id.clone())).collect();
         totals = reader.totals_of_nodes(&nodes, true).await?;
     }
     if arguments.json {
-        return print_json(&client, &settings, &node, tree, totals, arguments.rows).await;
+        return print_json(&client, settings, node, tree, totals, arguments.rows).await;
     }
     let lines = drawn(&tree, &arguments.shown, |id| totals.get(&node.sibling(id.clone())));
     for (index, line, guides) in lines {
         say!("{line}");
         if arguments.rows {
             let of = node.sibling(tree.nodes[index].id.clone());
-            for item in items(&client, &settings, &of).await?.lines() {
+            for item in items(&client, settings, &of).await?.lines() {
                 say!("{guides}{item}");
             }
         }

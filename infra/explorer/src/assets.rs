@@ -75,16 +75,8 @@ impl Asset {
     }
 }
 
-pub(crate) fn data(body: Vec<u8>) -> Response<Body> {
-    finished(body.into(), "application/json")
-}
-
-/// Answers with a stream of events.
-pub(crate) fn events(body: Body) -> Response<Body> {
-    finished(body, "text/event-stream")
-}
-
-fn finished(body: Body, media_type: &'static str) -> Response<Body> {
+/// Answers the page with this.
+pub(crate) fn finished(body: Body, media_type: &'static str) -> Response<Body> {
     let mut response = Response::new(body);
     let headers = response.headers_mut();
     headers.insert(CONTENT_TYPE, HeaderValue::from_static(media_type));

@@ -295,7 +295,7 @@ async fn lagging<T: Scannable + 'static>(Shared(explorer): Context<T>) -> Result
 async fn live<T: Scannable + 'static>(Shared(explorer): Context<T>) -> Result<Response, Problem> {
     let missing = || Problem::new(Kind::NotFound, "only `sapwood dev` shows what the stream handler does");
     let feed = explorer.live.as_ref().ok_or_else(missing)?;
-    Ok(assets::events(feed.body()))
+    Ok(assets::finished(feed.body(), "text/event-stream"))
 }
 
 async fn trial<T: Scannable + 'static>(Shared(explorer): Context<T>, request: Request) -> Result<Response, Problem> {

@@ -152,7 +152,7 @@ struct Answer<T>(T);
 impl<T: serde::Serialize> IntoResponse for Answer<T> {
     fn into_response(self) -> Response {
         match sapwood_json::to_vec(&self.0, sapwood_json::Numbers::Strings) {
-            Ok(body) => assets::data(body),
+            Ok(body) => assets::finished(body.into(), "application/json"),
             Err(_) => Problem::internal().into_response(),
         }
     }

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use sapwood_api::contract::TotalsBody;
-use sapwood_core::audit::{Difference, Subject};
+use sapwood_core::audit::Subject;
 use sapwood_core::keys::{Id, ItemKey, NodeRef, Schema, SortKey};
 use sapwood_core::model::{
     AttributeValue, BaseNode, Item, Placement, Stored, held_name, item_bytes, key_of, rows, text, text_of,
@@ -107,7 +107,7 @@ pub(crate) async fn whole<T: Table, P: RetryPolicy>(
     let subjects = [Subject::Node(node.clone()), Subject::History(node.clone())].into_iter().collect();
     let differences = Audit::new(client, settings).look(subjects).await?;
     let (findings, faults): (Vec<_>, Vec<_>) = differences.into_iter().partition(|one| one.kind.is_finding());
-    let wrong = by_item(&faults);
+    let wrong: BTreeMap<_, _> = faults.iter().map(|one| (one.key.clone(), one.kind.as_str())).collect();
     // A missing item is shown where the comparison misses it.
     let own = own.into_iter().filter(|key| found.contains_key(key) || wrong.contains_key(key));
     let claim = claim.filter(|key| found.contains_key(key));
@@ -185,10 +185,6 @@ async fn counted<T: Table, P: RetryPolicy>(
     let (mut found, lanes) = futures::try_join!(client.get_all(&own, &reading), client.query(&query))?;
     found.extend(lanes.items.into_iter().filter_map(|lane| Some((key_of(&lane, schema)?, lane))));
     Ok(found)
-}
-
-fn by_item(faults: &[Difference]) -> BTreeMap<ItemKey, &'static str> {
-    faults.iter().map(|difference| (difference.key.clone(), difference.kind.as_str())).collect()
 }
 
 fn shown(key: ItemKey, item: Option<&Item>, wrong: Option<&'static str>, is_stale: bool, schema: &Schema) -> Shown {

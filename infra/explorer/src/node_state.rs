@@ -63,7 +63,11 @@ pub(crate) fn state(node: &NodeRef, found: &BTreeMap<ItemKey, Item>, schema: &Sc
     let stored = Stored::read(found.get(&schema.lineage_key(node)), schema);
     let Some(lineage) = stored.lineage() else { return NodeState::Arriving };
     let Lineage { placement, .. } = lineage;
-    let expected = expected_ancestors(node, base.parent.as_ref(), found, schema);
+    // The ancestors that it should have, by its record and its parent's lineage.
+    let of_parent = base.parent.as_ref().map(|parent| schema.lineage_key(&node.sibling(parent.clone())));
+    let above = Stored::read(of_parent.and_then(|key| found.get(&key)), schema);
+    let above = above.lineage().map(|lineage| lineage.placement.ancestors.clone()).unwrap_or_default();
+    let expected: Vec<Id> = base.parent.iter().cloned().chain(above).take(DEPTH_MAX).collect();
     if expected.contains(&node.id) {
         return NodeState::Cycle;
     }
@@ -79,19 +83,6 @@ pub(crate) fn state(node: &NodeRef, found: &BTreeMap<ItemKey, Item>, schema: &Sc
     } else {
         NodeState::Right
     }
-}
-
-/// The ancestors that a node should have, by its record and its parent's lineage.
-fn expected_ancestors(
-    node: &NodeRef,
-    parent: Option<&Id>,
-    found: &BTreeMap<ItemKey, Item>,
-    schema: &Schema,
-) -> Vec<Id> {
-    let Some(parent) = parent else { return Vec::new() };
-    let stored = Stored::read(found.get(&schema.lineage_key(&node.sibling(parent.clone()))), schema);
-    let above = stored.lineage().map(|lineage| lineage.placement.ancestors.clone()).unwrap_or_default();
-    std::iter::once(parent.clone()).chain(above).take(DEPTH_MAX).collect()
 }
 
 #[cfg(test)]

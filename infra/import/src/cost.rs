@@ -177,9 +177,3 @@ fn truncation(node: &NodeRef, base: &BaseNode, settings: &Settings) -> Item {
     let plain = own(base);
     own(&copied).into_iter().filter(|(name, _)| !plain.contains_key(name)).collect()
 }
-
-/// Returns the write units of a revision and of its copy.
-#[must_use]
-pub fn revision_units(revision_bytes: usize, copy_bytes: usize) -> u64 {
-    units(revision_bytes) + units(copy_bytes)
-}

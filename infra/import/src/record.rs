@@ -2,7 +2,8 @@
 
 use sapwood_core::keys::{Id, ItemKey, KeyError, NodeRef, Schema, SortKey, Version, check_segment};
 use sapwood_core::model::{
-    ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, TRASHED, Trashed, item_bytes, json_bytes, text, with_key,
+    BaseNode, ITEM_BYTES_MAX, Item, JSON_BYTES_MAX, PUT_BACK, TRASHED, Trashed, Unreadable, item_bytes, json_bytes,
+    text, with_key,
 };
 use sapwood_core::write::ROOM_BYTES;
 use sapwood_json::Attributes;
@@ -47,6 +48,25 @@ pub enum Record {
 }
 
 impl Record {
+    /// Reads the record that an item of this key is. `None` for derived items.
+    pub fn read(item: Item, node: NodeRef, key: SortKey, schema: &Schema) -> Result<Option<Self>, Unreadable> {
+        Ok(match key {
+            // A repair has put the record back, only to delete it again: it counts as none.
+            SortKey::Node if item.contains_key(PUT_BACK) => None,
+            SortKey::Node => {
+                let attributes = Attributes::of_node(&item, schema);
+                let base = BaseNode::read(item, &node, schema)?;
+                let segment = base.written_segment(&node, schema);
+                Some(Self::Node(Node { node, parent: base.parent, segment, trashed: base.trashed, attributes }))
+            }
+            SortKey::Revision { version, topic } => {
+                let attributes = Attributes::of_revision(&item, schema);
+                Some(Self::Revision(Revision { node, topic, version, attributes }))
+            }
+            _ => None,
+        })
+    }
+
     /// The node that the record is, or belongs to.
     #[must_use]
     pub fn node(&self) -> &NodeRef {

@@ -7,8 +7,6 @@ use std::time::Duration;
 use aws_sdk_dynamodb::Client;
 use aws_sdk_dynamodb::config::{BehaviorVersion, Credentials, Region};
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::operation::create_table::CreateTableError;
-use aws_sdk_dynamodb::operation::describe_table::DescribeTableError;
 use aws_sdk_dynamodb::types::{
     AttributeDefinition, BillingMode, KeySchemaElement, KeyType, ScalarAttributeType, StreamSpecification,
     StreamViewType, TableDescription, TableStatus, TimeToLiveSpecification,
@@ -103,9 +101,7 @@ impl Endpoint {
     async fn describe(&self, name: &str) -> Result<Option<TableDescription>, TableError> {
         match self.client.describe_table().table_name(name).send().await {
             Ok(output) => Ok(output.table),
-            Err(error) if error.as_service_error().is_some_and(DescribeTableError::is_resource_not_found_exception) => {
-                Ok(None)
-            }
+            Err(error) if error.code() == Some("ResourceNotFoundException") => Ok(None),
             Err(error) => Err(self.failed("describe", name, error)),
         }
     }
@@ -136,9 +132,7 @@ impl Endpoint {
         match request.send().await {
             Ok(_) => Ok(()),
             // Another process has created it. It is checked like any existing table.
-            Err(error) if error.as_service_error().is_some_and(CreateTableError::is_resource_in_use_exception) => {
-                Ok(())
-            }
+            Err(error) if error.code() == Some("ResourceInUseException") => Ok(()),
             Err(error) => Err(self.failed("create", name, error)),
         }
     }

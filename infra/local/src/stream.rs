@@ -123,11 +123,8 @@ impl Stream {
     }
 }
 
-fn failed<E>(error: SdkError<E>) -> StreamError
-where
-    E: ProvideErrorMetadata + std::error::Error + 'static,
-{
-    match error.as_service_error().and_then(ProvideErrorMetadata::code) {
+fn failed<E: ProvideErrorMetadata + std::error::Error + 'static>(error: SdkError<E>) -> StreamError {
+    match error.code() {
         Some("ExpiredIteratorException") => StreamError::Expired,
         Some("TrimmedDataAccessException") => StreamError::Trimmed,
         _ => StreamError::Other(said(&error)),

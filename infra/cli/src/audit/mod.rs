@@ -3,16 +3,14 @@
 mod difference_file;
 mod pass;
 mod plan;
-mod repair;
+pub(crate) mod repair;
 mod report;
 mod requeued;
 mod seen;
-mod verify;
+pub(crate) mod verify;
 mod work;
 
-pub(crate) use repair::{Arguments as RepairArguments, run as repair};
 pub(crate) use seen::Seen;
-pub(crate) use verify::{Arguments as VerifyArguments, run as verify};
 
 use std::path::PathBuf;
 use std::time::Duration;

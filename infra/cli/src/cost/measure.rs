@@ -164,7 +164,7 @@ impl Stack {
             create,
             change,
             relocation,
-            relocation_below: subtree.less(relocation).times(1.0 / f64::from(BELOW)),
+            relocation_below: subtree.with(relocation, |all, top| all - top).times(1.0 / f64::from(BELOW)),
             deletion,
             revision,
             items: own.len(),
@@ -245,7 +245,7 @@ impl Stack {
 }
 
 impl Taken {
-    fn with(self, other: Self, of: impl Fn(f64, f64) -> f64) -> Self {
+    pub(super) fn with(self, other: Self, of: impl Fn(f64, f64) -> f64) -> Self {
         Self {
             write_units: of(self.write_units, other.write_units),
             read_units: of(self.read_units, other.read_units),
@@ -253,15 +253,7 @@ impl Taken {
         }
     }
 
-    fn less(self, other: Self) -> Self {
-        self.with(other, |own, other| own - other)
-    }
-
     pub(super) fn times(self, number: f64) -> Self {
         self.with(self, |own, _| own * number)
-    }
-
-    pub(super) fn and(self, other: Self) -> Self {
-        self.with(other, |own, other| own + other)
     }
 }

@@ -167,7 +167,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
 impl Arguments {
     fn lines(&self, measured: &Measured) -> Vec<Line> {
         let below = self.moved_nodes.saturating_sub(1);
-        let subtree = measured.relocation.and(measured.relocation_below.times(below as f64));
+        let subtree = measured.relocation.with(measured.relocation_below.times(below as f64), |top, rest| top + rest);
         let list = (measured.row_bytes * self.rows as usize).div_ceil(READ_UNIT_BYTES) as f64 / 2.0;
         let lines = [
             Line::of("creates", self.creates, measured.create),

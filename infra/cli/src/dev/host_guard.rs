@@ -96,11 +96,7 @@ impl Served {
 
 async fn pass_on(State(proxy): State<Proxy>, request: Request) -> Result<Response, Infallible> {
     if let Err(refusal) = proxy.guard.check(request.method(), request.headers()) {
-        return Ok(error(
-            StatusCode::FORBIDDEN,
-            "com.amazon.coral.service#AccessDeniedException",
-            &refusal.to_string(),
-        ));
+        return Ok(error(StatusCode::FORBIDDEN, "com.amazon.coral.service#AccessDeniedException", refusal));
     }
     Ok(forward(&proxy.client, &proxy.engine, request).await)
 }
@@ -112,15 +108,13 @@ pub(super) async fn forward(client: &Client<HttpConnector, Body>, engine: &str, 
     match client.request(request).await {
         Ok(response) => response.map(Body::new),
         // The engine has stopped.
-        Err(failed) => error(
-            StatusCode::INTERNAL_SERVER_ERROR,
-            "com.amazonaws.dynamodb.v20120810#InternalServerError",
-            &failed.to_string(),
-        ),
+        Err(failed) => {
+            error(StatusCode::INTERNAL_SERVER_ERROR, "com.amazonaws.dynamodb.v20120810#InternalServerError", failed)
+        }
     }
 }
 
-fn error(status: StatusCode, kind: &str, message: &str) -> Response {
-    let body = json!({"__type": kind, "message": message}).to_string();
+fn error(status: StatusCode, kind: &str, message: impl ToString) -> Response {
+    let body = json!({"__type": kind, "message": message.to_string()}).to_string();
     (status, [(CONTENT_TYPE, "application/x-amz-json-1.0")], body).into_response()
 }

@@ -210,30 +210,26 @@ fn audit(seen: &Seen) -> Finding {
     };
     let (silent, age) = (seen.now.saturating_sub(state.saved), state.age(seen.now));
     let unconfirmed = state.suspects.unconfirmed().count();
-    let (verdict, words): (Verdict, String) = if !impossible.is_empty() {
+    let words = if !impossible.is_empty() {
         let names = impossible.join(", ");
-        (Warn, format!("the auditor's state can't be true, in {names}: its next run sets that anew, if there is one"))
+        format!("the auditor's state can't be true, in {names}: its next run sets that anew, if there is one")
     } else if silent > AUDITOR_SILENT_SECONDS_MAX {
-        (
-            Warn,
-            format!("the auditor doesn't run: it was last heard of {} minutes ago. Is it switched off?", silent / 60),
-        )
+        format!("the auditor doesn't run: it was last heard of {} minutes ago. Is it switched off?", silent / 60)
     } else if age > AUDIT_AGE_SECONDS_MAX {
-        (Warn, format!("the oldest key was last looked at {} hours ago: passes are skipped, or too slow", age / 3_600))
+        format!("the oldest key was last looked at {} hours ago: passes are skipped, or too slow", age / 3_600)
     } else if unconfirmed > 0 {
         let minutes = state.suspects.settle().as_secs() / 60;
-        (
-            Warn,
-            format!(
-                "{unconfirmed} differences don't count yet: they wait for others, or until they are {minutes} minutes old"
-            ),
+        format!(
+            "{unconfirmed} differences don't count yet: they wait for others, or until they are {minutes} minutes old"
         )
     } else {
         let compared = format!("all that is older than {} minutes was compared", age / 60);
         let wrong = state.wrong_per_million().filter(|wrong| *wrong > 0.0);
-        (Right, wrong.map_or(compared.clone(), |wrong| format!("{compared}; {wrong:.2} of a million items were wrong")))
+        let words =
+            wrong.map_or(compared.clone(), |wrong| format!("{compared}; {wrong:.2} of a million items were wrong"));
+        return Finding::new(check, Right, words, page);
     };
-    Finding::new(check, verdict, words, page)
+    warn(check, words, page)
 }
 
 /// Totals that are kept: they are exact from the epoch on in which every node was counted.

@@ -6,12 +6,13 @@ use sapwood_core::audit::{Kept, present_epoch};
 use sapwood_core::model::{Announcement, Epoch, Item, NewerFormat};
 
 /// The result of reading something.
-#[derive(Clone, Debug, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub(super) enum Read<T> {
     Known(T),
     /// It couldn't be read: the reason.
     Unknown(String),
     /// The endpoint has no such thing.
+    #[default]
     NotHere,
 }
 
@@ -91,7 +92,7 @@ impl SeenEpoch {
 }
 
 /// All that was read.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Seen {
     /// `None` if there is no such table.
     pub(super) table: Option<SeenTable>,

@@ -1,6 +1,6 @@
 //! Reads what the checks are about. What one call may not read is unknown, and the others go on.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use anyhow::{Error, Result, anyhow};
 use aws_sdk_dynamodb::types::{KeyType, PointInTimeRecoveryStatus, TimeToLiveStatus};
@@ -43,18 +43,7 @@ pub(super) async fn look(connection: &Connection, services: &Services) -> Result
         [(partition_key, _), (sort_key, _)] => Some((partition_key.clone(), sort_key.clone())),
         _ => None,
     });
-    let mut seen = Seen {
-        table,
-        ttl: Read::NotHere,
-        recovery: Read::NotHere,
-        announcement: Read::NotHere,
-        audit: Read::NotHere,
-        epoch: Read::NotHere,
-        mappings: Read::NotHere,
-        functions: BTreeMap::new(),
-        alarms: Read::NotHere,
-        now: seconds(),
-    };
+    let mut seen = Seen { table, now: seconds(), ..Seen::default() };
     if seen.table.is_none() {
         return Ok(seen);
     }

@@ -45,7 +45,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
-    let opened = arguments.target.open_to_write().await?;
+    let opened = arguments.target.node.open_to_write().await?;
     let to = arguments.to.map(Id::new).transpose()?;
     let source = Source::system();
     let is_made_id = arguments.ids.is_none();

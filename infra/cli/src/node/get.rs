@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    let opened = arguments.target.open().await?;
+    let opened = arguments.target.node.open().await?;
     let base = Reader::new(&opened.client(), &opened.settings).node(&opened.node, true).await?;
     let etag = etag_text(&ETag::of(&base.item, &opened.settings.schema));
     let body = NodeBody { etag: Some(etag), ..NodeBody::of(&opened.node.id, &base.item, &opened.settings) };

@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
-    let opened = arguments.target.open().await?;
+    let opened = arguments.target.node.open().await?;
     let Arguments { attribute, principals, in_trash, .. } = arguments;
     let granting = Granting::new(attribute, principals, in_trash, &opened.settings.schema)?;
     let client = opened.client();

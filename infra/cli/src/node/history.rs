@@ -40,7 +40,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    let opened = arguments.target.open().await?;
+    let opened = arguments.target.node.open().await?;
     let client = opened.client();
     let reader = Reader::new(&client, &opened.settings);
     let topic = arguments.topic.map(|topic| Latest { node: opened.node.clone(), topic });

@@ -30,7 +30,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    let opened = arguments.target.open().await?;
+    let opened = arguments.target.node.open().await?;
     let mode = if arguments.all { Mode::All } else { Mode::Nearest };
     let client = opened.client();
     let found = Reader::new(&client, &opened.settings).inherited(&opened.node, arguments.attributes, mode).await?;

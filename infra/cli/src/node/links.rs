@@ -33,7 +33,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    let opened = arguments.target.open().await?;
+    let opened = arguments.target.node.open().await?;
     let client = opened.client();
     let reader = Reader::new(&client, &opened.settings);
     let around = arguments.below.map(Id::new).transpose()?;

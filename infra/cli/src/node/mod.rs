@@ -1,32 +1,19 @@
 //! `sapwood get`, `inherited`, `granted`, `totals`, `links`, `history`, `latest`, `put`, `move`, `copy`, `rm` and
 //! `trash`: one node or a few, read and written by the API's own code.
 
-mod copy;
-mod get;
-mod granted;
-mod history;
-mod inherited;
-mod latest;
-mod links;
-mod moves;
-mod put;
-mod rm;
-mod totals;
-mod trash;
+pub(crate) mod copy;
+pub(crate) mod get;
+pub(crate) mod granted;
+pub(crate) mod history;
+pub(crate) mod inherited;
+pub(crate) mod latest;
+pub(crate) mod links;
+pub(crate) mod moves;
+pub(crate) mod put;
+pub(crate) mod rm;
+pub(crate) mod totals;
+pub(crate) mod trash;
 mod write;
-
-pub(crate) use copy::{Arguments as CopyArguments, run as copy};
-pub(crate) use get::{Arguments as GetArguments, run as get};
-pub(crate) use granted::{Arguments as GrantedArguments, run as granted};
-pub(crate) use history::{Arguments as HistoryArguments, run as history};
-pub(crate) use inherited::{Arguments as InheritedArguments, run as inherited};
-pub(crate) use latest::{Arguments as LatestArguments, run as latest};
-pub(crate) use links::{Arguments as LinksArguments, run as links};
-pub(crate) use moves::{Arguments as MoveArguments, run as relocate};
-pub(crate) use put::{Arguments as PutArguments, run as put};
-pub(crate) use rm::{Arguments as RmArguments, run as rm};
-pub(crate) use totals::{Arguments as TotalsArguments, run as totals};
-pub(crate) use trash::{Arguments as TrashArguments, run as trash};
 
 use anyhow::Result;
 use clap::Args;
@@ -39,30 +26,37 @@ use sapwood_store::Client;
 use crate::arguments::node;
 use crate::connect::{Connection, Patient, TableClient};
 
-/// The node that a command is about.
+/// The node that a command is about, and its table.
 #[derive(Args)]
-struct Target {
+pub(crate) struct NodeArguments {
     /// Name the node.
     id: String,
     #[command(flatten)]
-    connection: Connection,
+    pub(crate) connection: Connection,
     /// Set the tenant, in a table with tenants.
     #[arg(long, value_name = "TENANT")]
     tenant: Option<String>,
+}
+
+/// The node of a command that can answer as the API does.
+#[derive(Args)]
+struct Target {
+    #[command(flatten)]
+    node: NodeArguments,
     /// Print JSON. It is that of the HTTP API.
     #[arg(long)]
     json: bool,
 }
 
 /// A node, and the table that it is in.
-struct Opened {
-    table: DynamoTable,
-    settings: Settings,
-    node: NodeRef,
+pub(crate) struct Opened {
+    pub(crate) table: DynamoTable,
+    pub(crate) settings: Settings,
+    pub(crate) node: NodeRef,
 }
 
-impl Target {
-    async fn open(&self) -> Result<Opened> {
+impl NodeArguments {
+    pub(crate) async fn open(&self) -> Result<Opened> {
         self.found_in(self.connection.open().await?)
     }
 
@@ -77,7 +71,7 @@ impl Target {
 }
 
 impl Opened {
-    fn client(&self) -> TableClient<'_> {
+    pub(crate) fn client(&self) -> TableClient<'_> {
         Client::new(&self.table, &Patient, &self.settings.schema)
     }
 }

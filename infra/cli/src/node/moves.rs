@@ -35,7 +35,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
-    let opened = arguments.target.open_to_write().await?;
+    let opened = arguments.target.node.open_to_write().await?;
     let parent = arguments.to.map(Id::new).transpose()?;
     let patch = Patch { parent: Some(parent), spot: arguments.placing.spot()?, ..Patch::default() };
     let command = Command::Patch { node: opened.node.clone(), patch };

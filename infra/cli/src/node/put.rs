@@ -9,9 +9,7 @@ use clap::Args;
 use sapwood_api::contract::check_topic;
 use sapwood_core::keys::Id;
 use sapwood_core::model::{Item, Latest, text};
-use sapwood_engine::write::{
-    Command, Content, NewRevision, OnConflict, Outcome, Patch, Refusal, ValueChange, WriteError,
-};
+use sapwood_engine::write::{Command, Content, NewRevision, Outcome, Patch, Refusal, ValueChange, WriteError};
 use sapwood_json::{Attributes, FromJson, MergePatch, read};
 
 use super::write::{SpotArguments, Writing};
@@ -82,7 +80,7 @@ pub(crate) struct Arguments {
 const ATTEMPTS_MAX: u32 = 5;
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
-    let opened = arguments.target.open_to_write().await?;
+    let opened = arguments.target.node.open_to_write().await?;
     let (command, outcome) = match arguments.command(&opened)? {
         Command::Patch { patch, .. } if arguments.writing.if_match.is_none() => {
             arguments.change(&opened, patch).await?
@@ -132,15 +130,8 @@ impl Arguments {
             let parent = parent.ok_or_else(|| {
                 Exit::Usage.because("--replace: name the parent with --parent, or make the node a root with --root")
             })?;
-            let content = Content {
-                parent,
-                takes_parent: false,
-                segment: segment.flatten(),
-                attributes: self.attributes()?,
-                spot,
-                revision,
-                on_conflict: OnConflict::default(),
-            };
+            let (segment, attributes) = (segment.flatten(), self.attributes()?);
+            let content = Content { parent, segment, attributes, spot, revision, ..Content::default() };
             return Ok(match self.if_none_match {
                 Some(_) => Command::Create { node, is_made_id: false, content },
                 None => Command::Replace { node, content },

@@ -88,7 +88,7 @@ impl ChildrenName {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<Exit> {
-    let opened = arguments.target.open_to_write().await?;
+    let opened = arguments.target.node.open_to_write().await?;
     let (writing, json) = (&arguments.writing, arguments.target.json);
     if arguments.trash {
         let command = Command::Trash { node: opened.node.clone() };

@@ -24,7 +24,7 @@ pub(crate) struct Arguments {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    let opened = arguments.target.open().await?;
+    let opened = arguments.target.node.open().await?;
     let client = opened.client();
     let found = Reader::new(&client, &opened.settings).totals(&opened.node, true).await?;
     if arguments.target.json {

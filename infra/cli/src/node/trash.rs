@@ -185,7 +185,7 @@ fn words(body: &TrashBody) -> String {
 }
 
 async fn restore(arguments: RestoreArguments) -> Result<Exit> {
-    let opened = arguments.target.open_to_write().await?;
+    let opened = arguments.target.node.open_to_write().await?;
     let to = arguments.to.map(Id::new).transpose()?;
     let parent = if arguments.root { Some(None) } else { to.map(Some) };
     let (spot, on_conflict) = (arguments.placing.spot()?, OnConflict::default());

@@ -7,11 +7,10 @@ use std::path::PathBuf;
 use anyhow::{Error, Result, anyhow};
 use clap::Args;
 use sapwood_core::audit::Class;
-use sapwood_core::keys::{ItemKey, NodeRef, SortKey, Tenant};
-use sapwood_core::model::{BaseNode, Item, PUT_BACK, Settings, key_of};
+use sapwood_core::keys::{ItemKey, NodeRef, Tenant};
+use sapwood_core::model::{Item, Settings, key_of};
 use sapwood_engine::subtree::{FoundNode, Subtree};
-use sapwood_import::{Node, Record, Revision};
-use sapwood_json::Attributes;
+use sapwood_import::Record;
 use sapwood_store::{Client, Page, Query, ReadOptions, Scan, TableError};
 use serde_json::json;
 
@@ -317,25 +316,9 @@ impl Counts {
 fn record(item: Item, settings: &Settings) -> Option<Result<Record, String>> {
     let schema = &settings.schema;
     let key = key_of(&item, schema)?;
-    let node = schema.parse_partition(&key.pk).ok()?;
-    match schema.parse_sort_key(&key.sk)? {
-        // A repair has put the record back, only to delete it again: it counts as none.
-        SortKey::Node if item.contains_key(PUT_BACK) => None,
-        SortKey::Node => {
-            let attributes = Attributes::of_node(&item, schema);
-            let base = match BaseNode::read(item, &node, schema) {
-                Ok(base) => base,
-                Err(error) => return Some(Err(format!("{} | {}: {error}", key.pk, key.sk))),
-            };
-            let segment = base.written_segment(&node, schema);
-            Some(Ok(Record::Node(Node { node, parent: base.parent, segment, trashed: base.trashed, attributes })))
-        }
-        SortKey::Revision { version, topic } => {
-            let attributes = Attributes::of_revision(&item, schema);
-            Some(Ok(Record::Revision(Revision { node, topic, version, attributes })))
-        }
-        _ => None,
-    }
+    let (node, sort_key) = (schema.parse_partition(&key.pk).ok()?, schema.parse_sort_key(&key.sk)?);
+    let record = Record::read(item, node, sort_key, schema);
+    record.map_err(|error| format!("{} | {}: {error}", key.pk, key.sk)).transpose()
 }
 
 fn unwritten(error: FormatError, path: &std::path::Path, key: Option<ItemKey>) -> Error {

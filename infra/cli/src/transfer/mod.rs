@@ -1,12 +1,9 @@
 //! `sapwood import` and `sapwood export`.
 
-mod export;
+pub(crate) mod export;
 mod formats;
-mod import;
+pub(crate) mod import;
 mod write;
-
-pub(crate) use export::{Arguments as ExportArguments, run as export};
-pub(crate) use import::{Arguments as ImportArguments, run as import};
 
 use std::collections::BTreeSet;
 

@@ -18,9 +18,8 @@ use sapwood_local::mapping::Seen;
 use serde::Serialize;
 
 use self::follow::{Follower, WatchPosition, seconds, time};
-use crate::arguments::node;
-use crate::connect::Connection;
 use crate::exit::Exit;
+use crate::node::{NodeArguments, Opened};
 use crate::printable::{line, shown};
 use crate::say::say;
 use crate::sdk_errors::said;
@@ -49,13 +48,8 @@ It reads the table's stream beside the handler, until it is stopped. A shard has
 and another function read it, the command refuses to be the third. It ends with 1 if it refuses, or if the position is too old, with 2 for wrong arguments, and with 4 if the \
 stream can't be read. docs/guides/watch.md says how a function of yours watches.")]
 pub(crate) struct Arguments {
-    /// Name the node.
-    id: String,
     #[command(flatten)]
-    connection: Connection,
-    /// Set the tenant, in a table with tenants.
-    #[arg(long, value_name = "TENANT")]
-    tenant: Option<String>,
+    node: NodeArguments,
     /// Watch at most so many levels below the node. By default all are watched.
     #[arg(long, value_name = "LEVELS", default_value_t = DEPTH_MAX, hide_default_value = true)]
     depth: usize,
@@ -82,11 +76,9 @@ fn position(text: &str) -> Result<WatchPosition, String> {
 }
 
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
-    let Arguments { id, connection, tenant, depth, revisions, after, third_reader, services_endpoint, json } =
-        arguments;
-    let (_, settings) = connection.open().await?;
+    let Arguments { node, depth, revisions, after, third_reader, services_endpoint, json } = arguments;
+    let (connection, Opened { settings, node, .. }) = (&node.connection, node.open().await?);
     let schema = &settings.schema;
-    let node = node(&id, tenant.as_ref(), schema)?;
     let config = connection.config_of(connection.endpoint()).await?;
     let (arn, is_global) = stream(&config, &connection.table).await?;
     if let Some(other) = after.as_ref().filter(|position| position.stream != arn) {

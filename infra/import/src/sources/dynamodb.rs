@@ -12,13 +12,12 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use sapwood_core::keys::{NodeRef, Schema, SortKey};
-use sapwood_core::model::{AttributeValue, BaseNode, PUT_BACK, key_of, sort_sets};
-use sapwood_json::Attributes;
+use sapwood_core::model::{AttributeValue, key_of, sort_sets};
 use serde::Deserialize;
 
 use super::input::{self, Lines};
 use super::{Content, Entry, OpenError, jsonl};
-use crate::{Fault, Location, Node, Record, Revision};
+use crate::{Fault, Location, Record};
 
 /// Returns the data files of an export, sorted, without manifests: those of `data`, or of the directory itself.
 pub(super) fn files(path: &Path) -> Result<Vec<PathBuf>, OpenError> {
@@ -109,23 +108,9 @@ fn read(line: &str, schema: &Schema, read_node: &mut Option<NodeRef>) -> Result<
     let Some(key) = key_of(&item, schema) else { return Ok(Content::Foreign) };
     let sort_key = schema.parse_sort_key(&key.sk);
     let (Some(sort_key), Ok(node)) = (sort_key, schema.parse_partition(&key.pk)) else { return Ok(Content::Foreign) };
-    match sort_key {
-        // A repair has put the record back, only to delete it again.
-        SortKey::Node if item.contains_key(PUT_BACK) => Ok(Content::Derived),
-        SortKey::Node => {
-            *read_node = Some(node.clone());
-            let attributes = Attributes::of_node(&item, schema);
-            let base = BaseNode::read(item, &node, schema).map_err(|error| Fault::refused(error.to_string()))?;
-            let segment = base.written_segment(&node, schema);
-            as_json(&Record::Node(Node { node, parent: base.parent, segment, trashed: base.trashed, attributes }))
-                .map(Content::Record)
-        }
-        SortKey::Revision { version, topic } => {
-            let attributes = Attributes::of_revision(&item, schema);
-            as_json(&Record::Revision(Revision { node, topic, version, attributes })).map(Content::Record)
-        }
-        _ => Ok(Content::Derived),
-    }
+    *read_node = (sort_key == SortKey::Node).then(|| node.clone());
+    let record = Record::read(item, node, sort_key, schema).map_err(|error| Fault::refused(error.to_string()))?;
+    record.map_or(Ok(Content::Derived), |record| as_json(&record).map(Content::Record))
 }
 
 /// Returns a record as it is after JSON, with DynamoDB's spelling of numbers. Items that it would refuse are faults.

@@ -156,7 +156,11 @@ pub fn write(record: &Record) -> serde_json::Result<String> {
             id: node.node.id.as_str(),
             parent: node.parent.as_ref().map(Id::as_str),
             segment: node.segment.as_deref(),
-            trashed: node.trashed.as_ref().map(TrashedLine::of),
+            trashed: node.trashed.as_ref().map(|trashed| TrashedLine {
+                at: Some(trashed.at.as_str()).filter(|_| trashed.at != TrashTime::unknown()),
+                by: trashed.by.as_deref(),
+                parent: trashed.parent.as_ref().map(Id::as_str),
+            }),
             attributes: &node.attributes,
         }),
         Record::Revision(revision) => serde_json::to_string(&RevisionLine {
@@ -192,17 +196,6 @@ struct TrashedLine<'a> {
     by: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     parent: Option<&'a str>,
-}
-
-impl<'a> TrashedLine<'a> {
-    fn of(trashed: &'a Trashed) -> Self {
-        let at = Some(&trashed.at).filter(|at| **at != TrashTime::unknown());
-        Self {
-            at: at.map(TrashTime::as_str),
-            by: trashed.by.as_deref(),
-            parent: trashed.parent.as_ref().map(Id::as_str),
-        }
-    }
 }
 
 #[derive(Serialize)]

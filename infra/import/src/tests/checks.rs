@@ -67,7 +67,7 @@ fn all_faults_are_found_at_once() {
         ]
     );
     assert!(matches!(checked.work.next(Level::Nodes(0), None, 1), Err(WorkError::Faulty { faults: 6 })));
-    assert_eq!(checked.work.summary().unwrap().faults, 6);
+    assert_eq!(checked.work.faults().unwrap().count(), 6);
 }
 
 fn numbers() -> Options {

@@ -142,7 +142,7 @@ fn another_source_and_other_options_are_refused_once_something_was_written() {
     drop(work);
     drop(open(&second, &other_options).unwrap());
     let (mut work, mut source) = open(&second, &options).unwrap();
-    assert_eq!(work.summary().unwrap().entries, 0);
+    assert_eq!(work.entries().unwrap(), 0);
     while work.load_some(&mut source).unwrap() {}
     while work.check_some(&mut Nowhere).unwrap() {}
     let records = waiting(&work);

@@ -5,7 +5,7 @@ use rusqlite::{Connection, params};
 use super::stage::{self, Stage};
 use super::tables::Level;
 use super::{Lookup, Work, WorkError, cycles, faults, links};
-use crate::cost::{Above, NodeSizes, Sizes, revision_units};
+use crate::cost::{Above, NodeSizes, Sizes, units};
 use crate::fault::quoted;
 use crate::{Fault, FaultKind};
 
@@ -16,46 +16,29 @@ impl Work {
         let stage = self.stage()?;
         let (settings, merges_equal, as_is) = (self.settings.clone(), self.merges_equal, self.as_is);
         let transaction = self.connection.transaction()?;
-        let next = match stage {
+        match stage {
             Stage::Loading => return Err(WorkError::NotChecked),
-            Stage::Sorting => {
-                sort(&transaction)?;
-                Stage::Duplicates
-            }
-            Stage::Duplicates => {
-                duplicates(&transaction, merges_equal)?;
-                Stage::Parents
-            }
+            Stage::Sorting => sort(&transaction)?,
+            Stage::Duplicates => duplicates(&transaction, merges_equal)?,
             Stage::Parents => {
                 let orphans = if as_is { links::Orphans::Nodes } else { links::Orphans::Faults };
                 links::parents(&transaction, &settings.schema, lookup, orphans)?;
-                Stage::Linking
             }
-            Stage::Linking => {
-                links::link(&transaction)?;
-                Stage::Placing
-            }
-            Stage::Placing => {
-                links::place(&transaction)?;
-                Stage::Cycles
-            }
+            Stage::Linking => links::link(&transaction)?,
+            Stage::Placing => links::place(&transaction)?,
+            Stage::Cycles if as_is => _ = links::place_the_others(&transaction)?,
             Stage::Cycles => {
-                if as_is {
-                    links::place_the_others(&transaction)?;
-                } else {
-                    cycles::find(&transaction)?;
-                    cycles::too_deep(&transaction)?;
-                }
-                Stage::Counting
+                cycles::find(&transaction)?;
+                cycles::too_deep(&transaction)?;
             }
             Stage::Counting => {
                 let sizes = Sizes::of(&settings).map_err(|error| WorkError::Damaged { reason: error.to_string() })?;
                 count(&transaction, &sizes)?;
                 transaction.execute_batch("DROP INDEX by_key")?;
-                Stage::Checked
             }
             Stage::Checked => return Ok(false),
-        };
+        }
+        let next = Stage::ALL[stage as usize + 1];
         stage::enter(&transaction, next)?;
         transaction.commit()?;
         Ok(next != Stage::Checked)
@@ -150,7 +133,7 @@ pub(crate) fn count(connection: &Connection, sizes: &Sizes) -> rusqlite::Result<
     while let Some(row) = rows.next()? {
         let (base, copied): (i64, i64) = (row.get(0)?, row.get(1)?);
         let [base, copied] = [base, copied].map(|bytes| usize::try_from(bytes).unwrap_or_default());
-        level.add(base, revision_units(base, copied));
+        level.add(base, units(base) + units(copied));
     }
     level.insert(connection, Level::Revisions)?;
     connection.execute("INSERT INTO waiting SELECT depth, seq FROM place WHERE seq > 0 ORDER BY depth, seq", [])?;

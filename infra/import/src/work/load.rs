@@ -14,8 +14,6 @@ use crate::{Fault, Record, Revision};
 const ENTRIES_PER_TRANSACTION: u64 = 5_000;
 
 const ENTRIES: &str = "entries";
-pub(super) const DERIVED: &str = "derived";
-pub(super) const FOREIGN: &str = "foreign";
 
 /// A record as a row of the working file.
 struct Row {
@@ -41,18 +39,12 @@ impl Work {
             self.to_skip -= 1;
         }
         let transaction = self.connection.transaction()?;
-        let (mut entries, mut derived, mut foreign) = (0, 0, 0);
+        let mut entries = 0;
         for entry in source.by_ref().take(ENTRIES_PER_TRANSACTION as usize) {
             entries += 1;
-            match entry.found {
-                Ok(Content::Derived) => derived += 1,
-                Ok(Content::Foreign) => foreign += 1,
-                _ => take_in(&transaction, &entry, &self.settings, self.as_is)?,
-            }
+            take_in(&transaction, &entry, &self.settings, self.as_is)?;
         }
-        for (name, count) in [(ENTRIES, entries), (DERIVED, derived), (FOREIGN, foreign)] {
-            tables::add(&transaction, name, count)?;
-        }
+        tables::add(&transaction, ENTRIES, entries)?;
         let is_end = entries < ENTRIES_PER_TRANSACTION;
         if is_end {
             stage::enter(&transaction, Stage::Sorting)?;

@@ -4,9 +4,8 @@ use std::path::PathBuf;
 
 use rusqlite::{Connection, params};
 
-use super::load::{DERIVED, FOREIGN};
 use super::stage::Stage;
-use super::tables::{Level, integer};
+use super::tables::Level;
 use super::{Work, WorkError};
 use crate::Record;
 use crate::sources::jsonl;
@@ -76,26 +75,16 @@ impl LevelProgress {
 /// The sums of a working file.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Summary {
-    /// The entries of the source that were read.
-    pub entries: u64,
-    /// The items of an export that the fan-out makes again, and that aren't imported.
-    pub derived: u64,
-    /// The items of an export that aren't Sapwood's, and aren't imported.
-    pub foreign: u64,
     /// The nodes to write. 0 until the checks are done.
     pub nodes: u64,
     /// The revisions to write.
     pub revisions: u64,
-    /// The size of all their items in bytes.
-    pub bytes: u64,
     /// The write units of the whole import.
     pub units: u64,
     /// The records that were written.
     pub written: u64,
     /// The records that were refused.
     pub refused: u64,
-    /// The number of faults.
-    pub faults: u64,
 }
 
 impl Work {
@@ -183,20 +172,12 @@ impl Work {
 
     /// Returns what the whole import has.
     pub fn summary(&self) -> Result<Summary, WorkError> {
-        let named = |name: &str| integer(&self.connection, name).map(i64::unsigned_abs);
-        let mut summary = Summary {
-            entries: self.entries()?,
-            derived: named(DERIVED)?,
-            foreign: named(FOREIGN)?,
-            faults: self.faults()?.count(),
-            ..Summary::default()
-        };
+        let mut summary = Summary::default();
         for level in self.levels()? {
             match level.level {
                 Level::Nodes(_) => summary.nodes += level.records,
                 Level::Revisions => summary.revisions += level.records,
             }
-            summary.bytes += level.bytes;
             summary.units += level.units;
             summary.written += level.written;
             summary.refused += level.refused;

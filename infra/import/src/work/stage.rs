@@ -29,7 +29,8 @@ pub(super) enum Stage {
 }
 
 impl Stage {
-    const ALL: [Self; 9] = [
+    /// All stages, in their order.
+    pub(super) const ALL: [Self; 9] = [
         Self::Loading,
         Self::Sorting,
         Self::Duplicates,
@@ -40,23 +41,19 @@ impl Stage {
         Self::Counting,
         Self::Checked,
     ];
-
-    fn number(self) -> i64 {
-        self as i64
-    }
 }
 
 const STAGE: &str = "stage";
 
 /// Says what is to be done next, in the transaction that did what was before.
 pub(super) fn enter(connection: &Connection, stage: Stage) -> rusqlite::Result<()> {
-    set(connection, STAGE, stage.number())
+    set(connection, STAGE, stage as i64)
 }
 
 impl Work {
     pub(super) fn stage(&self) -> Result<Stage, WorkError> {
         let number = integer(&self.connection, STAGE)?;
-        let stage = Stage::ALL.into_iter().find(|stage| stage.number() == number);
+        let stage = Stage::ALL.into_iter().find(|stage| *stage as i64 == number);
         stage.ok_or_else(|| WorkError::NotOurs { path: self.path.clone() })
     }
 }

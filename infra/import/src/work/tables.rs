@@ -123,7 +123,7 @@ fn prepare(connection: &Connection, purpose: Purpose) -> rusqlite::Result<bool> 
     if is_new {
         transaction.pragma_update(None, "application_id", purpose as i64)?;
         transaction.pragma_update(None, "user_version", VERSION)?;
-        make(&transaction)?;
+        transaction.execute_batch(CREATE)?;
     } else {
         let pragma = |name| transaction.pragma_query_value(None, name, |row| row.get::<_, i64>(0));
         if (pragma("application_id")?, pragma("user_version")?) != (purpose as i64, VERSION) {
@@ -148,10 +148,6 @@ pub(crate) fn delete(connection: Connection, lock: &Lock) {
     }
 }
 
-fn make(connection: &Connection) -> rusqlite::Result<()> {
-    connection.execute_batch(CREATE)
-}
-
 /// Empties a working file.
 pub(crate) fn make_anew(connection: &Connection) -> rusqlite::Result<()> {
     let mut statement = connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table'")?;
@@ -160,7 +156,7 @@ pub(crate) fn make_anew(connection: &Connection) -> rusqlite::Result<()> {
     for name in names {
         connection.execute_batch(&format!("DROP TABLE {name}"))?;
     }
-    make(connection)
+    connection.execute_batch(CREATE)
 }
 
 /// Returns a named number, 0 if it was never set.
