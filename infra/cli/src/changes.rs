@@ -9,9 +9,10 @@ use anyhow::{Context, Result};
 use clap::Args;
 use sapwood_api::contract::ChangeBody;
 use sapwood_core::keys::{NodeRef, Schema};
-use sapwood_core::model::{CURSOR_MS_MAX, FeedName, Settings};
+use sapwood_core::model::{CLOCKS_APART_MS, FeedName, Settings};
 use sapwood_core::plan::{Rules, Task};
 use sapwood_core::request::{Action, Condition};
+use sapwood_dynamodb::DynamoTable;
 use sapwood_engine::query::{CHANGES_MAX, Followed, Reader};
 use sapwood_store::{Client, RetryPolicy, Table};
 use serde::{Deserialize, Serialize};
@@ -40,9 +41,9 @@ const LOOKS_MAX: usize = 30;
   sapwood changes D --table sapwood --profile prod --cursor d.cursor --follow
 
 Each line is a JSON object with an `id`, and the `node` as it is now: null if it isn't in the tree. First come all nodes of the tree. A line can come twice.
-This machine's clock has to be right to 1.5 seconds. With --cursor, print into a file: the cursor doesn't know what a pipe has lost.
+It refuses a clock that is ahead of DynamoDB's. With --cursor, print into a file: the cursor doesn't know what a pipe has lost.
 
-It ends with 0, with 1 if there is no such root or the cursor is too old, with 2 if the feeds haven't begun, and with 4 if the table can't be read.")]
+It ends with 0, with 1 if there is no such root, or the cursor or the clock is wrong, with 2 if the feeds haven't begun, and with 4 if the table can't be read.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     tree: NodeArguments,
@@ -69,18 +70,19 @@ struct Cursor {
 pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     let Arguments { tree, follow, cursor: path } = arguments;
     let opened = tree.open().await?;
-    let (client, Opened { settings, node: tree, .. }) = (opened.client(), &opened);
+    let (client, Opened { settings, node, .. }) = (opened.client(), &opened);
     check_on(settings)?;
+    check_clock(&opened.table).await?;
     let reader = Reader::new(&client, settings);
     let begun = || Exit::Usage.because("the table's feeds haven't begun; run `sapwood feed begin`");
     let feed = reader.feed_name(true).await?.ok_or_else(begun)?.0;
     let mut from = match path.as_deref().map(kept).transpose()?.flatten() {
-        Some(cursor) => resumed(cursor, &feed, tree)?,
+        Some(cursor) => resumed(cursor, &feed, node)?,
         None => {
-            if let Some(parent) = reader.node(tree, true).await?.parent {
+            if let Some(parent) = reader.node(node, true).await?.parent {
                 let words = format!(
                     "{} has the parent {parent}, and a feed is of a whole tree: name its farthest ancestor",
-                    tree.id
+                    node.id
                 );
                 return Err(Exit::Wrong.because(words));
             }
@@ -88,13 +90,13 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         }
     };
     loop {
-        let page = reader.changes(tree, &from, Patient.now_ms(), (CHANGES_MAX, Rules::default())).await?;
+        let page = reader.changes(node, &from, Patient.now_ms(), (CHANGES_MAX, Rules::default())).await?;
         for change in &page.changes {
             say!("{}", line(&ChangeBody::of(change, None, settings))?);
         }
         from = page.followed;
         if let Some(path) = &path {
-            let cursor = line(&Cursor::of(&from, &feed, tree))?;
+            let cursor = line(&Cursor::of(&from, &feed, node))?;
             replace(path, cursor.as_bytes()).with_context(|| format!("{} can't be written", path.display()))?;
         }
         if page.more {
@@ -105,12 +107,11 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
         }
         for _ in 0..LOOKS_MAX {
             tokio::time::sleep(LOOK_EVERY).await;
-            if reader.has_changes(tree, from.since(), Patient.now_ms()).await? {
+            if reader.has_changes(node, from.since(), Patient.now_ms()).await? {
                 break;
             }
         }
-        let is_old = Patient.now_ms().saturating_sub(from.since()) > CURSOR_MS_MAX;
-        if is_old || reader.feed_name(false).await?.is_none_or(|now| now.0 != feed) {
+        if from.is_too_old(Patient.now_ms()) || reader.feed_name(false).await?.is_none_or(|now| now.0 != feed) {
             return Err(anew());
         }
     }
@@ -119,6 +120,18 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
 fn check_on(settings: &Settings) -> Result<()> {
     let words = "the table keeps no feeds (CHANGES): deploy Changes=on first, or name it with --parameter";
     if settings.changes { Ok(()) } else { Err(Exit::Usage.because(words)) }
+}
+
+/// Refuses a clock that is ahead of DynamoDB's by more than a feed allows: changes would be missing.
+async fn check_clock(table: &DynamoTable) -> Result<()> {
+    let asked = Patient.now_ms();
+    // The endpoint says whole seconds.
+    let ahead = table.time().await.map_or(0, |time| asked.saturating_sub((time + 1) * 1_000));
+    if ahead <= CLOCKS_APART_MS {
+        return Ok(());
+    }
+    let words = format!("this machine's clock is {ahead} ms ahead of DynamoDB's, so changes would be missing: set it");
+    Err(Exit::Wrong.because(words))
 }
 
 fn kept(path: &Path) -> Result<Option<Cursor>> {
@@ -137,11 +150,9 @@ fn resumed(cursor: Cursor, feed: &str, tree: &NodeRef) -> Result<Followed> {
     if (cursor.tree.as_str(), cursor.tenant.as_deref()) != (tree.id.as_str(), tenant) {
         return Err(Exit::Usage.because(format!("--cursor is of another tree, {}", cursor.tree)));
     }
-    if cursor.feed != feed || Patient.now_ms().saturating_sub(cursor.since) > CURSOR_MS_MAX {
-        return Err(anew());
-    }
     let Cursor { is_listing, since, after, .. } = cursor;
-    Ok(if is_listing { Followed::Listing { since, after } } else { Followed::Changes { since, after } })
+    let from = if is_listing { Followed::Listing { since, after } } else { Followed::Changes { since, after } };
+    if cursor.feed == feed && !from.is_too_old(Patient.now_ms()) { Ok(from) } else { Err(anew()) }
 }
 
 fn anew() -> anyhow::Error {

@@ -1,6 +1,7 @@
 //! A table of DynamoDB.
 
 use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 
 use aws_sdk_dynamodb::Client;
@@ -9,7 +10,8 @@ use aws_sdk_dynamodb::config::retry::RetryConfig;
 use aws_sdk_dynamodb::config::{BehaviorVersion, ConfigBag, Credentials, Intercept, Region, RuntimeComponents};
 use aws_sdk_dynamodb::error::BoxError;
 use aws_sdk_dynamodb::error::{ProvideErrorMetadata, SdkError};
-use aws_sdk_dynamodb::types::{AttributeValue as SdkValue, ConsumedCapacity, KeyType, WriteRequest};
+use aws_sdk_dynamodb::primitives::{DateTime, DateTimeFormat};
+use aws_sdk_dynamodb::types::{AttributeValue as SdkValue, ConsumedCapacity, KeyType, KeysAndAttributes, WriteRequest};
 use aws_smithy_runtime_api::client::http::SharedHttpClient;
 use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{key_of, with_key};
@@ -92,6 +94,18 @@ impl DynamoTable {
         let reading = ReadOptions { strong: false, attributes: None };
         // A fault here comes up again at the first request of an event, and is reported there.
         drop(tokio::time::timeout(CONNECT_TIME_MAX, self.read_many(&[nothing], &reading)).await);
+    }
+
+    /// Asks for the endpoint's time in whole seconds since 1970, by the head of an answer (half a read unit). `None` if
+    /// it says none.
+    pub async fn time(&self) -> Option<u64> {
+        let nothing = self.key(&self.schema.operation_key(None, "nothing"));
+        let keys = KeysAndAttributes::builder().keys(nothing).build().ok()?;
+        let time = AnswerTime::default();
+        let request = self.client.batch_get_item().request_items(&self.name, keys).customize();
+        // An answer that refuses has a time as well.
+        drop(request.interceptor(time.clone()).send().await);
+        time.0.get().copied()
     }
 
     /// Asks for the names of the table's partition key and sort key. `None` for a table without a sort key.
@@ -271,6 +285,29 @@ impl Intercept for AnswerLimit {
         let length = context.response().headers().get("content-length").and_then(|length| length.parse().ok());
         let is_too_long = length.is_some_and(|length: usize| length > self.bytes_max);
         if is_too_long { Err("the answer has too many bytes".into()) } else { Ok(()) }
+    }
+}
+
+/// The time in the head of an answer, in seconds since 1970.
+#[derive(Clone, Debug, Default)]
+struct AnswerTime(Arc<OnceLock<u64>>);
+
+impl Intercept for AnswerTime {
+    fn name(&self) -> &'static str {
+        "AnswerTime"
+    }
+
+    fn read_after_transmit(
+        &self,
+        context: &BeforeDeserializationInterceptorContextRef<'_>,
+        _: &RuntimeComponents,
+        _: &mut ConfigBag,
+    ) -> Result<(), BoxError> {
+        let date = context.response().headers().get("date");
+        let time = date.and_then(|date| DateTime::from_str(date, DateTimeFormat::HttpDate).ok());
+        let seconds = time.and_then(|time| u64::try_from(time.secs()).ok());
+        _ = seconds.map(|seconds| self.0.set(seconds));
+        Ok(())
     }
 }
 

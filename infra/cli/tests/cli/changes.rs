@@ -1,8 +1,10 @@
 //! `sapwood changes` and `sapwood feed`, the real binary, on a running stack.
 
 use std::collections::BTreeSet;
-use std::time::Duration;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
+use aws_sdk_dynamodb::primitives::{DateTime, DateTimeFormat};
+use axum::Router;
 use sapwood_tests::client::{node, put, put_all};
 use sapwood_tests::running::{Running, TABLE};
 
@@ -35,4 +37,20 @@ async fn a_run_goes_on_where_the_one_before_ended_and_verify_finds_nothing_wrong
     ends_with(0, &url, &["feed", "begin"]);
     ends_with(1, &url, &changes);
     running.stop().await;
+}
+
+#[tokio::test(flavor = "multi_thread")]
+async fn a_clock_that_is_ahead_of_dynamodbs_is_refused() {
+    // A table without items, at an endpoint whose clock is so many seconds behind this one's.
+    for (behind, code) in [(0, 2), (1, 2), (4, 1)] {
+        let answer = move || async move {
+            let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap().as_secs();
+            let date = DateTime::from_secs(i64::try_from(now).unwrap() - behind).fmt(DateTimeFormat::HttpDate).unwrap();
+            ([("date", date)], "{}")
+        };
+        let listener = tokio::net::TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let url = format!("http://{}", listener.local_addr().unwrap());
+        tokio::spawn(async move { axum::serve(listener, Router::new().fallback(answer)).await });
+        ends_with(code, &url, &["changes", "n0", "--parameter", "Changes=on"]);
+    }
 }

@@ -4,7 +4,6 @@ use std::fmt;
 
 use axum::response::Response;
 use sapwood_core::keys::NodeRef;
-use sapwood_core::model::CURSOR_MS_MAX;
 use sapwood_core::plan::Rules;
 use sapwood_engine::query::{CHANGES_MAX, ChangesPage, Followed};
 use sapwood_store::{RetryPolicy, Table};
@@ -66,9 +65,7 @@ impl Call<State> for Changes {
         let feed = at.shared.own.feed.demand(&at.reader(), at.deadline.now_ms(), of_cursor).await?;
         let (now, rules) = (at.deadline.now_ms(), Rules::default());
         let followed = match &self.from {
-            Start::Cursor(position)
-                if position.feed != feed || now.saturating_sub(position.followed.since()) > CURSOR_MS_MAX =>
-            {
+            Start::Cursor(position) if position.feed != feed || position.followed.is_too_old(now) => {
                 let detail = "this cursor is older than 30 days, or of a feed that has ended; ask without a cursor, which lists the tree, and \
                     put what comes in the place of your mirror";
                 return Err(Problem::new(Kind::ListAnew, detail).at("cursor"));

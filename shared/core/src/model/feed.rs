@@ -9,9 +9,11 @@ use crate::keys::{Id, ItemKey, NodeRef, Schema};
 /// table behind the cursor of a follower, so another one is sent.
 pub const ANSWERED_WITHIN_MS: u64 = 3_000;
 
-/// How far a follower stays behind the clock, in milliseconds: [`ANSWERED_WITHIN_MS`], and twice what two clocks may
-/// differ by, 1.5 s. Every entry that is older is in the table.
-pub const BEHIND_MS: u64 = 6_000;
+/// How far a clock may be from the right time, in milliseconds: 1.5 s.
+pub const CLOCKS_APART_MS: u64 = 1_500;
+
+/// How far a follower stays behind the clock, in milliseconds: 6 s. Every entry that is older is in the table.
+pub const BEHIND_MS: u64 = ANSWERED_WITHIN_MS + 2 * CLOCKS_APART_MS;
 
 /// How long an entry is kept, in seconds: 31 days, a day longer than a cursor counts.
 pub const ENTRY_SECONDS: u64 = 31 * 24 * 60 * 60;

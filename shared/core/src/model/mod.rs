@@ -39,7 +39,9 @@ pub use deletion::{Deletion, Heir, Tombstone};
 pub(crate) use encoding::{decode as decode_item, encode as encode_item};
 pub use epoch::Epoch;
 pub use etag::ETag;
-pub use feed::{ANSWERED_WITHIN_MS, BEHIND_MS, CURSOR_MS_MAX, ENTRY_SECONDS, Entry, FeedName, tree_of};
+pub use feed::{
+    ANSWERED_WITHIN_MS, BEHIND_MS, CLOCKS_APART_MS, CURSOR_MS_MAX, ENTRY_SECONDS, Entry, FeedName, tree_of,
+};
 pub use format::{
     FORMAT, FORMAT_ATTRIBUTE, FORMAT_MAX, FORMAT_WITH_LEFT, FORMAT_WITH_MORE_ROWS, FORMAT_WITH_PARTS,
     FORMAT_WITH_TRASH, NewerFormat,

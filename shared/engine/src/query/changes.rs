@@ -9,7 +9,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use super::page::Listing;
 use super::{Bounds, Fields, Filter, ListOptions, Page, ReadError, Reader};
 use sapwood_core::keys::{DEPTH_MAX, Id, ItemKey, NodeRef, SortKey};
-use sapwood_core::model::{BEHIND_MS, BaseNode, FeedName, Item, ROW_ID, Stored, key_of, size_estimate, text_of};
+use sapwood_core::model::{
+    BEHIND_MS, BaseNode, CURSOR_MS_MAX, FeedName, Item, ROW_ID, Stored, key_of, size_estimate, text_of,
+};
 use sapwood_core::plan::{Rule, Rules};
 use sapwood_store::{ANSWER_BYTES_MAX, ErrorKind, Query, ReadOptions, RetryPolicy, Table, TableError};
 
@@ -68,6 +70,12 @@ impl Followed {
     pub fn since(&self) -> u64 {
         let (Self::Listing { since, .. } | Self::Changes { since, .. }) = self;
         *since
+    }
+
+    /// True if the follower's cursor doesn't count any more: entries that it hasn't read may have expired.
+    #[must_use]
+    pub fn is_too_old(&self, now_ms: u64) -> bool {
+        now_ms.saturating_sub(self.since()) > CURSOR_MS_MAX
     }
 }
 
