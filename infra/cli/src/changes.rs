@@ -41,9 +41,9 @@ const LOOKS_MAX: usize = 30;
   sapwood changes D --table sapwood --profile prod --cursor d.cursor --follow
 
 Each line is a JSON object with an `id`, and the `node` as it is now: null if it isn't in the tree. First come all nodes of the tree. A line can come twice.
-It refuses a clock that is ahead of DynamoDB's. With --cursor, print into a file: the cursor doesn't know what a pipe has lost.
+This machine's clock has to be right to 1.5 seconds; one that is ahead is refused. With --cursor, print into a file: the cursor doesn't know what a pipe has lost.
 
-It ends with 0, with 1 if there is no such root, or the cursor or the clock is wrong, with 2 if the feeds haven't begun, and with 4 if the table can't be read.")]
+It ends with 0, with 1 if there is no such root, the cursor is too old or the clock is ahead, with 2 if the feeds haven't begun, and with 4 if the table can't be read.")]
 pub(crate) struct Arguments {
     #[command(flatten)]
     tree: NodeArguments,
@@ -111,6 +111,7 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
                 break;
             }
         }
+        check_clock(&opened.table).await?;
         if from.is_too_old(Patient.now_ms()) || reader.feed_name(false).await?.is_none_or(|now| now.0 != feed) {
             return Err(anew());
         }
@@ -124,14 +125,23 @@ fn check_on(settings: &Settings) -> Result<()> {
 
 /// Refuses a clock that is ahead of DynamoDB's by more than a feed allows: changes would be missing.
 async fn check_clock(table: &DynamoTable) -> Result<()> {
-    let asked = Patient.now_ms();
+    let mut attempt = 0;
+    let (asked, time) = loop {
+        let asked = Patient.now_ms();
+        match table.time().await {
+            Ok(time) => break (asked, time),
+            Err(error) if !Patient.wait(attempt).await => return Err(error.into()),
+            Err(_) => attempt += 1,
+        }
+    };
     // The endpoint says whole seconds.
-    let ahead = table.time().await.map_or(0, |time| asked.saturating_sub((time + 1) * 1_000));
+    let ahead = time.map_or(0, |time| asked.saturating_sub((time + 1) * 1_000));
     if ahead <= CLOCKS_APART_MS {
         return Ok(());
     }
-    let words = format!("this machine's clock is {ahead} ms ahead of DynamoDB's, so changes would be missing: set it");
-    Err(Exit::Wrong.because(words))
+    Err(Exit::Wrong.because(format!(
+        "this machine's clock is {ahead} ms ahead of the table's endpoint, so changes would be missing: set the clock that is wrong"
+    )))
 }
 
 fn kept(path: &Path) -> Result<Option<Cursor>> {
@@ -152,13 +162,14 @@ fn resumed(cursor: Cursor, feed: &str, tree: &NodeRef) -> Result<Followed> {
     }
     let Cursor { is_listing, since, after, .. } = cursor;
     let from = if is_listing { Followed::Listing { since, after } } else { Followed::Changes { since, after } };
-    if cursor.feed == feed && !from.is_too_old(Patient.now_ms()) { Ok(from) } else { Err(anew()) }
+    let now = Patient.now_ms();
+    if cursor.feed == feed && !from.is_too_old(now) && from.since() <= now { Ok(from) } else { Err(anew()) }
 }
 
 fn anew() -> anyhow::Error {
     Exit::Wrong.because(
-        "the cursor is older than 30 days, or of a feed that has ended: changes may be missing. Delete its file, list the tree anew, and put it in \
-         the place of your mirror",
+        "the cursor is older than 30 days, ahead of this machine's clock, or of a feed that has ended: changes may be missing. Delete its file, \
+         list the tree anew, and put it in the place of your mirror",
     )
 }
 

@@ -17,7 +17,7 @@ use sapwood_core::keys::{ItemKey, Schema};
 use sapwood_core::model::{key_of, with_key};
 
 use crate::connection::Connection;
-use crate::errors::{Kind, table_error};
+use crate::errors::{Kind, give_up, table_error};
 use crate::values::{WRITE_BYTES, from_sdk, put_object};
 use sapwood_plain_http::plain_http;
 use sapwood_store::{ANSWER_BYTES_MAX, Deadline, ErrorKind, ReadOptions, Reply, Table, TableError, Write};
@@ -98,14 +98,17 @@ impl DynamoTable {
 
     /// Asks for the endpoint's time in whole seconds since 1970, by the head of an answer (half a read unit). `None` if
     /// it says none.
-    pub async fn time(&self) -> Option<u64> {
+    ///
+    /// # Errors
+    /// [`TableError`] if there is no answer. One that refuses has a time as well.
+    pub async fn time(&self) -> Result<Option<u64>, TableError> {
         let nothing = self.key(&self.schema.operation_key(None, "nothing"));
-        let keys = KeysAndAttributes::builder().keys(nothing).build().ok()?;
+        let keys = KeysAndAttributes::builder().keys(nothing).build();
+        let keys = keys.map_err(|_| give_up("a request can't be built"))?;
         let time = AnswerTime::default();
         let request = self.client.batch_get_item().request_items(&self.name, keys).customize();
-        // An answer that refuses has a time as well.
-        drop(request.interceptor(time.clone()).send().await);
-        time.0.get().copied()
+        let answered = self.send(Kind::Read, request.interceptor(time.clone()).send()).await;
+        time.0.get().map_or_else(|| answered.map(|_| None), |time| Ok(Some(*time)))
     }
 
     /// Asks for the names of the table's partition key and sort key. `None` for a table without a sort key.
