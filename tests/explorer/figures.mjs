@@ -66,7 +66,7 @@ async function wide() {
   await until('all of it', async () => {
     await page.evaluate(() => [...document.querySelectorAll('[data-more]')].at(-1)?.scrollIntoView());
     return (await drawn(page)).length >= WIDE;
-  }, 60_000);
+  });
   console.log(`a level of ${WIDE}: ${seconds(begun)} to all of it`);
   const all = await frames(page);
   console.log(`frames with ${WIDE} children in view: the 95th percentile takes ${(all / without).toFixed(2)} times that of an empty list (${all.toFixed(1)} and ${without.toFixed(1)} ms)`);
@@ -74,14 +74,14 @@ async function wide() {
   begun = performance.now();
   const before = page.asked.length;
   await api(server, 'PATCH', '/nodes/wide', { parent: 'to' });
-  await until('the node', () => page.evaluate(() => /Folder|to/.test(document.querySelector('.crumbs').textContent)), 60_000);
+  await until('the node', () => page.evaluate(() => /Folder|to/.test(document.querySelector('.crumbs').textContent)));
   console.log(`a move of ${WIDE}: ${seconds(begun)} until the node is seen at its place`);
   let cursor = '';
   await until('the last row', async () => {
     const { below } = await api(server, 'GET', `/nodes/wide/propagation?below=true${cursor}`);
     cursor = below.cursor ? `&cursor=${encodeURIComponent(below.cursor)}` : '';
     return below.up_to_date;
-  }, 120_000);
+  });
   const took = (performance.now() - begun) / 1000;
   console.log(`a move of ${WIDE}: ${took.toFixed(2)} s until all rows are there, ${((page.asked.length - before) / took).toFixed(1)} requests a second meanwhile`);
   await wait(2500);

@@ -590,7 +590,7 @@ test('the handler is killed, gets records twice and late, rows are damaged, and 
       one.value = value;
     }, target);
     await page.click('#panel-trust form [type=submit]');
-    await until(`${name} ends right`, async () => /whole table was compared.*No difference: \d+ items/s.test(await text(page, '#panel-trust .panel > .card:last-child')), 120_000);
+    await until(`${name} ends right`, async () => /whole table was compared.*No difference: \d+ items/s.test(await text(page, '#panel-trust .panel > .card:last-child')));
     return text(page, '#panel-trust .panel > .card:last-child');
   };
   assert.match(await trial('kill', 'III'), /died after 1 write.*died after 2 writes.*died after 3 writes/s);
@@ -665,7 +665,7 @@ test('as many items lag as a scan counts while a move of 40 nodes waits, damage 
   await moment();
   await api(server, 'PATCH', `/nodes/${id(4)}`, { parent: id(0) });
   await moment();
-  await until('it ends right', hasEnded, 120_000);
+  await until('it ends right', hasEnded);
   assert.equal((await bars()).at(-1), 0);
   // What the base records of each moment ask for is what another table makes of them.
   for (const { rows, records, shown } of moments) {
@@ -816,7 +816,7 @@ test('pages of other origins, and other hosts, get nothing from `sapwood dev`', 
 test('a level of 1,000 children comes in pages, and all of it can be in view', async () => {
   const server = await dev('--parameter', 'PathRows=off', '--mapping', 'ParallelizationFactor=4');
   await put(server, [['wide', null], ...Array.from({ length: 1000 }, (_, n) => [`c${String(n).padStart(4, '0')}`, 'wide'])]);
-  await until('all rows', async () => (await api(server, 'GET', '/nodes/wide/count')).count === 1000, 120_000);
+  await until('all rows', async () => (await api(server, 'GET', '/nodes/wide/count')).count === 1000);
   const page = await visit(chromium, server.page);
   const begun = Date.now();
   await expand(page, 'wide');
@@ -860,7 +860,7 @@ test('a level of 1,000 children comes in pages, and all of it can be in view', a
     const { length } = await drawn(page);
     if (length !== 1001) throw new Error(`${length} rows, and said: ${await text(page, '#said')}`);
     return true;
-  }, 120_000);
+  });
   console.log(`  a level of 1,000: ${first} ms to its first page, ${Date.now() - begun} ms to all`);
   await page.type('#find', 'c0500');
   await press(page, 'Enter');

@@ -127,7 +127,7 @@ async function trial() {
   await page.click('#panel-trust input[value=hold-back]');
   await page.type('#trial-target', 'ops');
   await page.click('#panel-trust form [type=submit]');
-  await until('it ends right', async () => /No difference/.test(await text(page, '#panel-trust .panel > .card:last-child')), 60_000);
+  await until('it ends right', async () => /No difference/.test(await text(page, '#panel-trust .panel > .card:last-child')));
   await page.evaluate(() => document.querySelector('#panel-trust .panel > .card:last-child').scrollIntoView({ block: 'end' }));
   await take(page, 'break', await box(page, '#panel-trust .panel > .card:last-child'));
   await leave(page);

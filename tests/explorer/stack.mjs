@@ -48,7 +48,7 @@ export function dev(...words) {
     return (said.event === 'filled' || !words.includes('--example')) && server;
   }).then(async (server) => {
     // The rows of an example follow its records.
-    if (words.includes('--example')) await until('the example', async () => (await settled(server)) && settled(server), 60_000);
+    if (words.includes('--example')) await until('the example', async () => (await settled(server)) && settled(server));
     return server;
   });
 }
@@ -161,8 +161,11 @@ export const firefox = () => puppeteer.launch({ browser: 'firefox', executablePa
 
 export const wait = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
+/** How long a test waits for what comes sooner or later, in milliseconds. A busy machine takes long. */
+const PATIENCE = 180_000;
+
 /** Waits until something holds. */
-export async function until(what, holds, within = 60_000) {
+export async function until(what, holds, within = PATIENCE) {
   const end = Date.now() + within;
   let last;
   for (;;) {
@@ -193,6 +196,7 @@ async function fromDisk(page, directory) {
 export async function visit(browser, url, { width = 1440, height = 900, scheme = 'light', sharpness = 1 } = {}) {
   const context = await browser.createBrowserContext();
   const page = await context.newPage();
+  page.setDefaultTimeout(PATIENCE);
   await page.setViewport({ width, height, deviceScaleFactor: sharpness });
   await page.emulateMediaFeatures([{ name: 'prefers-color-scheme', value: scheme }]);
   page.faults = [];
