@@ -59,6 +59,8 @@ fn profiles(wanted: &[String]) -> Vec<Soaked> {
         let followed = plain.clone().with_followers();
         add("followers", name.clone(), followed.clone());
         add("late-followers", name.clone(), Profile { limbo: true, ..followed.clone().with_races() });
+        let switched = Profile { switches_feeds: true, limbo: true, ..followed.clone() };
+        add("switched-followers", name.clone(), switched);
         add("repair-followers", name.clone(), followed.with_repairs());
         add("totals", name, Profile { limbo: true, ..plain.with_totals().with_races() });
     }
