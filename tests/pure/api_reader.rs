@@ -2,6 +2,8 @@
 //! real fan-out has written.
 
 use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 
 use axum::body::Body;
 use axum::http::response::Parts;
@@ -21,6 +23,7 @@ use sapwood_http::serve::{Options, service};
 use sapwood_json::Attributes;
 use sapwood_store::Usage;
 use sapwood_tests::fixture::Fixture;
+use sapwood_tests::intercept::{self, Intercept, Observer};
 use sapwood_tests::lines::Lines;
 use sapwood_tests::oracle::Oracle;
 use sapwood_tests::own;
@@ -1315,4 +1318,44 @@ async fn every_list_of_nodes_shows_one_that_moves_once() {
         ids(&body(&fixture, call).await, &mut shown);
         assert_eq!(shown, wanted, "{call}");
     }
+}
+
+/// Counts the queries of a table.
+#[derive(Default)]
+struct Queries(AtomicUsize);
+
+impl Observer for Queries {
+    async fn before(&self, request: &intercept::Request<'_>) {
+        if let intercept::Request::Query(_) = request {
+            self.0.fetch_add(1, Ordering::SeqCst);
+        }
+    }
+}
+
+#[tokio::test]
+async fn a_request_that_waits_for_changes_looks_once_a_second_and_after_a_vain_wait_none_waits() {
+    let mut fixture = Fixture::default();
+    fixture.put_node("r", None, &[]);
+    fixture.put("SAPWOOD", "FEED", &[("name", text("1"))]);
+    let settings = Settings { changes: true, ..fixture.settings().clone() };
+    let queries = Arc::new(Queries::default());
+    let table = Intercept { table: fixture.table().clone(), observer: Arc::clone(&queries) };
+    let cursors = CursorKey::new(b"the secret of these tests").unwrap();
+    let own = reads::State { cursors, feed: KnownFeed::default() };
+    let state = reads::ApiState::new(move |_| table.clone(), settings, Waits::system(), own);
+    let service = service(reads::router(state), Options::default());
+    let ask = async |cursor: &str| {
+        let request = Request::builder().uri(format!("/nodes/r/changes?cursor={cursor}")).header("prefer", "wait=3");
+        let mut request = request.body(Body::empty()).unwrap();
+        request.extensions_mut().insert(Caller::named("anna", None));
+        queries.0.store(0, Ordering::SeqCst);
+        let response = service.clone().oneshot(request).await.unwrap();
+        let body = response.into_body().collect().await.unwrap().to_bytes();
+        let answer: Value = serde_json::from_slice(&body).unwrap();
+        (answer["cursor"].as_str().unwrap().to_owned(), queries.0.load(Ordering::SeqCst))
+    };
+    let (cursor, _) = ask("now").await;
+    let (same, looks) = ask(&cursor).await;
+    assert!(same == cursor && (2..=4).contains(&looks), "{looks} looks");
+    assert_eq!(ask(&cursor).await, (cursor.clone(), 1));
 }

@@ -234,6 +234,8 @@ async fn a_feed_lists_then_tells_and_says_what_to_do_where_it_cannot_go_on() {
         ("/nodes/b/changes", 409, "not-a-root"),
         ("/nodes/nowhere/changes", 404, "not-found"),
         ("/nodes/r0/changes?cursor=AA", 400, "bad-cursor"),
+        ("/nodes/b/recent", 409, "not-a-root"),
+        ("/nodes/nowhere/recent", 404, "not-found"),
     ] {
         let refused = get(target).await;
         assert_eq!(

@@ -193,7 +193,7 @@ impl Cursor {
   sapwood feed begin --table sapwood --endpoint http://127.0.0.1:8000
   sapwood feed begin --table sapwood --profile prod
 
-Run it once every function has Changes=on, and again after it was off, after a restore, and after stream records were lost.
+Run it a minute after every function has Changes=on, and again after it was off, after a restore, and after stream records were lost.
 
 It ends with 0, with 2 if the table keeps no feeds, and with 4 if it can't be written.")]
 pub(crate) struct FeedArguments {

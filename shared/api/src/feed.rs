@@ -23,7 +23,8 @@ impl KnownFeed {
         of_cursor: Option<&str>,
     ) -> Result<String, Problem> {
         if !reader.keeps_feeds() {
-            let detail = "this deployment keeps no feeds; deploy `Changes=on`, and run `sapwood feed begin`";
+            let detail =
+                "this deployment keeps no feeds; deploy `Changes=on`, and run `sapwood feed begin` a minute later";
             return Err(Problem::new(Kind::ChangesOff, detail));
         }
         let known = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
@@ -34,7 +35,8 @@ impl KnownFeed {
         }
         let found = reader.feed_name(known.is_some()).await?.map(|feed| feed.0);
         *self.0.lock().unwrap_or_else(PoisonError::into_inner) = found.clone().map(|name| (name, now_ms));
-        let detail = "the feeds haven't begun; once every function has `Changes=on`, run `sapwood feed begin`";
+        let detail =
+            "the feeds haven't begun; a minute after every function has `Changes=on`, run `sapwood feed begin`";
         found.ok_or_else(|| Problem::new(Kind::FeedNotBegun, detail))
     }
 }

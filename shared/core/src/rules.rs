@@ -294,8 +294,11 @@ pub enum Rule {
     AnchorStays,
     /// A node that is placed last sorts by its time, and not only after what was seen: rows lag.
     LastByTime,
-    /// Followers are told after the rows are put and deleted, and before the lineage is settled: a redelivered record
-    /// then finds it unsettled, and tells them again.
+    /// Followers are told after the rows are put and deleted. Otherwise a listing that begins in between misses a node
+    /// whose row is late, and its follower isn't told again.
+    TellAfterRows,
+    /// Followers are told before the lineage is settled: a redelivered record then finds it unsettled, and tells them
+    /// again.
     TellBeforeSettling,
     /// A requeued node whose depth has changed is told. A listing may have passed the one depth before the node left
     /// the other.

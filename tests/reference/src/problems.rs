@@ -47,9 +47,11 @@ fn guidance(kind: Kind) -> (&'static str, &'static str) {
         Kind::Contended => ("other clients keep changing the same nodes", "Retry after `Retry-After`"),
         Kind::TooManyCopies => ("too many copies are running", "Retry after `Retry-After`"),
         Kind::InProgress => ("the first request with this key is running, or was cut off", "Retry after `Retry-After`"),
-        Kind::ChangesOff => ("the deployment keeps no feeds", "Deploy `Changes=on`, and run `sapwood feed begin`"),
+        Kind::ChangesOff => {
+            ("the deployment keeps no feeds", "Deploy `Changes=on`, and run `sapwood feed begin` a minute later")
+        }
         Kind::FeedNotBegun => {
-            ("the feeds haven't begun", "Run `sapwood feed begin` once every function has `Changes=on`")
+            ("the feeds haven't begun", "Run `sapwood feed begin` a minute after every function has `Changes=on`")
         }
         Kind::NotARoot => ("a feed is of a whole tree, and the node has a parent", "Ask for its farthest ancestor"),
         Kind::ListAnew => (

@@ -315,7 +315,7 @@ function lately(found) {
     try {
       const { items } = await get(path(found.id, '/recent?limit=20'));
       result.replaceChildren(items.length ? el('ul', { class: 'items' }, items.map(({ id, at, node }) => el('li', { class: 'row' },
-        el('time', { class: 'soft', datetime: at }, new Date(at).toLocaleString()), leads(id, node ? labelOf(node) : id), node ? '' : 'has left the tree'))) : quiet('Nothing within 31 days.'));
+        el('time', { class: 'soft', datetime: at }, new Date(at).toLocaleString()), leads(id, node ? labelOf(node) : id), node ? '' : 'has left the tree'))) : quiet('Nothing within 30 days.'));
     } catch (error) {
       result.replaceChildren(wrong(error));
     }

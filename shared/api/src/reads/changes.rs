@@ -72,11 +72,7 @@ impl Call<State> for Changes {
             }
             Start::Cursor(position) => position.followed.clone(),
             Start::Listing | Start::Now => {
-                let base = at.reader().node(&self.tree, true).await?;
-                if let Some(parent) = base.parent {
-                    let detail = "the node has a parent, and a feed is of a whole tree; ask for its farthest ancestor";
-                    return Err(Problem::new(Kind::NotARoot, detail).because_of(parent.as_str()));
-                }
+                demand_root(at, &self.tree).await?;
                 Followed::begin(now, rules)
             }
         };
@@ -101,6 +97,13 @@ impl Call<State> for Changes {
             has_more: page.more,
         })
     }
+}
+
+/// Checks that a node is there, and a root.
+async fn demand_root<T: Table>(at: &At<'_, T>, node: &NodeRef) -> Result<(), Problem> {
+    let Some(parent) = at.reader().node(node, true).await?.parent else { return Ok(()) };
+    let detail = "the node has a parent, and a feed is of a whole tree; ask for its farthest ancestor";
+    Err(Problem::new(Kind::NotARoot, detail).because_of(parent.as_str()))
 }
 
 impl Changes {
@@ -169,7 +172,11 @@ impl Call<State> for Recent {
 
     async fn answer<T: Table>(self, at: &At<'_, T>) -> Result<Response, Problem> {
         at.shared.own.feed.demand(&at.reader(), at.deadline.now_ms(), None).await?;
+        let is_first = self.after.is_none();
         let page = at.reader().recent(&self.tree, self.after, self.entries_max).await?;
+        if is_first && page.items.is_empty() {
+            demand_root(at, &self.tree).await?;
+        }
         let body = |(time, change)| ChangeBody::of(&change, Some(time), &at.shared.settings);
         let cursor = page.next.map(|next| at.shared.own.cursors.seal(&self.scope, &next));
         at.json(&PageBody { items: page.items.into_iter().map(body).collect(), cursor, placed: None })

@@ -15,7 +15,7 @@ pub(super) const SEVERAL: &[u16] = &[400, 403, 409, 500, 503];
 /// The problems of a feed.
 pub(super) const FEED: &[u16] = &[400, 403, 404, 409, 410, 422, 500, 503];
 /// The problems of what changed lately in a tree.
-pub(super) const RECENT: &[u16] = &[400, 403, 409, 422, 500, 503];
+pub(super) const RECENT: &[u16] = &[400, 403, 404, 409, 422, 500, 503];
 /// The problems of a question about any number of things, which needn't exist.
 pub(super) const QUESTION: &[u16] = &[400, 403, 500, 503];
 /// The problems of a read of one thing, which has an entity tag.

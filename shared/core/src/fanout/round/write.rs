@@ -26,6 +26,9 @@ pub(super) enum WriteStep {
 impl WriteStep {
     pub(super) fn all(rules: Rules) -> [Self; 5] {
         use WriteStep::{FirstRows, Intent, SecondRows, Settle, Tell};
+        if !rules.keeps(Rule::TellAfterRows) {
+            return [Intent, Tell, FirstRows, SecondRows, Settle];
+        }
         let last = if rules.keeps(Rule::TellBeforeSettling) { [Tell, Settle] } else { [Settle, Tell] };
         [Intent, FirstRows, SecondRows, last[0], last[1]]
     }
