@@ -19,8 +19,8 @@ from pages import ROOT, Pages, description, indented, tabbed, title
 
 BUILD, SITE = ROOT / "target/site-build", ROOT / "target/site"
 SETTINGS = ROOT / "infra/site/mkdocs.yml"
-# `.ci/playground build` makes it. Without it the site has none.
-PLAYGROUND = ROOT / "target/playground/index.html"
+# `.ci/playground build` makes it. Without it the site has none. SITE_PLAYGROUND is another place of it.
+PLAYGROUND = ROOT / os.environ.get("SITE_PLAYGROUND", "target/playground/index.html")
 API_PAGE = ROOT / "shared/api/src/contract/docs.html"
 HOME = "Trees and version history in one DynamoDB table"
 HTTP_API = """# HTTP API

@@ -6,7 +6,7 @@ from html.parser import HTMLParser
 from urllib.parse import unquote
 
 # The elements that load what their attribute names.
-LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "src", "use": "href"}
+LOADING = {"script": "src", "link": "href", "img": "src", "iframe": "src", "source": "srcset", "use": "href"}
 # Relations of `link` that load nothing.
 NAMED_ONLY = {"canonical", "prev", "next", "alternate"}
 

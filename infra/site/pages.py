@@ -23,7 +23,7 @@ OTHERS = {
 SHOWN = (".json", ".png", ".svg")
 # The most characters that search engines show of a description.
 DESCRIPTION_CHARACTERS = 160
-LINK = re.compile(r"(\]\(|^\[[^\]]+\]: |(?:href|src)=\")([^)\s\"]+)", re.MULTILINE)
+LINK = re.compile(r"(\]\(|^\[[^\]]+\]: |(?:href|src|srcset)=\")([^)\s\"]+)", re.MULTILINE)
 LABEL = re.compile(r"\*\*([^*]+)\*\*(?: \(([^)]+)\))?:?$")
 
 

@@ -1,7 +1,8 @@
-// Drives the playground, one file that is opened from the disk, as a person would. Its last line counts like that of a cargo suite.
+// Drives the playground, one file that is opened from the disk or over HTTP, as a person would. Its last line counts like that of a cargo suite.
 // Arguments are words of the names of the tests to run.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
+import http from 'node:http';
 import path from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { gzipSync } from 'node:zlib';
@@ -21,6 +22,8 @@ const tab = async (page, name) => {
   await page.click(`#tab-${name}`);
   await page.waitForSelector(`#panel-${name} > *`);
 };
+/** Presses the button of a panel that has these words. */
+const push = (page, panel, words) => page.$$eval(`#panel-${panel} button`, (all, words) => all.find((one) => one.textContent.includes(words)).click(), words);
 const post = (page, target) => page.evaluate((target) => fetch(target, { method: 'POST' }).then(({ status }) => status), target);
 /** Waits until nothing lags and the comparison finds nothing. */
 const settled = (page) => until('all is right', () => page.evaluate(async () => {
@@ -39,6 +42,30 @@ test('the file is small, and asks for nothing', async () => {
   assert.deepEqual(page.asked.map(({ url }) => url).filter((url) => !/^(file|data|blob):/.test(url)), []);
   assert.deepEqual(await drawn(page), ['Drive C', 'Drive D', '  Folder III', '  Folder IV', '  Folder V']);
   await leave(page);
+});
+
+test('the docs site serves it over HTTP: a move’s rows follow, and the page is all that is asked for', async () => {
+  const asked = [];
+  const server = http.createServer(({ url }, response) => {
+    asked.push(url);
+    response.writeHead(200, { 'content-type': 'text/html' }).end(readFileSync(file));
+  });
+  await new Promise((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const served = `http://127.0.0.1:${server.address().port}/playground.html`;
+  try {
+    const page = await visit(chromium, served);
+    assert.deepEqual(await drawn(page), ['Drive C', 'Drive D', '  Folder III', '  Folder IV', '  Folder V']);
+    await select(page, 'V');
+    await drag(page, 'V', 'IV');
+    await until('its rows', async () => (await keys(page)).includes('D | NODE#0002#V') && !(await keys(page)).includes('D | NODE#0001#V'));
+    await settled(page);
+    assert.deepEqual(page.asked.map(({ url }) => url).filter((url) => !/^(data|blob):/.test(url)), [served]);
+    // Nor did the browser ask for anything else by itself.
+    assert.deepEqual(asked, ['/playground.html']);
+    await leave(page);
+  } finally {
+    server.close();
+  }
 });
 
 test('a move by drag is seen arriving: the record, the story, the rows', async () => {
@@ -65,7 +92,7 @@ test('it answers questions, compares itself, and has totals, a trash and an undo
   await page.click('#panel-ask [type=submit]').catch(() => {});
   await until('an answer', async () => /NODE#0001#d/.test(await text(page, '#panel-ask')));
   await tab(page, 'check');
-  await page.evaluate(() => [...document.querySelectorAll('#panel-check button')].find((one) => /whole table/.test(one.textContent)).click());
+  await push(page, 'check', 'whole table');
   await until('a verdict', async () => /No difference: \d+ items/.test(await text(page, '#panel-check')));
   await until('totals', async () => /nodes/.test(await text(page, '#node')));
   await (await row(page, 'V')).focus();
@@ -102,6 +129,30 @@ for (const [trial, told] of [['kill', /The handler died after/], ['twice', /deli
   });
 }
 
+test('Break it: a row that was damaged is found by Check, and Repair makes it right', async () => {
+  const page = await visit(chromium, address);
+  const says = (panel, told) => until(`${panel} says ${told}`, async () => told.test(await text(page, `#panel-${panel}`)));
+  await select(page, 'V');
+  await tab(page, 'trust');
+  await push(page, 'trust', 'Delete a row');
+  await says('trust', /was deleted behind.*1 difference in \d+ items/s);
+  await page.waitForSelector('#node .missing');
+  await tab(page, 'check');
+  await push(page, 'check', 'Compare the selected node');
+  await says('check', /1 difference in \d+ items/);
+  await push(page, 'check', 'Repair');
+  await says('check', /No difference: \d+ items/);
+  await until('the row is there', async () => await page.$('#node .missing') === null);
+  // So it is with a row that was changed, and with the button beside the damage.
+  await tab(page, 'trust');
+  await push(page, 'trust', 'Change a row');
+  await says('trust', /was changed behind.*1 difference in \d+ items/s);
+  await push(page, 'trust', 'Repair');
+  await says('trust', /No difference: \d+ items/);
+  await settled(page);
+  await leave(page);
+});
+
 test('a race of two clients is right 200 times, and the blog’s code is not', async () => {
   const page = await visit(chromium, address);
   await tab(page, 'playground');
@@ -126,7 +177,7 @@ test('a link has the tree, and whoever opens it sees the same', async () => {
   await until('the move', async () => (await keys(page)).includes('D | NODE#0002#V'));
   assert.ok((await post(page, '/nodes/e/trash')) < 300);
   await tab(page, 'playground');
-  await page.evaluate(() => [...document.querySelectorAll('#panel-playground button')].find((one) => /link/.test(one.textContent)).click());
+  await push(page, 'playground', 'link');
   const link = await until('the link', () => page.$eval('#panel-playground input', (one) => one.value));
   assert.ok(link.startsWith(`${address}#tree=`) && link.length < 8192 + address.length, link);
   await leave(page);
@@ -142,6 +193,25 @@ test('a link has the tree, and whoever opens it sees the same', async () => {
   const example = await visit(chromium, `${address}#example=orders`);
   await until('the orders', async () => (await drawn(example)).includes('Ada'));
   await leave(example);
+});
+
+test('a tree that is too large for a link says so, and has one when it is smaller', async () => {
+  const page = await visit(chromium, address);
+  // Nothing packs random digits to less than two fifths of their length.
+  const note = (digits) => page.evaluate((digits) => {
+    const attributes = { note: digits && Array.from({ length: digits }, () => Math.floor(10 * Math.random())).join('') };
+    const headers = { 'content-type': 'application/merge-patch+json' };
+    return fetch('/nodes/V', { method: 'PATCH', headers, body: JSON.stringify({ attributes }) }).then(({ status }) => status);
+  }, digits);
+  await tab(page, 'playground');
+  assert.equal(await note(20_000), 200);
+  await push(page, 'playground', 'link');
+  await until('it says so', async () => /too large for a link: [\d,]+ characters, of 8192 at most/.test(await text(page, '#panel-playground')));
+  assert.equal(await page.$('#panel-playground input'), null);
+  assert.equal(await note(null), 200);
+  await push(page, 'playground', 'link');
+  await page.waitForSelector('#panel-playground input');
+  await leave(page);
 });
 
 test('a link that was cut says so, and so does a page that has stopped', async () => {

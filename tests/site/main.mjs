@@ -135,6 +135,10 @@ const tests = {
     await Promise.all([page.waitForNavigation(), page.click('body > p a')]);
     assert.equal(await page.$$eval('article td a', (all) => all.length), calls);
   }, { width: 320 }),
+  'the first page leads to the playground': () => visit('/', async (page) => {
+    await Promise.all([page.waitForNavigation(), page.click('article a[href="playground.html"]')]);
+    assert.equal(await page.title(), 'Sapwood playground');
+  }),
   'an address without a page leads on': async () => {
     const answer = await fetch(`${origin}/nothing`);
     assert.equal(answer.status, 404);
