@@ -1,7 +1,7 @@
 //! The pace of this machine, for tests that hold a duration: other processes may leave a test a part of a processor.
 
 use std::fs;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// How many ticks of a processor's time a measurement takes. A tick is 10 ms.
 const TICKS: u64 = 5;
@@ -12,6 +12,12 @@ fn ticks() -> Option<u64> {
     // The second field, a name, can have blanks.
     let fields: Vec<&str> = stat.rsplit_once(')')?.1.split_ascii_whitespace().collect();
     Some(fields.get(11)?.parse::<u64>().ok()? + fields.get(12)?.parse::<u64>().ok()?)
+}
+
+/// True if no more time has passed than a quiet machine needs at most, or as many times that as this one is slower now.
+#[must_use]
+pub fn is_within(begun: Instant, most: Duration) -> bool {
+    begun.elapsed() < most || begun.elapsed() < most.mul_f64(slowness())
 }
 
 /// How many times as long a computation takes as it would alone: 1 on a quiet machine.

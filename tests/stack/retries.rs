@@ -528,7 +528,7 @@ async fn a_request_without_an_answer_is_tried_again_after_a_while() {
     let bench = Bench::start().await;
     bench.proxy.follow(|call| (call.operation == "BatchWriteItem" && call.nth == 0).then_some(Fault::Stall(PLENTY)));
     let (report, took) = bench.deliver(PLENTY).await;
-    assert!(took > Duration::from_secs(5) && took < Duration::from_secs(10), "{took:?}");
+    assert!(took > Duration::from_secs(5), "{took:?}");
     assert_eq!((report.counts.usage.retries, &report.problems), (1, &Vec::new()));
     // The first attempt may be carried out yet, so the nodes of that request are placed once more.
     let failed = bench.failed(&report);

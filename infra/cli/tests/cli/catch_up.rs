@@ -5,11 +5,12 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use sapwood_tests::client::{node, put, put_all};
+use sapwood_tests::pace::is_within;
 
 use crate::explorer::answer;
 use crate::running::{Sapwood, TABLE, words};
 
-/// Time for a process to end that has nothing to wait for.
+/// Time for a process to end that has nothing to wait for, on a quiet machine.
 const SOON: Duration = Duration::from_secs(10);
 
 fn waiting(http: &str, seconds: &str) -> Command {
@@ -51,11 +52,12 @@ async fn a_wait_ends_with_its_time_and_with_the_process() {
     put(&sapwood.client, TABLE, node("V", None, "V")).await;
     let begun = Instant::now();
     assert_eq!(caught_up(&http, "1", 3), "{\"caught_up\":false}\n");
-    assert!(begun.elapsed() < SOON);
+    assert!(is_within(begun, SOON));
     let wait = waiting(&http, "60").spawn().unwrap();
     tokio::time::sleep(Duration::from_secs(3)).await;
     assert_eq!(sapwood.interrupt(), 0);
-    assert!(begun.elapsed() < Duration::from_secs(40), "the process has waited for whoever waits for it");
+    let most = Duration::from_secs(40);
+    assert!(is_within(begun, most), "the process has waited for whoever waits for it");
     assert_eq!(wait.wait_with_output().unwrap().status.code(), Some(3));
 }
 
@@ -93,7 +95,7 @@ fn a_process_ends_with_its_input_if_it_is_told_to() {
     drop((bound.stdin.take(), free.stdin.take()));
     let begun = Instant::now();
     while bound.try_wait().unwrap().is_none() {
-        assert!(begun.elapsed() < SOON, "it doesn't end with its input");
+        assert!(is_within(begun, SOON), "it doesn't end with its input");
         std::thread::sleep(Duration::from_millis(20));
     }
     assert!(bound.wait().unwrap().success());
