@@ -60,7 +60,7 @@ async fn send_raw(
 ) -> (Parts, Vec<u8>) {
     let table = fixture.table().clone();
     let cursors = CursorKey::new(b"the secret of these tests").unwrap();
-    let own = reads::State { cursors, feed: KnownFeed::default() };
+    let own = reads::ReaderState { cursors, feed: KnownFeed::default() };
     let state = reads::ApiState::new(move |_| table.clone(), settings.clone(), Waits::system(), own);
     let mut request = Request::builder().uri(target);
     for (name, value) in headers {
@@ -1341,7 +1341,7 @@ async fn a_request_that_waits_for_changes_looks_once_a_second_and_after_a_vain_w
     let queries = Arc::new(Queries::default());
     let table = Intercept { table: fixture.table().clone(), observer: Arc::clone(&queries) };
     let cursors = CursorKey::new(b"the secret of these tests").unwrap();
-    let own = reads::State { cursors, feed: KnownFeed::default() };
+    let own = reads::ReaderState { cursors, feed: KnownFeed::default() };
     let state = reads::ApiState::new(move |_| table.clone(), settings, Waits::system(), own);
     let service = service(reads::router(state), Options::default());
     let ask = async |cursor: &str| {

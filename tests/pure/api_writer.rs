@@ -12,7 +12,7 @@ use rand::{RngExt, SeedableRng};
 use sapwood_api::caller::Caller;
 use sapwood_api::contract::{Function, operations};
 use sapwood_api::wait::Waits;
-use sapwood_api::writes::{ApiState, Moment, Source, State, router};
+use sapwood_api::writes::{ApiState, Moment, Source, WriterState, router};
 use sapwood_core::keys::{Names, Schema, Tenant};
 use sapwood_core::model::{AttributeValue, Settings, SiblingOrder, UniqueNames, text};
 use sapwood_http::serve::{Options, service};
@@ -88,7 +88,7 @@ impl Api {
     async fn send_as(&self, caller: Caller, call: &str, headers: &[(&str, &str)], body: impl Into<Body>) -> Answer {
         let (method, target) = call.split_once(' ').unwrap();
         let table = self.fixture.table().clone();
-        let own = State { revisions_mutable: self.revisions_mutable, trash: self.trash, source: self.source() };
+        let own = WriterState { revisions_mutable: self.revisions_mutable, trash: self.trash, source: self.source() };
         let observer = Arc::clone(&self.round_trips);
         let table = move |_| Intercept { table: table.clone(), observer: Arc::clone(&observer) };
         let state = ApiState::new(table, self.fixture.settings().clone(), self.waits.clone(), own);

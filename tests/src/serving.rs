@@ -103,11 +103,11 @@ async fn api(urls: [&str; 2], way: Way, parameters: &[(&str, &str)], claims: &[(
     let options = reader.options.clone();
     let [table, of_writer] = urls.map(|url| DynamoTable::local(url, TABLE, reader.settings.schema.clone()));
     let ReaderConfig { settings, cursors, .. } = reader;
-    let own = reads::State { cursors, feed: KnownFeed::default() };
+    let own = reads::ReaderState { cursors, feed: KnownFeed::default() };
     let tables = move |deadline| table.until(deadline);
     let reader = reads::router(reads::ApiState::new(tables, settings, Waits::system(), own));
     let WriterConfig { settings, revisions_mutable, trash, .. } = writer;
-    let own = writes::State { revisions_mutable, trash, source: writes::Source::system() };
+    let own = writes::WriterState { revisions_mutable, trash, source: writes::Source::system() };
     let tables = move |deadline| of_writer.until(deadline);
     let writer = writes::router(writes::ApiState::new(tables, settings, Waits::system(), own));
     let claims: Claims = claims.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

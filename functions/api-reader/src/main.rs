@@ -5,7 +5,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use sapwood_api::feed::KnownFeed;
-use sapwood_api::reads::{ApiState, State, router};
+use sapwood_api::reads::{ApiState, ReaderState, router};
 use sapwood_api::wait::Waits;
 use sapwood_dynamodb::{Connection, DynamoTable};
 use sapwood_http::config::ReaderConfig;
@@ -26,7 +26,7 @@ async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let ReaderConfig { table_name, settings, cursors, options } = ReaderConfig::read(variable)?;
     let table = DynamoTable::new(&Connection::read(variable)?, https_client(), table_name, settings.schema.clone());
     table.connect().await;
-    let own = State { cursors, feed: KnownFeed::default() };
+    let own = ReaderState { cursors, feed: KnownFeed::default() };
     let state = ApiState::new(move |deadline| table.until(deadline), settings, Waits::system(), own);
     serve::run_lambda(router(state), options).await
 }

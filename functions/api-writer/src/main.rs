@@ -5,7 +5,7 @@ use std::error::Error;
 use std::process::ExitCode;
 
 use sapwood_api::wait::Waits;
-use sapwood_api::writes::{ApiState, Source, State, router};
+use sapwood_api::writes::{ApiState, Source, WriterState, router};
 use sapwood_dynamodb::{Connection, DynamoTable};
 use sapwood_http::config::WriterConfig;
 use sapwood_http::serve;
@@ -25,7 +25,7 @@ async fn run() -> Result<(), Box<dyn Error + Send + Sync>> {
     let WriterConfig { table_name, settings, revisions_mutable, trash, options } = WriterConfig::read(variable)?;
     let table = DynamoTable::new(&Connection::read(variable)?, https_client(), table_name, settings.schema.clone());
     table.connect().await;
-    let own = State { revisions_mutable, trash, source: Source::system() };
+    let own = WriterState { revisions_mutable, trash, source: Source::system() };
     let state = ApiState::new(move |deadline| table.until(deadline), settings, Waits::system(), own);
     serve::run_lambda(router(state), options).await
 }

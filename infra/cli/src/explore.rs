@@ -79,9 +79,9 @@ pub(crate) async fn run(arguments: Arguments) -> Result<()> {
     }
     let token = new_token();
     let cursors = CursorKey::new(token.as_bytes())?;
-    let of_reads = reads::State { cursors, feed: KnownFeed::default() };
+    let of_reads = reads::ReaderState { cursors, feed: KnownFeed::default() };
     // `sapwood rm --trash` doesn't ask the stack either.
-    let of_writes = writes::State { revisions_mutable: false, trash: write, source: writes::Source::system() };
+    let of_writes = writes::WriterState { revisions_mutable: false, trash: write, source: writes::Source::system() };
     // Reads and writes have separate `Waits`, as under Lambda, where they are two functions.
     let of_reads = reads::ApiState::new(tables(&table), settings.clone(), Waits::system(), of_reads);
     let of_writes = writes::ApiState::new(tables(&table), settings.clone(), Waits::system(), of_writes);

@@ -198,8 +198,8 @@ fn router(table: &Turns, settings: &Settings, stream: &Stream, example: Option<E
         move |_: Deadline| table.clone()
     };
     let (cursors, waits, feed) = (CursorKey::new(CURSOR_KEY)?, Waits::system(), KnownFeed::default());
-    let of_reads = reads::State { cursors, feed };
-    let of_writes = writes::State { revisions_mutable: true, trash: true, source: source() };
+    let of_reads = reads::ReaderState { cursors, feed };
+    let of_writes = writes::WriterState { revisions_mutable: true, trash: true, source: source() };
     let of_reads = reads::ApiState::new(tables(), settings.clone(), waits.clone(), of_reads);
     let of_writes = writes::ApiState::new(tables(), settings.clone(), waits, of_writes);
     let explorer = Explorer {

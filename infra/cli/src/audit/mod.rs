@@ -1,16 +1,16 @@
 //! `sapwood verify` and `sapwood repair`: the whole table, or a part of it, held against its base records.
 
 mod difference_file;
+mod looked_at;
 mod pass;
 mod plan;
 pub(crate) mod repair;
 mod report;
 mod requeued;
-mod seen;
 pub(crate) mod verify;
 mod work;
 
-pub(crate) use seen::Seen;
+pub(crate) use looked_at::Seen;
 
 use std::path::PathBuf;
 use std::time::Duration;

@@ -18,8 +18,8 @@ use sapwood_store::{TableError, Usage};
 use serde_json::json;
 
 use super::Comparison;
+use super::looked_at::Seen;
 use super::requeued::Touched;
-use super::seen::Seen;
 use super::work::Work;
 use crate::clock::{RateLimit, nanoseconds, now};
 use crate::compare::{PAGE_ITEMS_MAX, Reading};

@@ -10,7 +10,7 @@ use sapwood_import::cost;
 use sapwood_store::{ReadOptions, TableError};
 use serde_json::{Value, json};
 
-use super::seen::counted;
+use super::looked_at::counted;
 use crate::connect::TableClient;
 use crate::printable::shown;
 

@@ -8,8 +8,8 @@ use sapwood_core::audit::{Difference, Kind};
 use serde_json::json;
 
 use super::difference_file::line;
+use super::looked_at::counted;
 use super::pass::PassResult;
-use super::seen::counted;
 use crate::connect::Whose;
 use crate::printable::shown;
 use crate::say::say;

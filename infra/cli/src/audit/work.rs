@@ -14,7 +14,7 @@ use serde_json::{Value, json};
 
 use super::Comparison;
 use super::difference_file::{line, node, parse};
-use super::seen::{Seen, counted};
+use super::looked_at::{Seen, counted};
 use crate::clock::{now, seconds};
 use crate::replace::replace;
 

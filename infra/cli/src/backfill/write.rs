@@ -18,7 +18,7 @@ use sapwood_store::{ErrorKind, TableError};
 use super::Scope;
 use crate::clock::{RateLimit, nanoseconds};
 use crate::connect::TableClient;
-use crate::placed::{FOR_PARENTS, FOR_WHAT_IS_HANDED_DOWN, NotPlaced, placed};
+use crate::handler_wait::{FOR_PARENTS, FOR_WHAT_IS_HANDED_DOWN, NotPlaced, placed};
 use crate::printable::shown;
 
 /// Nodes that are written in one go. They are looked at before, in one request for each hundred items.

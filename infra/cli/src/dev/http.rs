@@ -67,8 +67,8 @@ impl Http {
         let reader = ReaderConfig::read(|name| of_reader.get(name).cloned())?;
         let writer = WriterConfig::read(|name| of_writer.get(name).cloned())?;
         let WriterConfig { revisions_mutable, trash, .. } = writer;
-        let of_reads = reads::State { cursors: reader.cursors, feed: KnownFeed::default() };
-        let of_writes = writes::State { revisions_mutable, trash, source: writes::Source::system() };
+        let of_reads = reads::ReaderState { cursors: reader.cursors, feed: KnownFeed::default() };
+        let of_writes = writes::WriterState { revisions_mutable, trash, source: writes::Source::system() };
         let of_reads = reads::ApiState::new(tables(table), reader.settings, Waits::system(), of_reads);
         let of_writes = writes::ApiState::new(tables(table), writer.settings, Waits::system(), of_writes);
         let router = reads::router(of_reads).merge(writes::router(of_writes));

@@ -23,7 +23,7 @@ use sapwood_store::{ErrorKind, ReadOptions, TableError};
 use crate::clock::{RateLimit, seconds};
 use crate::connect::TableClient;
 use crate::exit::Exit;
-use crate::placed::{FOR_PARENTS, NotPlaced, placed};
+use crate::handler_wait::{FOR_PARENTS, NotPlaced, placed};
 use crate::stop_signal;
 
 /// Records that are written in one go. Their parents are read before, in one request.

@@ -5,7 +5,7 @@ use jiff::Timestamp;
 use sapwood_core::audit::{Kept, Pass};
 use sapwood_store::{RetryPolicy, Table};
 
-use super::call::{Asked, At, State};
+use super::call::{Asked, At, ReaderState};
 use crate::call::Call;
 use crate::contract::{AuditBody, PassBody};
 use crate::problem::Problem;
@@ -13,7 +13,7 @@ use crate::problem::Problem;
 /// `GET /health/audit`
 pub(super) struct Audit;
 
-impl Call<State> for Audit {
+impl Call<ReaderState> for Audit {
     fn read(_: &mut Asked<'_>) -> Result<Self, Problem> {
         Ok(Self)
     }

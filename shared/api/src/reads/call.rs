@@ -17,21 +17,21 @@ use crate::headers::{Prefer, etag_header, tag_of};
 use crate::problem::{Kind, Problem};
 
 /// Makes a table for each request, and holds what is the same for all requests.
-pub type ApiState<T> = call::ApiState<T, State>;
+pub type ApiState<T> = call::ApiState<T, ReaderState>;
 
 /// The state that the calls that read share.
-pub struct State {
+pub struct ReaderState {
     /// The key that makes and checks cursors.
     pub cursors: CursorKey,
     /// The name of the table's feeds.
     pub feed: KnownFeed,
 }
 
-pub(super) type Shared = call::Shared<State>;
+pub(super) type Shared = call::Shared<ReaderState>;
 
-pub(super) type Asked<'a> = call::Asked<'a, State>;
+pub(super) type Asked<'a> = call::Asked<'a, ReaderState>;
 
-pub(super) type At<'a, T> = call::At<'a, T, State>;
+pub(super) type At<'a, T> = call::At<'a, T, ReaderState>;
 
 /// A call that is answered once the rows have what its parameter `written` names.
 pub(super) struct Showing<C> {
@@ -39,7 +39,7 @@ pub(super) struct Showing<C> {
     written: Vec<Derived>,
 }
 
-impl<C: Call<State>> Call<State> for Showing<C> {
+impl<C: Call<ReaderState>> Call<ReaderState> for Showing<C> {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let written = asked.written()?;
         if !written.is_empty() {

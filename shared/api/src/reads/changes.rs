@@ -8,7 +8,7 @@ use sapwood_core::plan::Rules;
 use sapwood_engine::query::{CHANGES_MAX, ChangesPage, Followed};
 use sapwood_store::{RetryPolicy, Table};
 
-use super::call::{Asked, At, State};
+use super::call::{Asked, At, ReaderState};
 use super::list::limit;
 use crate::call::Call;
 use crate::contract::{ChangeBody, ChangesBody, PageBody};
@@ -41,7 +41,7 @@ struct Position {
     followed: Followed,
 }
 
-impl Call<State> for Changes {
+impl Call<ReaderState> for Changes {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let tree = asked.node("id")?;
         asked.prefer.wait = Prefer::read(&asked.parts.headers)?.wait;
@@ -160,7 +160,7 @@ pub(super) struct Recent {
     entries_max: usize,
 }
 
-impl Call<State> for Recent {
+impl Call<ReaderState> for Recent {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let tree = asked.node("id")?;
         let scope = Scope::new("recent", tree.tenant.as_ref()).text(tree.id.as_str());

@@ -5,7 +5,7 @@ use sapwood_core::keys::{ID_BYTES_MAX, NodeRef};
 use sapwood_engine::query::{ListOptions, Order, Parent, SiblingList, Siblings, Sorting, Values, Window};
 use sapwood_store::Table;
 
-use super::call::{Asked, At, State};
+use super::call::{Asked, At, ReaderState};
 use super::history::{ORDERS, word};
 use super::list::{List, Takes};
 use crate::call::Call;
@@ -16,7 +16,7 @@ use crate::problem::{Kind, Problem};
 /// `GET /roots`
 pub(super) struct Roots(SiblingList, List);
 
-impl Call<State> for Roots {
+impl Call<ReaderState> for Roots {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let siblings = siblings(asked)?;
         let kind = match siblings {
@@ -38,7 +38,7 @@ impl Call<State> for Roots {
 /// `GET /nodes/{id}/children`
 pub(super) struct Children(NodeRef, SiblingList, List);
 
-impl Call<State> for Children {
+impl Call<ReaderState> for Children {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (siblings, node) = (siblings(asked)?, asked.node("id")?);
         let scope = |kind| Scope::new(kind, node.tenant.as_ref()).text(node.id.as_str());
@@ -109,7 +109,7 @@ pub(super) struct Descendants {
     list: List,
 }
 
-impl Call<State> for Descendants {
+impl Call<ReaderState> for Descendants {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (min, max) = depths(asked)?;
         let prefix = asked.prefix("id_prefix", ID_BYTES_MAX)?;
@@ -137,7 +137,7 @@ pub(super) struct Count {
     list: List,
 }
 
-impl Call<State> for Count {
+impl Call<ReaderState> for Count {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (min, max) = depths(asked)?;
         let (node, window) = (asked.node("id")?, Window::new(min, max, None)?);
@@ -160,7 +160,7 @@ pub(super) struct Totals {
     strong: bool,
 }
 
-impl Call<State> for Totals {
+impl Call<ReaderState> for Totals {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         Ok(Self { node: asked.node("id")?, strong: asked.strong()? })
     }
@@ -176,7 +176,7 @@ pub(super) struct Trash {
     list: List,
 }
 
-impl Call<State> for Trash {
+impl Call<ReaderState> for Trash {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let order = asked.parameters.choice("order", &ORDERS)?.unwrap_or(Order::Descending);
         let scope = Scope::new("trash", asked.caller.tenant.as_ref()).text(word(order));

@@ -7,7 +7,7 @@ use sapwood_engine::query::{ListOptions, Order};
 use sapwood_json::Attributes;
 use sapwood_store::Table;
 
-use super::call::{Asked, At, State, tagged};
+use super::call::{Asked, At, ReaderState, tagged};
 use super::list::{List, Takes, expands, options};
 use crate::call::Call;
 use crate::contract::{LatestBody, PageBody, RevisionBody, TOPIC_BYTES_MAX};
@@ -21,7 +21,7 @@ pub(super) struct LatestOfAll {
     list: List,
 }
 
-impl Call<State> for LatestOfAll {
+impl Call<ReaderState> for LatestOfAll {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let node = asked.node("id")?;
         let topic_prefix = asked.prefix("topic_prefix", TOPIC_BYTES_MAX)?.unwrap_or_default();
@@ -60,7 +60,7 @@ pub(super) struct LatestOfOne {
     has_record: bool,
 }
 
-impl Call<State> for LatestOfOne {
+impl Call<ReaderState> for LatestOfOne {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         Ok(Self { topic: asked.topic()?, options: options(asked)?, has_record: expands(asked)? })
     }
@@ -82,7 +82,7 @@ pub(super) struct Revisions {
     list: List,
 }
 
-impl Call<State> for Revisions {
+impl Call<ReaderState> for Revisions {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (node, order) = (asked.node("id")?, order(asked)?);
         let scope = Scope::new("revisions", node.tenant.as_ref()).text(node.id.as_str()).text(word(order));
@@ -103,7 +103,7 @@ pub(super) struct Topic {
     list: List,
 }
 
-impl Call<State> for Topic {
+impl Call<ReaderState> for Topic {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (topic, order) = (asked.topic()?, order(asked)?);
         let scope = Scope::new("topic", topic.node.tenant.as_ref()).text(topic.node.id.as_str());
@@ -125,7 +125,7 @@ pub(super) struct RevisionOfOne {
     options: ListOptions,
 }
 
-impl Call<State> for RevisionOfOne {
+impl Call<ReaderState> for RevisionOfOne {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (topic, version) = (asked.topic()?, asked.path.version("version")?);
         Ok(Self { topic, version, options: options(asked)? })

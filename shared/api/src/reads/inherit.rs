@@ -5,7 +5,7 @@ use sapwood_core::keys::NodeRef;
 use sapwood_engine::query::{Granting, Mode};
 use sapwood_store::Table;
 
-use super::call::{Asked, At, State};
+use super::call::{Asked, At, ReaderState};
 use crate::call::Call;
 use crate::contract::{GrantedBody, InheritedBody};
 use crate::problem::{Kind, Problem};
@@ -17,7 +17,7 @@ pub(super) struct Inherited {
     mode: Mode,
 }
 
-impl Call<State> for Inherited {
+impl Call<ReaderState> for Inherited {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (node, attributes) = (asked.node("id")?, asked.parameters.list("attributes")?.unwrap_or_default());
         let mode = asked.parameters.choice("mode", &[("nearest", Mode::Nearest), ("all", Mode::All)])?;
@@ -37,7 +37,7 @@ pub(super) struct Granted {
     granting: Granting,
 }
 
-impl Call<State> for Granted {
+impl Call<ReaderState> for Granted {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (node, attribute) = (asked.node("id")?, asked.parameters.text("attribute"));
         let missing = || Problem::new(Kind::BadParameter, "name the attribute that grants").at("attribute");

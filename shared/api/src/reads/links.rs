@@ -5,7 +5,7 @@ use sapwood_core::keys::{ID_BYTES_MAX, Id, KeyError, NodeRef};
 use sapwood_engine::query::Linking;
 use sapwood_store::Table;
 
-use super::call::{Asked, At, State};
+use super::call::{Asked, At, ReaderState};
 use super::list::{List, Takes};
 use crate::call::Call;
 use crate::contract::LinkBody;
@@ -21,7 +21,7 @@ pub(super) struct Links {
     list: List,
 }
 
-impl Call<State> for Links {
+impl Call<ReaderState> for Links {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (target, attribute) = (asked.node("id")?, asked.path.text("attribute")?);
         let ancestors = asked.parameters.flag("ancestors")?;

@@ -14,7 +14,7 @@ mod paths;
 mod static_files;
 mod tree;
 
-pub use call::{ApiState, State};
+pub use call::{ApiState, ReaderState};
 
 use axum::Router;
 use axum::routing::{MethodFilter, MethodRouter, on};

@@ -9,7 +9,7 @@ use sapwood_engine::query::{Below, Bounds, Fields, ListOptions};
 use sapwood_json::Attributes;
 use sapwood_store::Table;
 
-use super::call::{Asked, At, Shared, State, demand, tagged};
+use super::call::{Asked, At, ReaderState, Shared, demand, tagged};
 use super::history::LatestOfAll;
 use super::list::{List, Takes, options};
 use crate::call::Call;
@@ -28,7 +28,7 @@ pub(super) struct Node {
 
 const EXPANSIONS: [&str; 2] = ["ancestors", "latest"];
 
-impl Call<State> for Node {
+impl Call<ReaderState> for Node {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let node = asked.node("id")?;
         let (options, expand) = (options(asked)?, expand(asked)?);
@@ -92,7 +92,7 @@ pub(super) struct Nodes {
     list: List,
 }
 
-impl Call<State> for Nodes {
+impl Call<ReaderState> for Nodes {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let refusal = |detail: &str| Problem::new(Kind::BadParameter, detail).at("ids");
         let ids = asked.parameters.texts("ids");
@@ -132,7 +132,7 @@ pub(super) struct Ancestors {
     list: List,
 }
 
-impl Call<State> for Ancestors {
+impl Call<ReaderState> for Ancestors {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let node = asked.node("id")?;
         Ok(Self { list: List::read(asked, Self::scope(&node), Takes::Records)?, node })
@@ -163,7 +163,7 @@ pub(super) struct PropagationOf {
 /// Nodes that one look below a moved node takes.
 const BELOW_NODES_MAX: usize = 1_000;
 
-impl Call<State> for PropagationOf {
+impl Call<ReaderState> for PropagationOf {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let node = asked.node("id")?;
         let scope = Scope::new("below", node.tenant.as_ref()).text(node.id.as_str());

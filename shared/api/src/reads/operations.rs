@@ -4,7 +4,7 @@ use axum::response::Response;
 use sapwood_engine::query::{Bounds, ListOptions};
 use sapwood_store::Table;
 
-use super::call::{Asked, At, State};
+use super::call::{Asked, At, ReaderState};
 use super::list::{List, limit};
 use crate::call::Call;
 use crate::contract::{OPERATIONS_LISTED_DEFAULT, OPERATIONS_LISTED_MAX, OperationBody, OperationStatus};
@@ -17,7 +17,7 @@ pub(super) struct Operations {
     list: List,
 }
 
-impl Call<State> for Operations {
+impl Call<ReaderState> for Operations {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let status = asked.parameters.choice("status", &OperationStatus::WORDS)?;
         let limit = limit(asked, OPERATIONS_LISTED_MAX)?.unwrap_or(OPERATIONS_LISTED_DEFAULT);
@@ -42,7 +42,7 @@ pub(super) struct OperationOf {
     id: String,
 }
 
-impl Call<State> for OperationOf {
+impl Call<ReaderState> for OperationOf {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         // An operation's id is as long as any id may be: longer ones can't be looked for.
         Ok(Self { id: asked.path.id("id")?.as_str().to_owned() })

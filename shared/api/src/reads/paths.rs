@@ -5,7 +5,7 @@ use sapwood_core::keys::NodeRef;
 use sapwood_engine::query::Within;
 use sapwood_store::Table;
 
-use super::call::{Asked, At, State};
+use super::call::{Asked, At, ReaderState};
 use super::descendants::max_depth;
 use super::list::{List, Takes};
 use crate::call::Call;
@@ -20,7 +20,7 @@ pub(super) struct Paths<const IN_URL: bool> {
     list: List,
 }
 
-impl<const IN_URL: bool> Call<State> for Paths<IN_URL> {
+impl<const IN_URL: bool> Call<ReaderState> for Paths<IN_URL> {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let segments = if IN_URL { asked.path.segments("path")? } else { asked.parameters.texts("path") };
         let root = asked.node("root")?;

@@ -5,7 +5,7 @@ use sapwood_core::keys::NodeRef;
 use sapwood_engine::query::{self, ListOptions};
 use sapwood_store::Table;
 
-use super::call::{Asked, At, State};
+use super::call::{Asked, At, ReaderState};
 use super::descendants::max_depth;
 use super::list::{List, options};
 use crate::call::Call;
@@ -20,7 +20,7 @@ pub(super) struct Tree {
     list: List,
 }
 
-impl Call<State> for Tree {
+impl Call<ReaderState> for Tree {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let (node, max_depth) = (asked.node("id")?, max_depth(asked)?);
         let deepest = max_depth.unwrap_or(sapwood_core::keys::DEPTH_MAX).min(sapwood_core::keys::DEPTH_MAX);

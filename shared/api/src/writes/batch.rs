@@ -9,7 +9,7 @@ use sapwood_json::JsonError;
 use sapwood_store::{ErrorKind, Table};
 
 use super::answer::{Answer, failed};
-use super::call::{Asked, At, State, replayed};
+use super::call::{Asked, At, WriterState, replayed};
 use super::nodes::{content, delete, patch, restore, trash};
 use super::revisions::{attributes, checked};
 use super::stored_batch::StoredBatch;
@@ -37,7 +37,7 @@ struct Conditioned {
     preconditions: Preconditions,
 }
 
-impl Call<State> for Batch {
+impl Call<WriterState> for Batch {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         let body: contract::Batch = asked.body()?;
         let operations = body.operations.into_iter().map(|operation| conditioned(operation, asked)).collect();

@@ -22,10 +22,10 @@ use crate::problem::{Kind, Problem};
 const IDEMPOTENCY_REPLAYED: HeaderName = HeaderName::from_static("idempotency-replayed");
 
 /// Makes a table for each request, and holds what is the same for all requests.
-pub type ApiState<T> = call::ApiState<T, State>;
+pub type ApiState<T> = call::ApiState<T, WriterState>;
 
 /// The state that the calls that write share.
-pub struct State {
+pub struct WriterState {
     /// True if revisions may be amended and deleted.
     pub revisions_mutable: bool,
     /// True if nodes may be put into the trash.
@@ -34,11 +34,11 @@ pub struct State {
     pub source: Source,
 }
 
-pub(super) type Shared = call::Shared<State>;
+pub(super) type Shared = call::Shared<WriterState>;
 
-pub(super) type Asked<'a> = call::Asked<'a, State>;
+pub(super) type Asked<'a> = call::Asked<'a, WriterState>;
 
-pub(super) type At<'a, T> = call::At<'a, T, State>;
+pub(super) type At<'a, T> = call::At<'a, T, WriterState>;
 
 impl<'a, T: Table> At<'a, T> {
     pub(super) fn writer(&self) -> Writer<'a, T, Deadline> {
@@ -133,7 +133,7 @@ pub(super) trait Write: Send + 'static {
 /// A call of one command. Its answer is held until everything is derived, where the client waits.
 pub(super) struct One<W>(Command, PhantomData<W>);
 
-impl<W: Write> Call<State> for One<W> {
+impl<W: Write> Call<WriterState> for One<W> {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         W::command(asked).map(|command| Self(command, PhantomData))
     }
@@ -177,7 +177,7 @@ pub(super) struct Seeing<W> {
     one: One<W>,
 }
 
-impl<W: Write> Call<State> for Seeing<W> {
+impl<W: Write> Call<WriterState> for Seeing<W> {
     fn read(asked: &mut Asked<'_>) -> Result<Self, Problem> {
         Ok(Self { written: asked.written()?, one: One::read(asked)? })
     }

@@ -15,7 +15,7 @@ mod stored_batch;
 
 pub use answer::body;
 pub use batch::BODIES_BYTES_MAX;
-pub use call::{ApiState, State};
+pub use call::{ApiState, WriterState};
 pub use source::{Moment, Source};
 
 use axum::Router;

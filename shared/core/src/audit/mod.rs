@@ -22,6 +22,7 @@
 //! What a node asks for is decided by [`place`](fn@crate::fanout::place), which the handler itself runs. The oracles of
 //! the tests are written apart from it.
 
+mod auditor_state;
 mod difference;
 mod epoch;
 mod history;
@@ -29,7 +30,6 @@ mod look;
 mod mend;
 mod recount;
 mod redrive;
-mod state;
 mod subject;
 mod suspects;
 #[cfg(test)]
@@ -37,6 +37,7 @@ mod tests;
 mod totals;
 mod trail;
 
+pub use auditor_state::{AuditorState, Kept, Pass, Position};
 pub use difference::{Difference, Kind, due, one_a_node};
 pub use epoch::{NotBegun, begin_epoch, end_epoch, present_epoch};
 pub use history::look_at_history;
@@ -44,7 +45,6 @@ pub use look::look;
 pub use mend::{Mended, mend, start_anew};
 pub use recount::Recount;
 pub use redrive::{Redriven, redrive};
-pub use state::{AuditorState, Kept, Pass, Position};
 pub use subject::{Class, Subject};
 pub use suspects::{Stage, Suspect, Suspects};
 pub use totals::{count_holds, look_at_totals};
