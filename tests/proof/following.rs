@@ -21,7 +21,7 @@ use sapwood_simulation::seeds::seeds;
 use sapwood_simulation::sim::{Drill, Profile, Writers, faults, run, search};
 use sapwood_store::{Client, ErrorKind, RetryPolicy};
 
-const WRITERS: [Writers; 8] = [
+const WRITERS: [Writers; 10] = [
     Writers::Nodes,
     Writers::Moves,
     Writers::Any,
@@ -30,6 +30,8 @@ const WRITERS: [Writers; 8] = [
     Writers::Copies,
     Writers::MixedSubtrees,
     Writers::Tenants,
+    Writers::Heavy,
+    Writers::Answers,
 ];
 
 fn profiles() -> impl Iterator<Item = Profile> {

@@ -99,6 +99,7 @@ impl Seen {
     }
 }
 
+/// Reads a page. Returns true if the follower asks again at once.
 async fn read<P: RetryPolicy>(
     table: &impl Table,
     policy: &P,
@@ -123,7 +124,7 @@ async fn read<P: RetryPolicy>(
     let page = match page {
         Ok(page) => page,
         // The client asks again.
-        Err(ReadError::Table(error)) if error.kind == ErrorKind::Retry => return false,
+        Err(ReadError::Table(error)) if error.kind == ErrorKind::Retry => return true,
         Err(error) => {
             all[position].refused = Some(error.to_string());
             return false;

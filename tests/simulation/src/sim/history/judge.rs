@@ -311,7 +311,7 @@ impl History {
 
     /// True if the preconditions of a call hold of a record.
     pub(super) fn holds(&self, call: &Call, state: Option<&Item>) -> bool {
-        let tag = state.map(|item| ETag::of(item, &self.schema));
+        let tag = state.filter(|item| is_there(Some(item))).map(|item| ETag::of(item, &self.schema));
         let is_named = |tags: &Tags| match (tags, &tag) {
             (_, None) => false,
             (Tags::Any, Some(_)) => true,
