@@ -23,7 +23,11 @@ const tab = async (page, name) => {
   await page.waitForSelector(`#panel-${name} > *`);
 };
 /** Presses the button of a panel that has these words. */
-const push = (page, panel, words) => page.$$eval(`#panel-${panel} button`, (all, words) => all.find((one) => one.textContent.includes(words)).click(), words);
+const push = (page, panel, words) => until(`the button ${words}`, () => page.$$eval(`#panel-${panel} button`, (all, words) => {
+  const one = all.find((one) => one.textContent.includes(words) && !one.disabled);
+  one?.click();
+  return Boolean(one);
+}, words));
 const post = (page, target) => page.evaluate((target) => fetch(target, { method: 'POST' }).then(({ status }) => status), target);
 /** Waits until nothing lags and the comparison finds nothing. */
 const settled = (page) => until('all is right', () => page.evaluate(async () => {
