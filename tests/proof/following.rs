@@ -89,24 +89,41 @@ impl RetryPolicy for At {
     }
 }
 
+fn node(id: &str) -> NodeRef {
+    NodeRef { tenant: None, id: Id::new(id).unwrap() }
+}
+
+/// A table with feeds, and its settings.
+fn table() -> (MemoryTable, Settings) {
+    let settings = Settings { changes: true, ..Settings::default() };
+    (MemoryTable(Default::default(), Schema::default()), settings)
+}
+
+/// Puts a node's record. Returns what the stream has since the last such write.
+fn put(table: &MemoryTable, id: &str, parent: Option<&str>) -> Vec<StreamRecord> {
+    let mut item = Item::from([("PK".to_owned(), text(id)), ("SK".to_owned(), text("NODE"))]);
+    item.extend(parent.map(|parent| ("parent".to_owned(), text(parent))));
+    write(table, &Schema::default().node_key(&node(id)), Some(item))
+}
+
+/// Writes or deletes an item. Returns what the stream has since the last such write.
+fn write(table: &MemoryTable, key: &ItemKey, item: Option<Item>) -> Vec<StreamRecord> {
+    let mut table = table.0.lock().unwrap();
+    table.write(key, item);
+    std::mem::take(&mut table.stream)
+}
+
+/// Handles all of these records at this time, in milliseconds since 1970.
+fn handle(fanout: &Fanout, table: &MemoryTable, now_ms: u64, records: &[StreamRecord]) {
+    let run = Run { name: "a", now: now_ms / 1_000 };
+    assert!(at_once(fanout.run(table, &At(now_ms), run, records)).failed.is_empty());
+}
+
 /// The mirror of a tree whose node was deleted, and is put into another tree while the deletion of its lineage is on
 /// its way: the handler that sent it has died, and the follower looks before it is carried out.
 fn mirror_of_a_node_that_comes_back_elsewhere(rules: Rules) -> BTreeMap<Id, Item> {
-    let schema = Schema::default();
-    let settings = Settings { changes: true, ..Settings::default() };
+    let (table, settings) = table();
     let fanout = Fanout { rules, settings: settings.clone(), ..Fanout::default() };
-    let table = MemoryTable(Default::default(), schema.clone());
-    let node = |id: &str| NodeRef { tenant: None, id: Id::new(id).unwrap() };
-    let put = |id: &str, parent: Option<&str>| {
-        let mut item = Item::from([("PK".to_owned(), text(id)), ("SK".to_owned(), text("NODE"))]);
-        item.extend(parent.map(|parent| ("parent".to_owned(), text(parent))));
-        table.0.lock().unwrap().write(&schema.node_key(&node(id)), Some(item));
-    };
-    let take = || std::mem::take(&mut table.0.lock().unwrap().stream);
-    let handle = |now_ms: u64, records: &[StreamRecord]| {
-        let run = Run { name: "a", now: now_ms / 1_000 };
-        assert!(at_once(fanout.run(&table, &At(now_ms), run, records)).failed.is_empty());
-    };
     let (mut mirror, mut followed) = (BTreeMap::new(), Followed::begin(10_000, rules));
     let mut follow = |now_ms: u64| loop {
         let (policy, tree) = (At(now_ms), node("r"));
@@ -124,26 +141,22 @@ fn mirror_of_a_node_that_comes_back_elsewhere(rules: Rules) -> BTreeMap<Id, Item
             return mirror.clone();
         }
     };
-    for (id, parent) in [("r", None), ("s", None), ("n", Some("r"))] {
-        put(id, parent);
-    }
-    handle(10_000, &take());
+    let records = [("r", None), ("s", None), ("n", Some("r"))].map(|(id, parent)| put(&table, id, parent)).concat();
+    handle(&fanout, &table, 10_000, &records);
     assert_eq!(follow(20_000).len(), 2);
 
-    table.0.lock().unwrap().write(&schema.node_key(&node("n")), None);
-    let mut records = take();
-    let lineage = schema.lineage_key(&node("n"));
+    let mut records = write(&table, &settings.schema.node_key(&node("n")), None);
+    let lineage = settings.schema.lineage_key(&node("n"));
     {
         let dying = Intercept { table: table.clone(), observer: Dies(lineage.clone()) };
         let policy = At(30_000);
         let run = pin!(fanout.run(&dying, &policy, Run { name: "b", now: 30 }, &records));
         assert!(run.poll(&mut Context::from_waker(Waker::noop())).is_pending());
     }
-    put("n", Some("s"));
-    records.extend(take());
+    records.extend(put(&table, "n", Some("s")));
     follow(40_000);
-    table.0.lock().unwrap().write(&lineage, None);
-    handle(50_000, &records);
+    write(&table, &lineage, None);
+    handle(&fanout, &table, 50_000, &records);
     follow(60_000)
 }
 
@@ -189,28 +202,20 @@ impl RetryPolicy for Held {
 
 /// Whether a follower whose listing comes before the row of a new node hears of that node.
 fn hears_of_a_node_whose_row_is_late(rules: Rules) -> bool {
-    let (schema, settings) = (Schema::default(), Settings { changes: true, ..Settings::default() });
+    let (table, settings) = table();
     let fanout = Fanout { rules, settings: settings.clone(), ..Fanout::default() };
-    let table = MemoryTable(Default::default(), schema.clone());
-    let node = |id: &str| NodeRef { tenant: None, id: Id::new(id).unwrap() };
-    let put = |id: &str, parent: Option<&str>| {
-        let mut item = Item::from([("PK".to_owned(), text(id)), ("SK".to_owned(), text("NODE"))]);
-        item.extend(parent.map(|parent| ("parent".to_owned(), text(parent))));
-        table.0.lock().unwrap().write(&schema.node_key(&node(id)), Some(item));
-        std::mem::take(&mut table.0.lock().unwrap().stream)
-    };
-    let run = Run { name: "a", now: 10 };
-    assert!(at_once(fanout.run(&table, &At(10_000), run, &put("r", None))).failed.is_empty());
+    handle(&fanout, &table, 10_000, &put(&table, "r", None));
 
     let held = Arc::new(Held { now_ms: 30_000.into(), ..Held::default() });
-    let (slow, records) = (Intercept { table: table.clone(), observer: Arc::clone(&held) }, put("n", Some("r")));
+    let slow = Intercept { table: table.clone(), observer: Arc::clone(&held) };
+    let records = put(&table, "n", Some("r"));
     let mut handling = pin!(fanout.run(&slow, &*held, Run { name: "b", now: 30 }, &records));
     let mut goes_on = || handling.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
     assert!(!goes_on());
     let (mut followed, mut hears) = (Followed::begin(40_000, rules), false);
     let mut follow = |now_ms: u64| loop {
         let (policy, tree) = (At(now_ms), node("r"));
-        let client = Client::new(&table, &policy, &schema);
+        let client = Client::new(&table, &policy, &settings.schema);
         let page = at_once(Reader::new(&client, &settings).changes(&tree, &followed, now_ms, (10, rules))).unwrap();
         hears |= page.changes.iter().any(|change| change.id.as_str() == "n" && change.node.is_some());
         followed = page.followed;
@@ -234,14 +239,9 @@ fn a_node_whose_row_comes_after_a_listing_is_told() {
 
 #[test]
 fn a_follower_waits_for_a_clock_that_is_behind_and_for_a_version_that_knows_a_lineage() {
-    let (schema, settings) = (Schema::default(), Settings { changes: true, ..Settings::default() });
-    let table = MemoryTable(Default::default(), schema.clone());
-    let tree = NodeRef { tenant: None, id: Id::new("r").unwrap() };
-    let item = Item::from([("PK".to_owned(), text("r")), ("SK".to_owned(), text("NODE"))]);
-    table.0.lock().unwrap().write(&schema.node_key(&tree), Some(item));
-    let records = std::mem::take(&mut table.0.lock().unwrap().stream);
+    let ((table, settings), tree) = (table(), node("r"));
     let fanout = Fanout { settings: settings.clone(), ..Fanout::default() };
-    assert!(at_once(fanout.run(&table, &At(10_000), Run { name: "a", now: 10 }, &records)).failed.is_empty());
+    handle(&fanout, &table, 10_000, &put(&table, "r", None));
     let read = |from: &Followed| {
         let client = Client::new(&table, &At(20_000), &settings.schema);
         at_once(Reader::new(&client, &settings).changes(&tree, from, 20_000, (10, Rules::default())))
@@ -253,23 +253,18 @@ fn a_follower_waits_for_a_clock_that_is_behind_and_for_a_version_that_knows_a_li
     let begin = Followed::Changes { since: 1, after: None };
     assert_eq!(read(&begin).unwrap().changes.len(), 1);
 
-    let key = schema.lineage_key(&tree);
+    let key = settings.schema.lineage_key(&tree);
     let mut lineage = table.0.lock().unwrap().get(&key).unwrap().clone();
     lineage.insert(FORMAT_ATTRIBUTE.to_owned(), AttributeValue::N((FORMAT_MAX + 1).to_string()));
-    table.0.lock().unwrap().write(&key, Some(lineage));
+    write(&table, &key, Some(lineage));
     assert!(matches!(read(&begin), Err(ReadError::Table(error)) if error.kind == ErrorKind::Retry));
 }
 
 #[test]
 fn a_feed_is_read_strongly() {
-    let (schema, settings) = (Schema::default(), Settings { changes: true, ..Settings::default() });
-    let table = MemoryTable(Default::default(), schema.clone());
-    let tree = NodeRef { tenant: None, id: Id::new("r").unwrap() };
-    let item = Item::from([("PK".to_owned(), text("r")), ("SK".to_owned(), text("NODE"))]);
-    table.0.lock().unwrap().write(&schema.node_key(&tree), Some(item));
-    let records = std::mem::take(&mut table.0.lock().unwrap().stream);
+    let ((table, settings), tree) = (table(), node("r"));
     let fanout = Fanout { settings: settings.clone(), ..Fanout::default() };
-    assert!(at_once(fanout.run(&table, &At(10_000), Run { name: "a", now: 10 }, &records)).failed.is_empty());
+    handle(&fanout, &table, 10_000, &put(&table, "r", None));
     for from in [Followed::begin(20_000, Rules::default()), Followed::Changes { since: 1, after: None }] {
         let client = Client::new(&table, &At(20_000), &settings.schema);
         let reader = Reader::new(&client, &settings);
